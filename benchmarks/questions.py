@@ -12,10 +12,11 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
+
+from msgspec.structs import replace
 
 import payloads
 from invocations import LambdaContext

@@ -12,10 +12,10 @@ import secrets
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 import payloads

@@ -44,6 +44,7 @@ DISTRIBUTIONS = (
     "mangum",
     "awslabs.mcp-lambda-handler",
     "pydantic",
+    "msgspec",
     "pyjwt",
     "cryptography",
     "boto3",

@@ -11,7 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from typing import Any, cast
@@ -19,6 +19,7 @@ from urllib.request import urlopen
 
 import jwt
 from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState, compact_json
+from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.environment import load_settings

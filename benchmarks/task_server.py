@@ -3,7 +3,9 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Elicit, Server, wiring
 from mcp_roundtrip.aws.clients import dynamodb_client

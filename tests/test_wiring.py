@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.environment import load_settings

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.http import HttpRequest, HttpResponse

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.http_api import ADAPTERS
 from mcp_roundtrip.http import HttpResponse

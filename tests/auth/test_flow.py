@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
+from msgspec import structs
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.environment import load_settings
@@ -95,7 +96,7 @@ def deployed(
             "MCP_TOKEN_ISSUER": issuer.issuer,
             **{f"MCP_{name.upper()}": value for name, value in given.pop("settings", {}).items()},
         }
-        ports = replace(wiring.make_ports(load_settings(environment)), observer=observer)
+        ports = structs.replace(wiring.make_ports(load_settings(environment)), observer=observer)
         server = databases(ports=lambda: ports, **given)
         listening.start()
         yield DeployedServer(at["url"], issuer, observer)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import permutations
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
 from mcp_roundtrip.engine.channels import Channel, Channels, Fallback

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Elicit
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind

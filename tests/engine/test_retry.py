@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
 from mcp_roundtrip.engine.journal import Entry, Journal

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest

@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import _v2025_11_25 as legacy
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, DefinitionError, FrontDoor, ProtocolError, Server, ToolError

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
+from msgspec import structs
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
@@ -197,7 +198,7 @@ def door(request: pytest.FixtureRequest, tmp_path: Path) -> MakeDoor | None:
 
         path = tmp_path / "catalog.json"
         path.write_text(json.dumps(catalog_lists({"owner": server})))
-        return FrontDoor("door", path, ports=lambda: replace(ports, forward=forward))
+        return FrontDoor("door", path, ports=lambda: structs.replace(ports, forward=forward))
 
     return make if request.param else None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.http import HttpRequest

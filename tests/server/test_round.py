@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
 from mcp_roundtrip.auth.callers import AuthMode

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.entry.worker import work

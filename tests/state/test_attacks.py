@@ -1,10 +1,9 @@
 """Attacks on `requestState` in every configuration. `support.attacks_*` has the tables."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import claims

@@ -1,9 +1,9 @@
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.claims import Limits, OpenState, build, check, principal_digest

@@ -4,9 +4,10 @@ import itertools
 import secrets
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import StateRejected
 from support.attacks_certificate import CERTIFICATES, certificate_for

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from msgspec import structs
+
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
@@ -121,7 +123,7 @@ class AppClient:
             return self.server.endpoint.respond(request, ports, Invocation("id", deadline_ms))
 
         response = self._endpoint.respond(
-            request, replace(ports, forward=forward), Invocation("id", deadline_ms, event={})
+            request, structs.replace(ports, forward=forward), Invocation("id", deadline_ms, event={})
         )
         return response.raw if response.raw is not None else response
 

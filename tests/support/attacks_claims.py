@@ -1,8 +1,9 @@
 """Attacks on the binding of a state: validly signed claims, and the request that presents the state."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from support.forgery import Attack
 from support.tokens import (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
+from msgspec.structs import replace
 from pydantic import AnyUrl, BaseModel, Field, JsonValue
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server

@@ -7,8 +7,10 @@ refusal. Attacks are data: `support.attacks_*` has a table for each layer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.state.claims import OpenState
 from mcp_roundtrip.state.delegation import CertifiedKey

@@ -7,8 +7,9 @@ text of its result. The step of the call appends a line to the file `effects`.
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode

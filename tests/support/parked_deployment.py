@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
@@ -77,7 +79,7 @@ class ParkedDeployment:
             auth=EventAuthenticator(mode),
             tasks=self.table,
         )
-        return replace(ports, tasks=partial(self.table.port, store), pause_ms=self._pause_ms)
+        return structs.replace(ports, tasks=partial(self.table.port, store), pause_ms=self._pause_ms)
 
     def _pause_ms(self, duration_ms: float) -> None:
         if not self.stands_still:

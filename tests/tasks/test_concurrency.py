@@ -3,9 +3,10 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.model import TASK, Status

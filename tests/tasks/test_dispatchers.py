@@ -8,13 +8,14 @@ import secrets
 import socket
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import boto3
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dispatchers import AwsDispatcher

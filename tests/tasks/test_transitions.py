@@ -1,8 +1,7 @@
 """Condition and effect of each transition. test_transition_properties.py applies them in any order."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState

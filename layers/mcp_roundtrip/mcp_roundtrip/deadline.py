@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 RESPONSE_MARGIN_MS: Final = 1_000
 """Subtracted from each limit of a request: the time to seal the state and to send the response."""
@@ -18,8 +20,7 @@ WORKER_RESERVE: Final = 0.1
 MAX_LAMBDA_TIMEOUT_MS: Final = 900_000
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """The end of a pass: `at_ms` on the monotonic scale of `clock_ms`, both in milliseconds.
 
     `can_continue` returns whether the call can continue after this pass. A pass that is the last one uses

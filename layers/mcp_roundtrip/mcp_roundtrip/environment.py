@@ -13,6 +13,7 @@ from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.http import MAX_EVENT_BYTES
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import (
+    DEFAULTS,
     ISSUER,
     JWKS_URI,
     MAX_OPEN_TASKS,
@@ -62,12 +63,12 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         task_table=variables.text("TASK_TABLE"),
         task_worker=_task_worker(variables),
         task_wake_queue=_task_wake_queue(variables),
-        max_open_tasks=variables.count("MAX_OPEN_TASKS", Settings.max_open_tasks, 0, MAX_OPEN_TASKS),
-        max_rounds=variables.count("MAX_ROUNDS", Settings.max_rounds),
-        round_ttl_s=variables.count("ROUND_TTL_S", Settings.round_ttl_s),
-        flow_ttl_s=variables.count("FLOW_TTL_S", Settings.flow_ttl_s),
-        max_body_bytes=variables.count("MAX_BODY_BYTES", Settings.max_body_bytes, most=MAX_EVENT_BYTES),
-        max_json_values=variables.count("MAX_JSON_VALUES", Settings.max_json_values),
+        max_open_tasks=variables.count("MAX_OPEN_TASKS", DEFAULTS["max_open_tasks"], 0, MAX_OPEN_TASKS),
+        max_rounds=variables.count("MAX_ROUNDS", DEFAULTS["max_rounds"]),
+        round_ttl_s=variables.count("ROUND_TTL_S", DEFAULTS["round_ttl_s"]),
+        flow_ttl_s=variables.count("FLOW_TTL_S", DEFAULTS["flow_ttl_s"]),
+        max_body_bytes=variables.count("MAX_BODY_BYTES", DEFAULTS["max_body_bytes"], most=MAX_EVENT_BYTES),
+        max_json_values=variables.count("MAX_JSON_VALUES", DEFAULTS["max_json_values"]),
     )
 
 
@@ -118,7 +119,8 @@ class _Variables:
 def _token_algorithms(variables: _Variables) -> tuple[str, ...]:
     names = variables.items("TOKEN_ALGORITHMS")
     if not names:
-        return Settings.token_algorithms
+        algorithms: tuple[str, ...] = DEFAULTS["token_algorithms"]
+        return algorithms
     from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS  # most deployments use the default
 
     if not SIGNATURE_ALGORITHMS.issuperset(names):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """Default limit of a request body; `MCP_MAX_BODY_BYTES` overrides it. A larger body is refused with 413."""
@@ -23,8 +25,7 @@ MAX_RESPONSE_BYTES: Final = 6_000_000
 """Limit of a response body. Lambda allows 6 MiB for the body, the headers and the envelope."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """An HTTP request. `headers` has lower-case names; `body` is None if the event's body is malformed."""
 
     method: str
@@ -44,8 +45,7 @@ class HttpRequest:
     """Limit of the response body, as `payload_size` counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """An HTTP response. `body` is ASCII: JSON, a stream of events, HTML, or empty.
 
     A lone surrogate in the body becomes U+FFFD, because many JSON parsers refuse the whole response for it.
@@ -59,7 +59,7 @@ class HttpResponse:
 
     def __post_init__(self) -> None:
         if "\\ud" in self.body:
-            object.__setattr__(self, "body", _replace_lone_surrogates(self.body))
+            force_setattr(self, "body", _replace_lone_surrogates(self.body))
 
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}

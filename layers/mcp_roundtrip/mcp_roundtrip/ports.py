@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 
@@ -51,8 +52,7 @@ class Observer(Protocol):
         """Receive each exception that a feature raises, before `record_failure` receives unexpected ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPort:
+class TaskPort(Struct, frozen=True):
     """The tasks, and what a worker needs.
 
     `worker`: returns the address of the worker of new tasks. Raises SettingsError if there is none.
@@ -64,8 +64,7 @@ class TaskPort:
     worker: Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentConfig:
+class DeploymentConfig(Struct, frozen=True):
     """The decisions of the deployment.
 
     `max_rounds`: the rounds that one call may take.
@@ -85,8 +84,7 @@ class DeploymentConfig:
     has_task_table: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """All interfaces.
 
     `clock`, `clock_ms`: epoch seconds, and monotonic milliseconds.

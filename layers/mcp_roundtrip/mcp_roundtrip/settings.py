@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
@@ -74,8 +75,7 @@ class IamPrincipal(StrEnum):
     SESSION = "session"
 
 
-@dataclass(frozen=True)  # no slots: `environment` reads the defaults from the class
-class Settings:
+class Settings(Struct, frozen=True):
     """The settings of a deployment. Each is the environment variable `MCP_` and the field in upper case.
 
     Raises SettingsError for settings that contradict each other. Not a pydantic model, because building one
@@ -154,7 +154,7 @@ class Settings:
 
     def _check_authorization(self) -> None:
         for name, modes in _MODES_OF.items():
-            if self.auth_mode not in modes and getattr(self, name) != getattr(Settings, name):
+            if self.auth_mode not in modes and getattr(self, name) != DEFAULTS[name]:
                 problem = (
                     f"is set, and MCP_AUTH_MODE is {self.auth_mode}; remove it, or use {' and '.join(modes)}"
                 )
@@ -184,3 +184,10 @@ class Settings:
                 raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, and not an alias")
             arns += given
         return tuple(arns)
+
+
+# The first setting, the mode, is required.
+DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
+    dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
+)
+"""Setting -> its default."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.adapters.event import Adapter, Event
 from mcp_roundtrip.errors import McpRoundtripError
@@ -18,8 +19,7 @@ A member that is null counts as absent.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class EventSource:
+class EventSource(Struct, frozen=True):
     """An event source, and the members that its events have and lack, by dotted path.
 
     `module` is the module of its adapter, `description` what messages call it.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import Caller, Unauthorized
 from mcp_roundtrip.auth.token_claims import (
@@ -43,8 +44,7 @@ class KeyFinder(Protocol):
         """Return the public key; None if there is none. Raises IssuerUnavailable if the keys are unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class BearerAuthenticator:
+class BearerAuthenticator(Struct, frozen=True):
     """Identifies callers by the token in the Authorization header (RFC 6750 §2.1).
 
     `issuer` is the exact `iss` of the tokens. `audience` is the endpoint's canonical URI, which must be in

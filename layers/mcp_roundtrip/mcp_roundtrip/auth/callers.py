@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import ErrorWithReason
 from mcp_roundtrip.principal import Principal
@@ -21,8 +22,7 @@ class AuthMode(StrEnum):
     IAM = "iam"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """A caller and the scopes it was granted. `principal` is None for an anonymous caller.
 
     States and tasks are bound to the principal, never to the scopes.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.token_claims import (
@@ -25,8 +26,7 @@ from mcp_roundtrip.principal import Principal
 _ACCOUNT_ID: Final = re.compile(r"[0-9]{12}")
 
 
-@dataclass(frozen=True, slots=True)
-class EventAuthenticator:
+class EventAuthenticator(Struct, frozen=True):
     """Identifies callers by the authorizer context of the event.
 
     `principal_context_key` names the member of a Lambda authorizer's context that identifies the caller,

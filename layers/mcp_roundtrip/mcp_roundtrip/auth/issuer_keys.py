@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer_metadata import discover_jwks_uri
@@ -37,8 +38,7 @@ Fetch = Callable[[str, float], bytes]
 """Takes a URL and a timeout in seconds, returns the document. Raises IssuerUnavailable."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Fetched:
+class _Fetched(Struct, frozen=True):
     keys: KeySet
     at: float
 

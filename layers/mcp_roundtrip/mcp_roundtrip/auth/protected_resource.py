@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
@@ -16,8 +17,7 @@ MAX_AGE_S: Final = 3_600
 _OUTSIDE_QUOTED_STRING: Final = re.compile(r"[^\x20-\x7e]")
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedResource:
+class ProtectedResource(Struct, frozen=True):
     """The metadata of a protected resource.
 
     `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import DefinitionError
 
@@ -31,8 +32,7 @@ def validate_scopes(given: Iterable[str]) -> tuple[str, ...]:
     return scopes
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeHierarchy:
+class ScopeHierarchy(Struct, frozen=True):
     """Which scopes imply others: `implied` maps a scope to all that it implies, directly or indirectly."""
 
     implied: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason, lambda_client, sqs_client
 from mcp_roundtrip.canonical import compact_json
@@ -24,8 +25,7 @@ MAX_DELAY_S: Final = 900
 """The longest delay of an SQS message. `Tasks.wake` sends a message that arrives early again."""
 
 
-@dataclass(frozen=True, slots=True)
-class LambdaDispatcher:
+class LambdaDispatcher(Struct, frozen=True):
     """Invokes functions; `worker` is an ARN with the version that created the task.
 
     Needs lambda:InvokeFunction. Lambda cannot delay an invocation.
@@ -46,8 +46,7 @@ class LambdaDispatcher:
         self.client.invoke(FunctionName=function, InvocationType="Event", Payload=payload.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class SqsDispatcher:
+class SqsDispatcher(Struct, frozen=True):
     """Sends messages to standard queues; `worker` is the URL of a queue. Needs sqs:SendMessage."""
 
     client: SQSClient

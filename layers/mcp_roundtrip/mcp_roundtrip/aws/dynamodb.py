@@ -12,10 +12,10 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec.structs import replace
 
 from mcp_roundtrip.aws.clients import error_reason
 from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
+from msgspec import Struct
 
 from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason
 from mcp_roundtrip.internal_errors import KeyServiceError
@@ -38,8 +38,7 @@ MAX_UNCONFIRMED_S = 3600
 _WITHDRAWN = frozenset({"DisabledException", "KMSInvalidStateException", "NotFoundException"})
 
 
-@dataclass(frozen=True, slots=True)
-class PublicHalf:
+class PublicHalf(Struct, frozen=True):
     """The public half of a KMS key (ECC_NIST_P256, SIGN_VERIFY), and its key id in tokens."""
 
     public_key: EllipticCurvePublicKey
@@ -77,8 +76,7 @@ class SigningKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedKey:
+class PinnedKey(Struct, frozen=True):
     """A key whose public half is part of the deployment.
 
     It is not loaded from KMS: after the key is disabled, signing fails, but verification continues.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+from msgspec import Struct
 
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
@@ -44,8 +45,7 @@ _CARRIED: Final[Mapping[Fallback, frozenset[CapabilityPath]]] = {
 """What each fallback can carry, as the capabilities that a client would need."""
 
 
-@dataclass(frozen=True, slots=True)
-class Channels:
+class Channels(Struct, frozen=True):
     """The channels that this call can use.
 
     `declared` are the capabilities with which the client answers input requests, `fallbacks` the usable

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.questions import Question
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.protocol.trace import TraceContext
 
 
-@dataclass(frozen=True, slots=True)
-class CallInfo:
+class CallInfo(Struct, frozen=True):
     """The facts about a call that a tool may read."""
 
     principal: Principal | None = None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class HostServices:
+class HostServices(Struct, frozen=True):
     """The functions that a run calls outside of the engine.
 
     - `clock` returns epoch seconds, `random_bytes(n)` n random bytes.
@@ -49,8 +50,7 @@ class Recorder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TaskOptions:
+class TaskOptions(Struct, frozen=True):
     """The task that a run belongs to, or whether the run may become one.
 
     `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it

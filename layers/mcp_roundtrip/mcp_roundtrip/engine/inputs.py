@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
@@ -19,8 +21,7 @@ The model comes first: its answers arrive in a new call, which repeats them and 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ClientInputs:
+class ClientInputs(Struct, frozen=True):
     """The input responses of a pass, and the channels through which it can ask.
 
     - `responses` are the responses to consider, by key.
@@ -43,8 +44,7 @@ class ClientInputs:
         return self.find_channels()
 
 
-@dataclass(frozen=True, slots=True)
-class InputRequest:
+class InputRequest(Struct, frozen=True):
     """A question as it is sent through a channel. `has_consent`: the user agreed to open its URL."""
 
     method: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import StateRejected
 
@@ -40,8 +41,7 @@ class Kind(StrEnum):
         return self.is_effect and self is not Kind.LINK
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Struct, frozen=True):
     """Digests of a question: its message, and everything else about it (method, mode, schema, ...)."""
 
     message: str
@@ -60,8 +60,7 @@ class Fingerprint:
         return " and ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One thing that happened. An answer has the fingerprint of its question."""
 
     key: str
@@ -70,8 +69,7 @@ class Entry:
     fingerprint: Fingerprint | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """The record of a flow, which is one call over all of its rounds.
 
     - `flow_id` names the flow from the first state that its client received.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.constants import LOG_LEVELS
 from mcp_roundtrip.protocol.jsonrpc import notification
 
 
-@dataclass(slots=True)
-class NotificationBuffer:
+class NotificationBuffer(Struct):
     """Collect the notifications that the client asked for.
 
     Without a progress token there are no progress notifications, and without a log level no log messages. A

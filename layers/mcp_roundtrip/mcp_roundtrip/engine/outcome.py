@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
 
@@ -12,22 +13,19 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The function returned `value`."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The function, or the engine on its behalf, raised `error`."""
 
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsInput:
+class NeedsInput(Struct, frozen=True):
     """Somebody has to answer `requests` (InputRequest objects by key), which `channel` carries."""
 
     requests: Mapping[str, Mapping[str, Any]]
@@ -35,30 +33,26 @@ class NeedsInput:
     channel: Channel = "client"
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpointed:
+class Checkpointed(Struct, frozen=True):
     """The time is nearly over and nothing is outstanding: the client retries at once with the state."""
 
     journal: Journal
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRequested:
+class TaskRequested(Struct, frozen=True):
     """The call continues as a task that lives for `ttl_ms` milliseconds."""
 
     journal: Journal
     ttl_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sleeping:
+class Sleeping(Struct, frozen=True):
     """The task has nothing to do until `wake_at_ms` (epoch milliseconds)."""
 
     wake_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipLost:
+class OwnershipLost(Struct, frozen=True):
     """The task was cancelled, or another worker took it over."""
 
 

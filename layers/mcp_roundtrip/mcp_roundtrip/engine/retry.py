@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.engine.effects import unit_interval
 from mcp_roundtrip.engine.run import Run
@@ -17,8 +18,7 @@ MAX_INLINE_PAUSE_MS: Final = 2_000
 """The longest pause during which a task's worker waits. For a longer one the task sleeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """Run a step's function up to `attempts` times, over all passes, until it does not raise.
 
     The first pause is `delay_ms` long, each further one `factor` times longer, up to `max_delay_ms`. A random

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.server.invocation import definition_digest
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Fallback
 
 
-@dataclass(frozen=True)  # without slots: the digest is computed at most once
-class CatalogEntry:
+class CatalogEntry(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
     """A feature in the catalog: its owner, its definition, and the options that lists depend on.
 
     `asks`: whether it is a tool that may ask. `channels`: the fallbacks of its questions.
@@ -67,8 +67,7 @@ class CatalogEntry:
         return self.members
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(Struct, frozen=True):
     """The features of all owners, by name, URI or template.
 
     `scopes`: which narrower scopes a scope implies.

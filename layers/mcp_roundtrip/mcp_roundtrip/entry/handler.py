@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.deadline import lambda_remaining_ms, worker_deadline_ms
@@ -42,8 +43,7 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerInvocation:
+class WorkerInvocation(Struct, frozen=True):
     """One invocation of a worker function."""
 
     tool_methods: ToolMethods

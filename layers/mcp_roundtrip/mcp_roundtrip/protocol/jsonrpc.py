@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import TooManyValues, compact_json, parse_json
 from mcp_roundtrip.errors import (
@@ -55,8 +56,7 @@ ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
 """The form of a valid id or progress token, for error messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonRpcRequest:
+class JsonRpcRequest(Struct, frozen=True):
     """A request. `params` is empty if the message has none."""
 
     id: RequestId
@@ -64,8 +64,7 @@ class JsonRpcRequest:
     params: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """A notification, which has no response."""
 
     method: str

@@ -15,8 +15,9 @@ name, scopes, required capabilities) afterwards.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol.constants import (
@@ -50,8 +51,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.protocol.session_id import SessionId
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMeta:
+class RequestMeta(Struct, frozen=True):
     """The `_meta` of a request, or what a client of the earlier versions declared with `initialize`.
 
     Nothing in it is verified. The client's `info` is for display, logs and known faults of clients.
@@ -70,8 +70,7 @@ class RequestMeta:
     session_nonce: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ValidRequest:
+class ValidRequest(Struct, frozen=True):
     """A request that passed `validate_request`."""
 
     id: RequestId
@@ -85,8 +84,7 @@ class ValidRequest:
         return self.meta.protocol_version in LEGACY_VERSIONS
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidRequest:
+class InvalidRequest(Struct, frozen=True):
     """A request that failed a check. `id` is None if the id of the request could not be read."""
 
     id: RequestId | None

@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.constants import (
@@ -44,8 +45,7 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9_-]+")
 _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionId:
+class SessionId(Struct, frozen=True):
     """The claims of a client in its session id.
 
     `version`: the protocol version that `initialize` agreed on.

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.uri import (
@@ -50,8 +51,7 @@ class Match(NamedTuple):
     rank: tuple[int, bool, int]
 
 
-@dataclass(frozen=True, slots=True)
-class UriTemplate:
+class UriTemplate(Struct, frozen=True):
     """A URI template, or a URI if it has no `variables`. Equivalent spellings have the same `key`."""
 
     text: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from mcp_roundtrip.question_page.texts import check_text
 
@@ -28,8 +29,7 @@ class FieldError(ValueError):
     """A posted value is not an answer. The text says what to enter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """The texts of a field: `key` is the property's name."""
 
     key: str
@@ -57,8 +57,7 @@ class FormField(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TextField:
+class TextField(Struct, frozen=True):
     """A string. `format` is one of the specification's four, or None."""
 
     label: Label
@@ -95,8 +94,7 @@ class TextField:
         return f"{example.get(self.format or '', '')} {lengths}".strip()
 
 
-@dataclass(frozen=True, slots=True)
-class DateTimeField:
+class DateTimeField(Struct, frozen=True):
     """A date-time with an offset (RFC 3339). Its values are the local time and the offset."""
 
     label: Label
@@ -135,8 +133,7 @@ def _offset(text: str) -> str:
     return "+00:00" if text in ("Z", "z") else text
 
 
-@dataclass(frozen=True, slots=True)
-class NumberField:
+class NumberField(Struct, frozen=True):
     """A number or an integer."""
 
     label: Label
@@ -177,8 +174,7 @@ class NumberField:
         return "" if high is None else f"At most {format_number(high)}."
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceField:
+class ChoiceField(Struct, frozen=True):
     """One of several values, each with a title: an enumeration of strings, or a boolean."""
 
     label: Label
@@ -200,8 +196,7 @@ class ChoiceField:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class MultipleChoiceField:
+class MultipleChoiceField(Struct, frozen=True):
     """Any of several strings, each with a title."""
 
     label: Label

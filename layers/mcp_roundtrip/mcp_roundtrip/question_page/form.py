@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.question_page.fields import MISSING, FieldError, FormField, make_field
@@ -22,16 +23,14 @@ _SINGLE_FIELD: Final = "value"
 """The property of a form that the server makes from a single-field type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class Control(Struct, frozen=True):
     """A field, and the name under which a browser posts its values."""
 
     name: str
     field: FormField
 
 
-@dataclass(frozen=True, slots=True)
-class PageQuestion:
+class PageQuestion(Struct, frozen=True):
     """One elicitation: `key` is its wire key. A form has controls, a URL question has a `url`.
 
     On a page with several questions, `action_name` is the name of the choice between answer and decline.
@@ -49,8 +48,7 @@ class PageQuestion:
         return len(self.controls) == 1 and self.controls[0].field.label.title == self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """The answers by wire key (ElicitResult), or what is wrong by the name of a control."""
 
     responses: Mapping[str, Any] = field(default_factory=dict)

@@ -6,8 +6,9 @@ Every text of a tool or a user passes `escape`, and stands in element content or
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.question_page.controls import element_id, render_boxes, render_control, render_group
 from mcp_roundtrip.question_page.escaping import escape
@@ -25,8 +26,7 @@ _NOTE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FormPage:
+class FormPage(Struct, frozen=True):
     """A page with a form.
 
     `values` are shown in its controls, `errors` beside them by the control's name. `problem` is an error of

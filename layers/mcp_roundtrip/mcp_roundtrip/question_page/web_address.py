@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 # Browsers remove some of them from a URL, so that another host could follow.
 _NOT_IN_URLS: Final = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -19,8 +20,7 @@ _DOTTED: Final = re.compile(r"(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2}
 _RESERVED: Final = "!#$%&'()*+,/:;=?@[]~"
 
 
-@dataclass(frozen=True, slots=True)
-class WebAddress:
+class WebAddress(Struct, frozen=True):
     """A web address: `url` in ASCII, `host` in ASCII (punycode) with its port."""
 
     url: str

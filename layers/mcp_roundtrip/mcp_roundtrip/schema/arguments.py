@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import Parameter
 from typing import Annotated, Any, NotRequired, get_args, get_origin
 
+from msgspec import field
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
@@ -25,8 +25,7 @@ from mcp_roundtrip.schema.mcp_header import (
 from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 
 
-@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class Arguments(FunctionArguments):
+class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """The arguments of a typed function: their JSON Schema and their validation.
 
     Registration reads the signature only; pydantic's validator is built at the first call or list.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from inspect import cleandoc
+
+from msgspec import Struct, field
 
 _GOOGLE_HEADER = re.compile(r"(Args|Arguments|Parameters|Params):\s*$")
 _GOOGLE_ENTRY = re.compile(r"(?P<names>\w+)\s*(?:\(.*?\))?\s*:(?:\s+(?P<text>.*))?$")
@@ -20,8 +21,7 @@ _REST_TYPE = re.compile(r":type\s+\w+\s*:")
 _UNDERLINE = re.compile(r"-{3,}\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Docstring:
+class Docstring(Struct, frozen=True):
     """The text without the section on parameters (`prose`), and the parameters' descriptions by name."""
 
     prose: str = ""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact_json
@@ -28,8 +28,7 @@ class InvalidValue(ValueError):
     """A value does not fit its schema. The text has one line per problem, with its place, and no value."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExactReader:
+class ExactReader(Struct, frozen=True, eq=False):
     """Reads JSON objects. `root` is their name in messages, `json_schema` returns what was advertised."""
 
     types: TypeAdapter[Any]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from functools import lru_cache
 from inspect import isclass
 from types import NoneType
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
@@ -21,8 +22,7 @@ SINGLE_FIELD = "value"
 """The one property of a form made from a single-field type."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class Form(Struct, frozen=True, eq=False):
     """The schema of a question and the reader of its answers. Do not change `requested_schema`."""
 
     requested_schema: dict[str, Any]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget, TextTooLong
@@ -43,8 +44,7 @@ def is_integer(value: Any) -> bool:
     return is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SchemaCheck:
+class SchemaCheck(Struct, frozen=True, eq=False):
     """One check of one value against `schema`. Neither may change during it: the caches are keyed by `id`."""
 
     schema: Mapping[str, Any]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.schema.patterns import PatternBudget
@@ -20,8 +21,7 @@ class BudgetExceeded(Exception):
     """A validation takes more than `MAX_KEYWORD_STEPS` steps."""
 
 
-@dataclass(slots=True)
-class ValidationBudget:
+class ValidationBudget(Struct):
     """The counts and caches of one validation, whose values must stay in memory: the caches go by `id`.
 
     `caches_results` is False for schemas with dynamic references, whose target depends on the path to them.

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import partial
 from sys import hash_info
 from typing import Any, Final
 
+from msgspec import Struct, field
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
@@ -70,8 +70,7 @@ def input_budget() -> Iterator[None]:
         _current.reset(token)
 
 
-@dataclass(slots=True)
-class _InputBudget:
+class _InputBudget(Struct):
     """The hashes of one input's values, its values in strings of JSON, and the steps of its patterns."""
 
     by_hash: dict[int, set[int]] = field(default_factory=dict)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 
@@ -31,8 +32,7 @@ HEADER_TYPES: Final = ("string", "integer", "boolean")
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, 5.6.2
 
 
-@dataclass(frozen=True, slots=True)
-class McpHeader:
+class McpHeader(Struct, frozen=True):
     """Ask clients to send a parameter also as an HTTP header.
 
     `region: Annotated[str, McpHeader("Region")]` is sent as `Mcp-Param-Region`, too. Intermediaries can route

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import Signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
@@ -44,8 +44,7 @@ class _Kind(Enum):
     STRUCTURED = "by the outputSchema"
 
 
-@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class Output:
+class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """The outputSchema of a function and the serialization of its results."""
 
     name: str

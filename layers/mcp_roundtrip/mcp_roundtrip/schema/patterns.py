@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Final
 
+from msgspec import Struct
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 MAX_PATTERN_STEPS: Final = 20_000_000
@@ -56,8 +56,7 @@ class TextTooLong(Exception):
     """Matching a text with its pattern takes more than `MAX_PATTERN_STEPS` steps."""
 
 
-@dataclass(slots=True)
-class PatternBudget:
+class PatternBudget(Struct):
     """The steps that one pass over a request has spent on patterns."""
 
     steps: int = 0

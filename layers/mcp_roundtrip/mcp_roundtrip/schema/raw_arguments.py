@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from msgspec import field
 
 from mcp_roundtrip.canonical import exceeds_depth
 from mcp_roundtrip.errors import DefinitionError
@@ -40,8 +41,7 @@ _SHALLOW = 8
 """Levels of arguments that every usable schema can check: deeper recursion is the arguments' fault."""
 
 
-@dataclass(frozen=True, eq=False)  # no slots: cached_property keeps what it built in __dict__
-class RawArguments(FunctionArguments):
+class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """The counterpart of `Arguments` for a function that takes all arguments as one dict."""
 
     input_schema: dict[str, Any]

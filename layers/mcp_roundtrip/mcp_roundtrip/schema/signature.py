@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.docstring import Docstring, parse_docstring
@@ -23,8 +24,7 @@ _MODULE_PREFIX = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
 """The module before the name of a type in the text of an annotation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """A function's signature with evaluated annotations; `parameters` does not include the context."""
 
     name: str
@@ -89,8 +89,7 @@ class Signature:
         return f"write its type, such as `{parameter.name}: str`"
 
 
-@dataclass(frozen=True, eq=False)
-class FunctionArguments:
+class FunctionArguments(Struct, frozen=True, eq=False):
     """The base class of all kinds of arguments: the facts that the function's signature states."""
 
     signature: Signature

@@ -18,7 +18,7 @@ from mcp_roundtrip.schema.exact_reader import InvalidValue
 from mcp_roundtrip.schema.signature import type_name
 
 
-class StringArguments(Arguments):
+class StringArguments(Arguments, frozen=True):
     """Arguments that are strings in JSON and are converted to the types of their annotations."""
 
     @classmethod

@@ -11,8 +11,10 @@ the model nor shows it the state. Without a valid state, a call changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
@@ -34,8 +36,7 @@ _ENDED: Final = (
 """The only text for a refused state; the log has the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     tool: str
     arguments: Mapping[str, Any]
     state: str

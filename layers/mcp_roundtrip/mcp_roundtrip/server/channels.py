@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.engine.channels import Channels, Fallback
 from mcp_roundtrip.protocol.capabilities import (

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ClientBehavior:
+
+class ClientBehavior(Struct, frozen=True):
     """A fact about a client.
 
     `name`: a regular expression for the whole `clientInfo.name`; None if it does not identify the client.

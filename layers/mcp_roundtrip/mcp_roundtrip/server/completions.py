@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
@@ -50,8 +52,7 @@ def _invalid_suggestions(value: object) -> UsageError:
     return UsageError(f"a completion returned {type(value).__name__}; return a list of str, or a Completion")
 
 
-@dataclass(frozen=True, slots=True)
-class Completer:
+class Completer(Struct, frozen=True):
     """A function that takes the text typed so far and, if it has a second parameter, the other arguments."""
 
     function: Callable[..., Any]
@@ -97,8 +98,7 @@ class Completable(Protocol):
     def scopes(self) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionMethods:
+class CompletionMethods(Struct, frozen=True):
     """The handler of `completion/complete`. A completion requires the scopes of its prompt or resource."""
 
     options: ServerOptions

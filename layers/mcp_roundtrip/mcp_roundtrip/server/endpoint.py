@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
@@ -36,8 +38,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.protected_resource import ProtectedResource
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """The handlers of an endpoint by method.
 
     `legacy_handlers`: returns the handlers for clients that open with `initialize`; None to refuse them.

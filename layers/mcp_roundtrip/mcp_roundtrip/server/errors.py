@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.journal import Journal
@@ -34,8 +35,7 @@ WireInputRequests = Mapping[str, Mapping[str, Any]]
 """The `inputRequests` of a result: InputRequest objects by key."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientError:
+class ClientError(Struct, frozen=True):
     """The error that the client receives, and the field `outcome` of the log."""
 
     error: ToolError | ProtocolError

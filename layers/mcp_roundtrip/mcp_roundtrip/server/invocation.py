@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.errors import ProtocolError
@@ -33,8 +34,7 @@ def owner_timeout_s(remaining_ms: float) -> int:
     return max(1, min(MAX_OWNER_TIMEOUT_S, int(remaining_ms / 1_000) - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(Struct, frozen=True):
     """Data that a front door sends with a call, in the `custom` member of the Lambda client context.
 
     Only a caller with lambda:InvokeFunction can set it, and such a caller could write the whole event.
@@ -104,8 +104,7 @@ def signature_digest(own: Sequence[Any], *types: str | None) -> str | None:
     return None if None in types else digest("mcp-rs/v1/signature", [*own, *types], size=12)
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """Facts about the Lambda invocation.
 
     `correlation_id`: the id that error messages quote, and every log line carries.

@@ -7,8 +7,9 @@ cursors that this list issues are accepted, and a caller who may read the list m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.canonical import compact_json, digest
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
@@ -25,8 +26,7 @@ class Listable(Protocol):
     def definition(self) -> Mapping[str, Any]: ...
 
 
-@dataclass(slots=True)
-class FeatureList:
+class FeatureList(Struct):
     """The handler of a list method. `items` are by name, in the order of the list.
 
     `member`: the member of the result that holds the list, such as "tools".

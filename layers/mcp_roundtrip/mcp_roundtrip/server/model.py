@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.http import HttpResponse
@@ -24,8 +25,7 @@ TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
+class RequestContext(Struct, frozen=True):
     """One admitted request and everything that its handler may use.
 
     `headers`: the HTTP headers by lower-case name; None for a direct invocation, which has none.
@@ -74,8 +74,7 @@ class RequestContext:
         return internal_error(self.invocation.correlation_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The end of a request: a result or an error, the notifications before it, and fields for the log.
 
     `headers`: further HTTP headers of a result.
@@ -94,8 +93,7 @@ Raises ProtocolError or InsufficientScope.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CallParams:
+class CallParams(Struct, frozen=True):
     """The params of `tools/call`, `prompts/get` and `resources/read`.
 
     `model_responses` are the answers that a model passed on among the arguments. `is_in_app`: the question
@@ -202,8 +200,7 @@ class Feature(Protocol):
         """Build the result that reports an error, or the JSON-RPC error where no result can."""
 
 
-@dataclass(frozen=True)  # without slots: the binding is computed at most once
-class FeatureCall:
+class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is computed at most once
     """A request for one feature. `name` is what the request calls it: a resource by its URI.
 
     `follows_state`: whether the client continues a call with the `requestState` of its result.

@@ -8,8 +8,9 @@ has asked anyone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.journal import Journal

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
@@ -35,8 +36,7 @@ LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
+class ServerOptions(Struct, frozen=True):
     """The options that handlers depend on.
 
     `server_info`: the Implementation object in every result.

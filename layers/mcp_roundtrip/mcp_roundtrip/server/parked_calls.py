@@ -9,8 +9,10 @@ next question. No worker is dispatched.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.deadline import lambda_remaining_ms

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
@@ -29,8 +30,7 @@ MAX_ASKED: Final = 20
 """How often a question is asked. Each refused answer stays in the table, and every later pass reads it."""
 
 
-@dataclass(slots=True)
-class ParkedPass:
+class ParkedPass(Struct):
     """Runs a pass for a `tasks.worker.Worker`, and keeps the reply of a pass that ended the call.
 
     `waits_for_url`: the pass waits for what the user does at a URL that they agreed to open.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -28,8 +29,7 @@ from mcp_roundtrip.server.model import (
 from mcp_roundtrip.server.options import ServerOptions
 
 
-@dataclass(frozen=True)  # without slots: the digest is computed at most once
-class Prompt:
+class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
     """A registered prompt: a `Feature`. `extra` holds further members of its definition."""
 
     name: str
@@ -81,8 +81,7 @@ class Prompt:
         return feature_error(error)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMethods:
+class PromptMethods(Struct, frozen=True):
     """The handlers of `prompts/list` and `prompts/get` for a set of prompts."""
 
     options: ServerOptions

@@ -8,9 +8,11 @@ permission that its sender did not have.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
@@ -52,8 +54,7 @@ _STATUS_HEADERS: Final = {405: {"allow": "GET, HEAD, POST"}, 503: {"retry-after"
 _FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     """How a request ended: the name of a notice, or a form with its status; `headers` of a redirect."""
 
     name: str

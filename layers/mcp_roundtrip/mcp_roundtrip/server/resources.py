@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -34,8 +36,7 @@ CacheScope = Literal["public", "private"]
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
-@dataclass(frozen=True)  # without slots: the digest is computed at most once
-class Resource:
+class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
     """A registered resource: a `Feature`.
 
     `name`: its URI or URI template.
@@ -120,8 +121,7 @@ class Resource:
         return feature_error(error, {"uri": self.uri})
 
 
-@dataclass(frozen=True)  # without slots: the index is built at the first read
-class ResourceMethods:
+class ResourceMethods(Struct, frozen=True, dict=True):  # dict: the index is built at the first read
     """The handlers of the lists of resources and templates, and of `resources/read`."""
 
     options: ServerOptions

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import ProtocolError

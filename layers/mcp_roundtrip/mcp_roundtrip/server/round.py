@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, TaskRequested
@@ -31,8 +32,7 @@ def max_rounds(call: FeatureCall, journal: Journal) -> int:
     return min(limit + journal.url_wait_rounds, max(limit + 1, CLIENT_ROUNDS))
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """A round whose pass has ended. It builds the reply; `opened` is None in the first round of a flow."""
 
     call: FeatureCall

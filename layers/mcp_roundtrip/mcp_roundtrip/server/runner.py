@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.journal import Journal

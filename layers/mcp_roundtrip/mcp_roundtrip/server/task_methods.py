@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
@@ -76,8 +77,7 @@ def _iso_timestamp(epoch_ms: int) -> str:
 # -- the methods --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMethods:
+class TaskMethods(Struct, frozen=True):
     """The handlers of the extension's methods, for the tasks of all tools that share a table."""
 
     server_info: Mapping[str, Any]

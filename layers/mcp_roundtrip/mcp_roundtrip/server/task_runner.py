@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.channels import Channels
@@ -45,22 +47,19 @@ MAX_STATUS_MESSAGE: Final = 4_096
 """Characters of a `statusMessage`: every poll reads it."""
 
 
-@dataclass(slots=True)
 class StatusMessages(NotificationBuffer):
     """Turns progress into the `statusMessage` of the task; log messages are dropped (SEP-2663)."""
 
     write: Callable[[str], None] = lambda message: None
 
     def progress(self, done: float, total: float | None, message: str | None, *, is_new: bool) -> None:
-        # Refuses what cannot be sent. (With slots, super() does not work before Python 3.14.)
-        NotificationBuffer.progress(self, done, total, message, is_new=False)
+        super().progress(done, total, message, is_new=False)  # refuses what cannot be sent
         text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
         if is_new:
             self.write(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRunner:
+class TaskRunner(Struct, frozen=True):
     """Runs passes over the tools of a server. `channels` returns those through which a pass can ask."""
 
     tool_methods: ToolMethods

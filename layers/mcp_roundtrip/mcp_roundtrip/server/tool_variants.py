@@ -9,8 +9,9 @@ argument for the answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
@@ -53,8 +54,7 @@ class ListedTool(Listable, Protocol):
     def view_uri(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClientKind:
+class ClientKind(Struct, frozen=True):
     """How a client can be asked: by `forms` and `urls` of the protocol, in `apps`, or on `pages`.
 
     `repeats`: a call that runs out of time continues when the client makes it again.
@@ -107,8 +107,7 @@ def _follows_rounds(context: RequestContext) -> bool:
     return not breaks_on_state_only_rounds(context.request.meta.info)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolVariant:
+class ToolVariant(Struct, frozen=True):
     """A tool as clients of one kind see it."""
 
     tool: ListedTool
@@ -138,8 +137,7 @@ def _with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerToolItem:
+class AnswerToolItem(Struct, frozen=True):
     """The tool through which views answer."""
 
     scopes: tuple[str, ...] = ()
@@ -149,8 +147,7 @@ class AnswerToolItem:
         return ANSWER_TOOL_DEFINITION
 
 
-@dataclass(slots=True)
-class ToolList:
+class ToolList(Struct):
     """The handler of `tools/list`: one list for each kind of client.
 
     `is_constant`: whether the tools stay the same until the next deployment.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.views import View
 
 
-@dataclass(frozen=True)  # without slots: the digest is computed at most once
-class Tool:
+class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
     """A registered tool: a `Feature`.
 
     `extra` holds further members of its definition, `channels` the fallbacks for its questions. `view` is the
@@ -100,8 +100,7 @@ class Tool:
         return results.tool_error(server_info, str(error))
 
 
-@dataclass(frozen=True)  # without slots: the list is created at its first use
-class ToolMethods:
+class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created at its first use
     """The handlers of `tools/list` and `tools/call` for a set of tools."""
 
     options: ServerOptions

@@ -6,10 +6,11 @@ A view has a `ui://` URI. Clients that show views read it with `resources/read`;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import results
@@ -51,8 +52,7 @@ ANSWER_TOOL_DEFINITION: Final[Mapping[str, Any]] = {
 """The Tool object of `server.answer_tool`, in lists for clients to whose views a tool may show questions."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The document in which the results of a tool are shown."""
 
     uri: str

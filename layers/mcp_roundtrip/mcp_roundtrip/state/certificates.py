@@ -9,8 +9,9 @@ each token that the key signs contains it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
@@ -62,8 +63,7 @@ def issue(
         raise KeyServiceError("certificate_too_long") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Struct, frozen=True):
     """A certificate with a valid signature."""
 
     claims: Mapping[str, Any]

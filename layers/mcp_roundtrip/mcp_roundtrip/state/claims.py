@@ -27,16 +27,16 @@ release) and `journal` (a malformed journal).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 
 
-@dataclass(frozen=True)  # without slots: the digest is computed at most once
-class Binding:
+class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
     """The request that a token is bound to: it is accepted only with an equal one.
 
     `principal` is the principal's canonical JSON, None for an anonymous caller. `name` is what the method
@@ -64,8 +64,7 @@ class Binding:
         return canonical.digest("mcp-rs/v1/identity", [*named, dict(self.arguments or {})], size=24)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The lifetimes of tokens in seconds, and their sizes in characters.
 
     `round_ttl_s` is the time to answer one round, `flow_ttl_s` the time for all rounds of a call, `skew_s`
@@ -80,8 +79,7 @@ class Limits:
     max_presented: int = 262_144
 
 
-@dataclass(frozen=True, slots=True)
-class OpenState:
+class OpenState(Struct, frozen=True):
     """The content of an accepted token. `first_issued_at` (epoch seconds) is copied into the next one."""
 
     payload: Any

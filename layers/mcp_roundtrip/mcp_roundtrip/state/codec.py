@@ -8,8 +8,9 @@ is only signed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
@@ -22,8 +23,7 @@ from mcp_roundtrip.state.keys import Signer
 STATE_TYP = "mcp-rs+jwt"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestStateCodec:
+class RequestStateCodec(Struct, frozen=True):
     """Seals and opens `requestState`. A client cannot change it or use it for another request.
 
     `signer` returns the current signer; tokens of `trusted_keys` are accepted. With `epochs`, states are

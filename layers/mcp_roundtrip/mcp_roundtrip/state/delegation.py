@@ -7,7 +7,8 @@ Cost: an attacker who reads this process's memory can sign states until the cert
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import LIFETIME_S
@@ -16,8 +17,7 @@ from mcp_roundtrip.state.keys import LocalKey, Signer
 from mcp_roundtrip.state.renewal import RenewalBackoff, renewal_time
 
 
-@dataclass(frozen=True, slots=True)
-class CertifiedKey:
+class CertifiedKey(Struct, frozen=True):
     """A key in memory with its certificate, valid from `issued_at` to `expires_at` (epoch seconds)."""
 
     key: LocalKey
@@ -36,8 +36,7 @@ class CertifiedKey:
         return self.key.sign(signing_input)
 
 
-@dataclass(slots=True)
-class Delegation:
+class Delegation(Struct):
     """Creates a key and its certificate at the first token, and replaces them regularly.
 
     Not earlier: all environments started from one snapshot (AWS Lambda SnapStart) would share the key.
@@ -55,8 +54,8 @@ class Delegation:
     on_issued: Callable[[str, int], None]
     """Called with the `jti` and the expiry (epoch seconds) of each certificate. The `jti` can be revoked."""
 
-    _certified: CertifiedKey | None = field(default=None, init=False)
-    _renew_at: float = field(default=0.0, init=False)
+    _certified: CertifiedKey | None = None
+    _renew_at: float = 0.0
 
     def signer(self) -> Signer:
         """Return a key whose certificate outlasts any token signed now.

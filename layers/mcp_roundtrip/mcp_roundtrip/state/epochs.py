@@ -11,8 +11,9 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
@@ -58,8 +59,7 @@ class LocalMacKey:
         return hmac.digest(self._secret, message, "sha256")
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(Struct, frozen=True):
     """The number of failed derivations in a row, and the time of the last one (epoch seconds)."""
 
     count: int

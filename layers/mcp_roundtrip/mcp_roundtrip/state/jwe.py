@@ -10,9 +10,10 @@ cryptography is imported where it is used, because a call without state does not
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
@@ -30,13 +31,15 @@ _TAG_CHARACTERS = 22
 _MAX_HEADER = 512
 
 
-@dataclass(frozen=True)  # no slots: cached_property needs a dictionary
-class ContentKey:
+class ContentKey(Struct, frozen=True, dict=True):  # dict: for cached_property
     """A key of 32 bytes for tokens of type `typ`, and its id."""
 
     kid: str
-    secret: bytes = field(repr=False)
+    secret: bytes
     typ: str
+
+    def __repr__(self) -> str:  # without the secret
+        return f"ContentKey(kid={self.kid!r}, typ={self.typ!r})"
 
     @cached_property
     def header(self) -> bytes:

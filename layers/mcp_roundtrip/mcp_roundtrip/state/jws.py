@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
@@ -31,8 +32,7 @@ _SIGNATURE_CHARACTERS = 86
 _MAX_HEADER = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedKey:
+class TrustedKey(Struct, frozen=True):
     """A trusted key until `expires_at` (epoch seconds). `kid` identifies the root key that certified it."""
 
     public_key: EllipticCurvePublicKey

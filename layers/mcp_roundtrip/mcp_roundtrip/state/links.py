@@ -11,7 +11,8 @@ because the page has another client id than the MCP client.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
@@ -33,8 +34,7 @@ _SKEW_S = 5
 _TYPES: Mapping[str, type] = {**COMMON_TYPES, "sub": str, "key": str, "flow": str}
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """The content of an accepted link: the key of the question, its flow, and the expiry (epoch seconds)."""
 
     key: str
@@ -42,8 +42,7 @@ class Link:
     expires_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Signs and opens links for one deployment.
 
     `clock` returns epoch seconds, `random_bytes(n)` n unguessable bytes.

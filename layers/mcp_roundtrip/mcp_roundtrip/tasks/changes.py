@@ -7,7 +7,8 @@ item that does not exist meets only `Absent`: an update without a condition woul
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Value = str | int | bytes
 """The value of an attribute. JSON is stored as text."""
@@ -15,8 +16,7 @@ Value = str | int | bytes
 Item = Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Equals:
+class Equals(Struct, frozen=True):
     """The attribute exists and has this value."""
 
     name: str
@@ -26,8 +26,7 @@ class Equals:
         return item.get(self.name) == self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(Struct, frozen=True):
     """The attribute exists and is less than this number."""
 
     name: str
@@ -38,8 +37,7 @@ class Below:
         return isinstance(present, int) and present < self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(Struct, frozen=True):
     """The attribute exists and is greater than this number."""
 
     name: str
@@ -50,8 +48,7 @@ class Above:
         return isinstance(present, int) and present > self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """The attribute, or the whole item, does not exist. A change with this condition can create the item."""
 
     name: str
@@ -60,8 +57,7 @@ class Absent:
         return self.name not in item
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Struct, frozen=True):
     """All of these conditions hold. There is at least one."""
 
     conditions: tuple[Condition, ...]
@@ -73,8 +69,7 @@ class AllOf:
         return all(condition.holds(item) for condition in self.conditions)
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     """At least one of these conditions holds."""
 
     conditions: tuple[Condition, ...]
@@ -101,8 +96,7 @@ def has_one_of(name: str, *values: Value) -> Condition:
     return AnyOf(tuple(Equals(name, value) for value in values))
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """If `condition` holds, set, increment and remove attributes.
 
     The three must name different attributes, and neither `pk` nor `sk`.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
@@ -19,8 +21,7 @@ RESULT_CHUNK = 350_000
 """The bytes of a chunk of a result, below the limit of an item."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCall:
+class TaskCall(Struct, frozen=True):
     """The request that became a task. It does not change, and contains no token.
 
     `principal` has the fields of a Principal, `client` is the `clientInfo` of the request, `server_info`
@@ -36,8 +37,7 @@ class TaskCall:
     trace: Mapping[str, Any] = field(default_factory=dict)
 
     def to_item(self, task: Task) -> dict[str, Value]:
-        members = [getattr(self, each.name) for each in fields(self)]
-        return _item(task, CALL, v=compact_json(members))
+        return _item(task, CALL, v=compact_json(astuple(self)))
 
     @classmethod
     def from_item(cls, item: Item) -> TaskCall:
@@ -71,8 +71,7 @@ def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
     return {"qm": fingerprint.message, "qf": fingerprint.form}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskHistory:
+class TaskHistory(Struct, frozen=True):
     """The stored call and journal of a task, and the responses that no pass has accepted yet.
 
     `responses` has these responses by journal key, `response_keys` the wire key of the last response of each

@@ -20,8 +20,9 @@ Anonymous callers are one principal here, as they are in `model.task_partition_k
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
@@ -48,8 +49,7 @@ class TooManyOpenTasks(McpRoundtripError):
         self.limit = limit
 
 
-@dataclass(frozen=True, slots=True)
-class TaskLimit:
+class TaskLimit(Struct, frozen=True):
     """Creates tasks, at most `max_open` open ones for each principal; any number if that is 0.
 
     `clock_ms` returns epoch milliseconds.

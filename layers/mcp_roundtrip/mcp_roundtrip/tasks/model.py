@@ -33,9 +33,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.engine.journal import Fingerprint
@@ -90,8 +91,7 @@ def task_partition_key(dialect: str, principal: str | None, task_id: str) -> str
     return f"{canonical.digest('mcp-rs/v1/task', [dialect, principal], size=24)}#{task_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class OutstandingRequest:
+class OutstandingRequest(Struct, frozen=True):
     """A request that waits for the client's response.
 
     `key` and `fingerprint` are the engine's, `request` is what the user is asked, `order` is the position of
@@ -114,8 +114,7 @@ class OutstandingRequest:
         return cls(key, Fingerprint(message, form), request, order, *channel)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """A task, as in its item M.
 
     `requests` has the outstanding requests by wire key, `accepted_keys` the wire keys of the responses that a

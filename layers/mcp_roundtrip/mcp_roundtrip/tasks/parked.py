@@ -18,8 +18,10 @@ Task and item are written in one transaction: of concurrent calls, one is parked
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.engine.journal import Journal
@@ -44,8 +46,7 @@ RESULT_TTL_MS: Final = 60_000
 """The time for which a result is returned again: its response may have been lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParkedCaller:
+class ParkedCaller(Struct, frozen=True):
     """A caller, and its call. All are texts that differ between callers.
 
     `binding` owns the task: the caller's principal, or the session of an anonymous caller. `principal` is the
@@ -57,8 +58,7 @@ class ParkedCaller:
     identity: str
 
 
-@dataclass(frozen=True, slots=True)
-class ParkedCalls:
+class ParkedCalls(Struct, frozen=True):
     """Finds and creates parked calls. `tasks` has their dialect."""
 
     tasks: Tasks

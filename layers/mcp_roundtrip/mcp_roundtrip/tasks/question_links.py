@@ -21,8 +21,9 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.tasks.changes import Item
@@ -74,8 +75,7 @@ def _partition_key(token: str) -> str:
     return canonical.digest("mcp-rs/v1/question-link", token, size=24)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedQuestions:
+class LinkedQuestions(Struct, frozen=True):
     """What a link leads to. `requests` are the open InputRequest objects by wire key, in order."""
 
     state: LinkState
@@ -83,8 +83,7 @@ class LinkedQuestions:
     requests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionLinks:
+class QuestionLinks(Struct, frozen=True):
     """Reads and answers the questions behind links. The tasks may be of any dialect."""
 
     tasks: Tasks

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.internal_errors import StoreError
@@ -17,8 +18,7 @@ MIN_STATUS_INTERVAL_MS: Final = 1_000
 """The least time between two writes of `statusMessage` within a step."""
 
 
-@dataclass(slots=True)
-class TaskRecorder:
+class TaskRecorder(Struct):
     """Writes the journal entries and the status messages of one worker's pass (see `engine.host.Recorder`).
 
     `on_error` is called with a log event and an error that does not end the pass.

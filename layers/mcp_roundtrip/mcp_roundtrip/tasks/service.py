@@ -8,8 +8,10 @@ from __future__ import annotations
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
@@ -66,8 +68,7 @@ class UnknownTask(McpRoundtripError):
     """The caller has no task with this id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tasks:
+class Tasks(Struct, frozen=True):
     """The tasks of one dialect: the tasks extension, or that of SEP-2322.
 
     `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item
@@ -14,8 +15,7 @@ MAX_ITEM = 400_000
 """The limit of an item in bytes. DynamoDB's own is 400 KiB with the names of attributes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """A change of the item with this key."""
 
     pk: str

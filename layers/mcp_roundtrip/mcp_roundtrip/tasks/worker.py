@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.journal import Kind
@@ -32,22 +33,19 @@ RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError)
 """Errors that may not occur in another worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """The result of the request that became the task."""
 
     result: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskError:
+class TaskError(Struct, frozen=True):
     """The JSON-RPC error that ends the task."""
 
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PassResult:
+class PassResult(Struct, frozen=True):
     """The result of one pass over the tool of a task; `run` is None if the tool does not exist.
 
     `conclusion` is the result or the error of a pass that ended the task.
@@ -62,8 +60,7 @@ RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
 """Runs one pass. Raises one of `RETRYABLE` for a fault that may not occur in another worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(Struct, frozen=True):
     """Runs tasks.
 
     `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `new_owner` returns a unique id for

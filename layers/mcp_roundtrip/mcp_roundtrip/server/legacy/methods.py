@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
@@ -39,8 +41,7 @@ _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
 """Members of results that these versions do not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyMethods:
+class LegacyMethods(Struct, frozen=True):
     """The handlers of all methods.
 
     `features`: the handlers of the later versions by capability, for calls that end with their request.
@@ -160,7 +161,6 @@ def _resource_not_found(error: UnknownResource) -> ProtocolError:
     return ProtocolError(RESOURCE_NOT_FOUND, error.message, error.data)
 
 
-@dataclass(slots=True)
 class _LegacyToolList(ToolList):
     is_constant: bool = True
     knows_tasks: bool = False
@@ -177,8 +177,7 @@ class _LegacyToolList(ToolList):
         return self.tools[name].task if self.knows_tasks and name in self.tools else None
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyToolDefinition:
+class LegacyToolDefinition(Struct, frozen=True):
     """The Tool object of these versions, for `tools/list`; `task` is the support that the client knows."""
 
     tool: Listable

@@ -12,9 +12,11 @@ Every call runs the function from its start, so a step that must not run twice c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
@@ -41,8 +43,7 @@ URL_ELICITATION_REQUIRED: Final = -32042
 """2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visits:
+class Visits(Struct, frozen=True):
     """The URLs that the user may have visited before this call, by the keys of their questions.
 
     `flow_id`: the flow id of all passes of this call.
@@ -137,8 +138,7 @@ def _visits_name(call: FeatureCall, journal: Journal) -> str:
 # -- after the pass -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LegacyRound(Round):
+class LegacyRound(Round, frozen=True):
     """A pass that has ended, for a client that cannot be asked during a call."""
 
     visits: Visits = Visits()

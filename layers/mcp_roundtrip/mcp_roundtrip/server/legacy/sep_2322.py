@@ -8,8 +8,10 @@ basic/utilities/tasks).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
@@ -73,8 +75,7 @@ def task_handlers() -> dict[str, Handler]:
 # -- tools/call -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TaskAugmentedCalls:
+class TaskAugmentedCalls(Struct, frozen=True):
     """The handler of `tools/call`: the client decides whether the call becomes a task.
 
     `run_legacy` runs a call that is neither a task nor from a client that declares what it can be asked.
