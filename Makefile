@@ -2,6 +2,7 @@
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for each request
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
+#   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
 #   ARGUMENTS=…                      for cost: other assumptions, as ARGUMENTS=--help lists them
@@ -82,7 +83,8 @@ help:  ## list the commands
 .PHONY: run
 run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
-	    $(if $(filter 1,$(DEBUG)),--debug) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
+	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \
+	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
 .PHONY: check

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import json
+import math
 import os
 import signal
 import sys
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parameters={**assumed, **given},
             variables=_variables(options.env),
             debug=options.debug,
+            retry_delay_scale=options.retry_delay_scale,
             log=_print_line,
         ) as app:
             _print_line(banner(app, assumed, fresh=options.fresh, debug=options.debug))
@@ -158,6 +160,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="set a parameter of the template",
     )
+    parser.add_argument(
+        "--retry-delay-scale",
+        type=_positive,
+        default=1.0,
+        metavar="FACTOR",
+        help="multiply Lambda's delays of 60 and 120 s before it repeats a failed asynchronous invocation",
+    )
     return parser
 
 
@@ -176,6 +185,13 @@ def _parameter(text: str) -> tuple[str, str]:
     if not separator:
         raise argparse.ArgumentTypeError("must be NAME=VALUE")
     return name, value
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError("must be a positive number")
+    return number
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:

@@ -126,14 +126,27 @@ class LocalApp:
         return json.loads(result.payload)
 
     def run(
-        self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
+        self,
+        function: str,
+        payload: bytes,
+        qualifier: str | None = None,
+        client_context: str | None = None,
+        request_id: str | None = None,
     ) -> InvocationResult:
-        """Run a function with an event in JSON; in debug mode, one at a time."""
+        """Run a function with an event in JSON; in debug mode, one at a time.
+
+        `request_id` is that of a repeated invocation; otherwise it is new.
+        """
         with self._serial:
-            return self.run_nested(function, payload, qualifier, client_context)
+            return self.run_nested(function, payload, qualifier, client_context, request_id)
 
     def run_nested(
-        self, function: str, payload: bytes, qualifier: str | None = None, client_context: str | None = None
+        self,
+        function: str,
+        payload: bytes,
+        qualifier: str | None = None,
+        client_context: str | None = None,
+        request_id: str | None = None,
     ) -> InvocationResult:
         """Run a function that another function invokes and waits for."""
         found = self.current().functions.get(function)
@@ -144,7 +157,9 @@ class LocalApp:
             with self._lock:
                 pool = self._pools.pool_for(found, code)
             arn = function_arn(function, qualifier)
-            return pool.invoke(payload, function_arn=arn, client_context=client_context)
+            return pool.invoke(
+                payload, function_arn=arn, request_id=request_id, client_context=client_context
+            )
         except OSError as error:  # the code's folder is missing, or out of memory
             self._options.log(f"[{function}] no process could be started: {error}")
             return _failed_result("no process could be started")

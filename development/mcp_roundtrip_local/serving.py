@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_local.app import LocalApp, Log, Options
+from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_local.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Credentials
@@ -22,6 +23,7 @@ from mcp_roundtrip_local.services.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip_local.services.sqs import Queues
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_local.source_watcher import call_periodically
+from mcp_roundtrip_local.timers import RealTimers
 
 
 @contextmanager
@@ -37,6 +39,7 @@ def serve(
     integration_timeout_s: float = INTEGRATION_TIMEOUT_S,
     variables: Mapping[str, str] | None = None,
     debug: bool = False,
+    retry_delay_scale: float = 1.0,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
@@ -46,7 +49,8 @@ def serve(
     at most once in `watch_interval_s`, and in the background unless that is 0. `variables` are added to the
     environment of every function; they override those of `Metadata.LocalRun` in the template (see
     `services.stand_ins`). With `debug`, all functions run in one process that has the terminal, one event at
-    a time and without timeouts. Raises TemplateError, and OSError if the port is in use.
+    a time and without timeouts. `retry_delay_scale` multiplies the delays after which Lambda repeats a failed
+    asynchronous invocation. Raises TemplateError, and OSError if the port is in use.
     """
     app: LocalApp
     with ExitStack() as stack:
@@ -64,7 +68,7 @@ def serve(
         stack.callback(gateway.close)
         front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
         stack.callback(front.close)
-        servers = _listen_for_sdks(stack, lambda: app, credentials, log)
+        servers = _listen_for_sdks(stack, lambda: app, credentials, log, retry_delay_scale)
         endpoints = {
             # Other services get an error here, so that no request reaches AWS.
             "AWS_ENDPOINT_URL": servers["AWS_ENDPOINT_URL_LAMBDA"].url,
@@ -83,16 +87,29 @@ def serve(
 
 
 def _listen_for_sdks(
-    stack: ExitStack, app: Callable[[], LocalApp], credentials: Credentials, log: Log
+    stack: ExitStack,
+    app: Callable[[], LocalApp],
+    credentials: Credentials,
+    log: Log,
+    retry_delay_scale: float,
 ) -> dict[str, HttpServer]:
     """Return the servers of Lambda and SQS by the variables of their URLs. Start them after `app` exists."""
-    lambda_api = LambdaApi(
-        lambda: app().functions(), lambda *call: app().run_nested(*call), lambda *call: app().run(*call), log
+    timers = RealTimers()
+    queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), log, timers)
+    later = AsyncInvocations(
+        lambda: app().functions(),
+        lambda *call: app().run(*call),
+        queues.send,
+        timers,
+        log,
+        retry_delay_scale,
     )
-    queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), log)
+    lambda_api = LambdaApi(
+        lambda: app().functions(), lambda *call: app().run_nested(*call), later.accept, log
+    )
     lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
     stack.callback(lambda_server.close)
-    stack.callback(queues.close)
+    stack.callback(timers.close)
     sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
     stack.callback(sqs_server.close)
     return {"AWS_ENDPOINT_URL_LAMBDA": lambda_server, "AWS_ENDPOINT_URL_SQS": sqs_server}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,13 @@ from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.sqs import MAX_BODY, Queues
 from mcp_roundtrip_local.template.model import Queue
 from mcp_roundtrip_local.template.reader import Template
+from mcp_roundtrip_local.timers import RealTimers
+from support.manual_timers import ManualTimers
 from support.sam_applications import write_application
 
 WITHIN_S = 5
-QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3)
+QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3, dead_letter="Failures")
+QUEUES = {"Jobs": QUEUE, "Failures": Queue("Failures"), "Unread": Queue("Unread")}
 
 
 @dataclass
@@ -78,11 +81,17 @@ def reader() -> Reader:
 
 @pytest.fixture
 def sqs(reader: Reader) -> Iterator[SQSClient]:
-    queues = Queues(lambda: {"Jobs": QUEUE}, reader.run, reader.logged)
+    with serving(reader, RealTimers()) as client:
+        yield client
+
+
+@contextmanager
+def serving(reader: Reader, timers: RealTimers | ManualTimers) -> Iterator[SQSClient]:
+    queues = Queues(lambda: QUEUES, reader.run, reader.logged, timers)
     server = HttpServer(queues.respond, max_body=MAX_BODY).start()
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
-    with closing(client), closing(server), closing(queues):
+    with closing(client), closing(server), closing(timers):
         yield client
 
 
@@ -112,22 +121,72 @@ def test_a_failed_message_is_redelivered_up_to_the_limit(
     reader.wait_for(lambda: bool(reader.log))
     receives = [record["attributes"]["ApproximateReceiveCount"] for record in reader.records]
     assert receives == ["1", "2", "3"]
+    [dropped] = sqs.receive_message(QueueUrl=url(sqs, "Failures"))["Messages"]
+    assert dropped["Body"] == "x"
 
 
 def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader: Reader) -> None:
-    queues = Queues(lambda: {"Jobs": QUEUE}, reader.run, reader.logged)
-    server = HttpServer(queues.respond, max_body=MAX_BODY).start()
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-    client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
     before = set(threading.enumerate())
-    with closing(client), closing(server):
+    with serving(reader, RealTimers()) as client:
         client.send_message(QueueUrl=url(client), MessageBody="late", DelaySeconds=900)
         client.send_message(QueueUrl=url(client), MessageBody="now")
         reader.wait_for(lambda: bool(reader.records))
-        queues.close()
     for thread in set(threading.enumerate()) - before:
         thread.join(WITHIN_S)
     assert [record["body"] for record in reader.records] == ["now"]
+
+
+def test_a_message_is_hidden_while_its_visibility_is_extended(reader: Reader) -> None:
+    timers = ManualTimers()
+    reader.answers = failed
+    with serving(reader, timers) as client:
+        client.send_message(QueueUrl=url(client), MessageBody="x")
+        timers.advance(0)
+        handle = reader.records[0]["receiptHandle"]
+        client.change_message_visibility(QueueUrl=url(client), ReceiptHandle=handle, VisibilityTimeout=65)
+        timers.advance(64)
+        assert len(reader.records) == 1
+        timers.advance(1)
+        assert [each["attributes"]["ApproximateReceiveCount"] for each in reader.records] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("handle", "code"), [("old", "ReceiptHandleIsInvalid"), ("visible", "MessageNotInflight")]
+)
+def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(
+    reader: Reader, handle: str, code: str
+) -> None:
+    timers = ManualTimers()
+    with serving(reader, timers) as client:
+        queue = url(client, "Unread")
+        client.send_message(QueueUrl=queue, MessageBody="x")
+        handles = []
+        for _ in ("old", "visible"):
+            [message] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+            handles.append(message["ReceiptHandle"])
+            timers.advance(10)
+        used = dict(zip(("old", "visible"), handles, strict=True))[handle]
+        with pytest.raises(ClientError) as refused:
+            client.change_message_visibility(QueueUrl=queue, ReceiptHandle=used, VisibilityTimeout=1)
+    assert refused.value.response["Error"]["Code"].endswith(code)
+
+
+def test_only_the_last_receipt_handle_deletes_a_message(reader: Reader) -> None:
+    timers = ManualTimers()
+    with serving(reader, timers) as client:
+        queue = url(client, "Unread")
+        client.send_message(QueueUrl=queue, MessageBody="x")
+        [first] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+        assert "Messages" not in client.receive_message(QueueUrl=queue)
+        timers.advance(10)
+        [second] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+        client.delete_message(QueueUrl=queue, ReceiptHandle=first["ReceiptHandle"])
+        client.change_message_visibility(
+            QueueUrl=queue, ReceiptHandle=second["ReceiptHandle"], VisibilityTimeout=20
+        )
+        client.delete_message(QueueUrl=queue, ReceiptHandle=second["ReceiptHandle"])
+        timers.advance(20)
+        assert "Messages" not in client.receive_message(QueueUrl=queue)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +202,9 @@ TEMPLATE = """
     Resources:
       Jobs:
         Type: AWS::SQS::Queue
-        Properties: {VisibilityTimeout: 60, RedrivePolicy: {maxReceiveCount: 4, deadLetterTargetArn: arn}}
+        Properties:
+          VisibilityTimeout: 60
+          RedrivePolicy: {maxReceiveCount: 4, deadLetterTargetArn: !GetAtt Failures.Arn}
       Failures: {Type: AWS::SQS::Queue}
       Reads:
         Type: AWS::Lambda::EventSourceMapping
@@ -171,7 +232,10 @@ APP = """
 def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path: Path) -> None:
     path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
     application = Template(path, {}).application({}, "", "http://127.0.0.1:1")
-    assert application.queues == {"Jobs": Queue("Jobs", "Worker", 60, 4)}
+    assert application.queues == {
+        "Jobs": Queue("Jobs", "Worker", 60, 4, "Failures"),
+        "Failures": Queue("Failures"),
+    }
     assert application.functions["Sender"].environment == {
         "QUEUE": "http://127.0.0.1:1/000000000000/Jobs",
         "WORKER": "arn:aws:lambda:us-east-1:000000000000:function:Worker:$LATEST",

@@ -147,7 +147,7 @@ def lambda_context(message: dict[str, Any]) -> LambdaContext:
     """Return the Lambda context of an invocation."""
     given = message["client_context"]
     client_context = None if given is None else json.loads(given)
-    return LambdaContext(message["id"], client_context, None, message["deadline_ms"], message["arn"])
+    return LambdaContext(message["request_id"], client_context, None, message["deadline_ms"], message["arn"])
 
 
 def main() -> None:

@@ -125,11 +125,17 @@ class DebugEnvironment:
         return None
 
     def invoke(
-        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
     ) -> InvocationResult:
         """Run the handler once."""
         return self._debugger.call(
             {
+                "request_id": request_id or str(uuid.uuid4()),
                 "function": self._function.name,
                 "handler": self._function.handler,
                 "code": os.fspath(self._function.code),

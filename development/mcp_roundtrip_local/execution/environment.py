@@ -102,11 +102,16 @@ class ProcessEnvironment:
         return _failure(report, str(uuid.uuid4()), seconds)
 
     def invoke(
-        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
     ) -> InvocationResult:
         """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
         timeout_s = self._function.timeout_s
-        request_id = str(uuid.uuid4())
+        request_id = request_id or str(uuid.uuid4())
         deadline_ms = int((time.time() + timeout_s) * 1000)
         self._api.pending.put(RuntimeEvent(request_id, payload, function_arn, deadline_ms, client_context))
         report = self._report(timeout_s)

@@ -26,9 +26,14 @@ class ExecutionEnvironment(Protocol):
         """Wait until the function is imported; return the error if that fails."""
 
     def invoke(
-        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
     ) -> InvocationResult:
-        """Run the handler once."""
+        """Run the handler once. `request_id` is that of a repeated invocation; otherwise it is new."""
 
     def stop(self) -> None:
         """Stop the environment, and fail its invocation if one is running."""
@@ -54,7 +59,12 @@ class Pool:
         self._closed = False
 
     def invoke(
-        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
     ) -> InvocationResult:
         with self._slots:
             environment = self._acquire()
@@ -64,7 +74,7 @@ class Pool:
                 )
             try:
                 return environment.start() or environment.invoke(
-                    payload, function_arn=function_arn, client_context=client_context
+                    payload, function_arn=function_arn, request_id=request_id, client_context=client_context
                 )
             finally:
                 self._release(environment)

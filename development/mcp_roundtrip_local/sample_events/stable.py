@@ -32,6 +32,7 @@ from mcp_roundtrip_local.sample_events.messages import (
     read,
 )
 from mcp_roundtrip_local.sample_events.sources import FORMATS, alb
+from mcp_roundtrip_local.services.message_queue import Message
 from mcp_roundtrip_local.services.sqs import event_record
 
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
@@ -185,11 +186,15 @@ def _provision() -> dict[str, Event]:
         "provision_worker/queue.json": {
             "Records": [
                 event_record(
-                    "059f36b4-87a3-44ab-83d2-661975830a7d",
-                    json.dumps(NO_ITEM),
+                    Message(
+                        json.dumps(NO_ITEM),
+                        sent_s=RECEIVED_AT,
+                        visible_s=RECEIVED_AT,
+                        id="059f36b4-87a3-44ab-83d2-661975830a7d",
+                        receives=1,
+                        first_received_s=RECEIVED_AT,
+                    ),
                     "arn:aws:sqs:eu-west-1:123456789012:tasks",
-                    receives=1,
-                    sent_ms=int(RECEIVED_AT * 1000),
                 )
             ]
         },

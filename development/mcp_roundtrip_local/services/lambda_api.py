@@ -12,6 +12,7 @@ import threading
 import uuid
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
@@ -28,7 +29,7 @@ MAX_CLIENT_CONTEXT = 3583
 """The largest X-Amz-Client-Context, in characters of Base64."""
 
 NOT_EMULATED = (
-    "{service} is not emulated. Lambda (Invoke), KMS, SQS (SendMessage), DynamoDB and S3 are. To use another "
+    "{service} is not emulated. Lambda (Invoke), KMS, SQS (messages), DynamoDB and S3 are. To use another "
     "endpoint, or the service itself with your credentials: "
     'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
 )
@@ -38,6 +39,8 @@ _SCOPE = re.compile(r"Credential=[^/,\s]+/[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/aws4_re
 
 Invoke = Callable[[str, bytes, str | None, str | None], InvocationResult]
 """Function name, payload, qualifier, client context as ASCII JSON."""
+
+InvokeLater = Callable[[str, bytes, str | None, str | None], str]
 
 
 class ApiError(Exception):
@@ -52,19 +55,20 @@ class ApiError(Exception):
 class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
-    `invoke_later` runs asynchronous invocations. `log` receives a line for a service that is not emulated.
+    `invoke_later` accepts asynchronous invocations and returns their request ids; by default they run once.
+    `log` receives a line for a service that is not emulated.
     """
 
     def __init__(
         self,
         functions: Callable[[], Mapping[str, Function]],
         invoke: Invoke,
-        invoke_later: Invoke | None = None,
+        invoke_later: InvokeLater | None = None,
         log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._functions = functions
         self._invoke = invoke
-        self._invoke_later = invoke_later or invoke
+        self._invoke_later = invoke_later or self._invoke_once
         self._log = log
 
     def respond(self, request: Request) -> Response:
@@ -83,6 +87,10 @@ class LambdaApi:
         # AWS_ENDPOINT_URL sends every other service here, so that no request leaves this computer.
         return self._not_emulated(request)
 
+    def _invoke_once(self, *call: Any) -> str:
+        threading.Thread(target=self._invoke, args=call, daemon=True).start()
+        return str(uuid.uuid4())
+
     def _not_emulated(self, request: Request) -> Response:
         scope = _SCOPE.search(request.header("authorization") or "")
         service = scope[1] if scope else "aws"
@@ -98,9 +106,8 @@ class LambdaApi:
         if kind == "DryRun":
             return Response(204)
         if kind == "Event":
-            call = (name, payload, qualifier, client_context)
-            threading.Thread(target=self._invoke_later, args=call, daemon=True).start()
-            return Response(202)
+            request_id = self._invoke_later(name, payload, qualifier, client_context)
+            return Response(202, (("x-amzn-RequestId", request_id),))
         if kind != "RequestResponse":
             raise ApiError(400, "InvalidParameterValueException", f"{kind} is not an invocation type")
         result = self._invoke(name, payload, qualifier, client_context)

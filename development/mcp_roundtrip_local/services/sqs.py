@@ -1,61 +1,65 @@
-"""SQS's SendMessage, and event source mappings that invoke functions with the messages.
+"""SQS queues, and event source mappings that invoke functions with their messages.
 
-Source: SQS API reference, "SendMessage"; Lambda developer guide, "Using Lambda with Amazon SQS". The batch
-size is 1. Emulators run functions by themselves, so they cannot deliver to this runner's processes.
+Sources: SQS API reference; Lambda developer guide, "Using Lambda with Amazon SQS". The batch size is 1.
+Emulators run functions by themselves, so they cannot deliver to this runner's processes.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-import time
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import md5
 from typing import Any, Final
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.template.model import ACCOUNT, REGION, Queue
+from mcp_roundtrip_local.services.message_queue import (
+    InvalidReceiptHandle,
+    Message,
+    MessageNotInFlight,
+    MessageQueue,
+)
+from mcp_roundtrip_local.template.model import Queue, queue_arn
+from mcp_roundtrip_local.timers import Timers
 
 MAX_BODY: Final = 1024 * 1024
 MAX_DELAY_S: Final = 900
+MAX_VISIBILITY_S: Final = 43_200
 
 _HEADERS: Final = (("Content-Type", "application/x-amz-json-1.0"),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    queue: Queue
-    id: str
-    body: str
+class SqsError(Exception):
+    """An error response of SQS."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
-def event_record(
-    message_id: str, body: str, queue_arn: str, *, receives: int, sent_ms: int
-) -> dict[str, Any]:
-    """Return the event record of a message in delivery number `receives`; `sent_ms` is epoch time."""
+def event_record(message: Message, arn: str) -> dict[str, Any]:
+    """Return the event record of a message that was just received."""
     return {
-        "messageId": message_id,
-        "receiptHandle": f"{message_id}#{receives}",
-        "body": body,
+        "messageId": message.id,
+        "receiptHandle": message.receipt_handle,
+        "body": message.body,
         "attributes": {
-            "ApproximateReceiveCount": str(receives),
-            "SentTimestamp": str(sent_ms),
+            "ApproximateReceiveCount": str(message.receives),
+            "SentTimestamp": str(int(message.sent_s * 1000)),
             "SenderId": "AIDAIENQZJOLO23YVJ4VO",
-            "ApproximateFirstReceiveTimestamp": str(sent_ms),
+            "ApproximateFirstReceiveTimestamp": str(int(message.first_received_s * 1000)),
         },
         "messageAttributes": {},
-        "md5OfBody": _digest(body),
+        "md5OfBody": _digest(message.body),
         "eventSource": "aws:sqs",
-        "eventSourceARN": queue_arn,
-        "awsRegion": queue_arn.split(":")[3],
+        "eventSourceARN": arn,
+        "awsRegion": arn.split(":")[3],
     }
 
 
 class Queues:
-    """Answers SendMessage, and delivers each message to the queue's function until the function succeeds.
+    """Answers requests, and delivers each message to the function of its queue until the function succeeds.
 
     `queues` returns the queues of the template by name. `run` invokes a function with an event in JSON.
     """
@@ -65,59 +69,124 @@ class Queues:
         queues: Callable[[], Mapping[str, Queue]],
         run: Callable[[str, bytes], InvocationResult],
         log: Callable[[str], None],
+        timers: Timers,
     ) -> None:
         self._queues = queues
         self._run = run
         self._log = log
+        self._timers = timers
         self._lock = threading.Lock()
-        self._timers: set[threading.Timer] = set()
-        self._closed = False
+        self._stored: dict[str, MessageQueue] = {}
+        self._operations: Mapping[str, Callable[[Queue, Mapping[str, Any]], dict[str, Any]]] = {
+            "SendMessage": self._send_message,
+            "ReceiveMessage": self._receive_message,
+            "DeleteMessage": self._delete_message,
+            "ChangeMessageVisibility": self._change_message_visibility,
+        }
 
     def respond(self, request: Request) -> Response:
-        operation = (request.header("x-amz-target") or "").rpartition(".")[2]
-        if operation != "SendMessage":
-            return _refusal("UnsupportedOperation", f"{operation!r} is not emulated: use SendMessage")
-        sent = json.loads(request.body)
-        queue = self._queues().get(str(sent["QueueUrl"]).rpartition("/")[2])
-        if queue is None:
-            return _refusal("QueueDoesNotExist", "The specified queue does not exist.")
-        delay_s = sent.get("DelaySeconds", 0)
+        name = (request.header("x-amz-target") or "").rpartition(".")[2]
+        try:
+            operation = self._operations.get(name)
+            if operation is None:
+                emulated = ", ".join(self._operations)
+                raise SqsError("UnsupportedOperation", f"{name!r} is not emulated: {emulated} are")
+            given = json.loads(request.body)
+            queue = self._queues().get(str(given["QueueUrl"]).rpartition("/")[2])
+            if queue is None:
+                raise SqsError("QueueDoesNotExist", "The specified queue does not exist.")
+            return Response(200, _HEADERS, json.dumps(operation(queue, given)).encode())
+        except SqsError as error:
+            body = json.dumps({"__type": f"com.amazonaws.sqs#{error.code}", "message": str(error)})
+            return Response(400, _HEADERS, body.encode())
+
+    def send(self, arn: str, body: str) -> bool:
+        """Send a message to the queue with this ARN; return False if the template has none."""
+        queue = self._queues().get(arn.rpartition(":")[2])
+        if queue is None or arn != queue_arn(queue.name):
+            return False
+        self._put(queue, body, 0)
+        return True
+
+    def _send_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
+        delay_s = given.get("DelaySeconds", 0)
         if not 0 <= delay_s <= MAX_DELAY_S:
-            return _refusal("InvalidParameterValue", f"DelaySeconds must be 0 to {MAX_DELAY_S}")
-        message = _Message(queue, str(uuid.uuid4()), sent["MessageBody"])
-        self._schedule(delay_s, message, receives=1)
-        answer = {"MessageId": message.id, "MD5OfMessageBody": _digest(message.body)}
-        return Response(200, _HEADERS, json.dumps(answer).encode())
+            raise SqsError("InvalidParameterValue", f"DelaySeconds must be 0 to {MAX_DELAY_S}")
+        message = self._put(queue, given["MessageBody"], delay_s)
+        return {"MessageId": message.id, "MD5OfMessageBody": _digest(message.body)}
 
-    def close(self) -> None:
-        """Stop delivering messages."""
-        with self._lock:
-            self._closed = True
-            for timer in self._timers:
-                timer.cancel()
+    def _receive_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
+        message_id = self._messages(queue).first_visible()
+        timeout_s = given.get("VisibilityTimeout", queue.visibility_timeout_s)
+        message = None if message_id is None else self._receive(queue, message_id, timeout_s)
+        if message is None:
+            return {}
+        record = event_record(message, queue_arn(queue.name))
+        names = {"messageId": "MessageId", "receiptHandle": "ReceiptHandle", "md5OfBody": "MD5OfBody"}
+        renamed = {name: record[given_name] for given_name, name in names.items()}
+        return {"Messages": [{**renamed, "Body": record["body"], "Attributes": record["attributes"]}]}
 
-    def _schedule(self, delay_s: float, message: _Message, receives: int) -> None:
-        timer = threading.Timer(delay_s, lambda: self._deliver(timer, message, receives))
-        timer.daemon = True
-        with self._lock:
-            if not self._closed:
-                self._timers.add(timer)
-                timer.start()
+    def _delete_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
+        self._messages(queue).delete(given["ReceiptHandle"])
+        return {}
 
-    def _deliver(self, timer: threading.Timer, message: _Message, receives: int) -> None:
-        queue = message.queue
-        with self._lock:
-            self._timers.discard(timer)
-        arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue.name}"
-        sent_ms = int(time.time() * 1000)
-        delivered = event_record(message.id, message.body, arn, receives=receives, sent_ms=sent_ms)
-        result = self._run(queue.reader, json.dumps({"Records": [delivered]}).encode())
-        if _is_processed(result, message.id):
+    def _change_message_visibility(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
+        timeout_s = given["VisibilityTimeout"]
+        if not 0 <= timeout_s <= MAX_VISIBILITY_S:
+            raise SqsError("InvalidParameterValue", f"VisibilityTimeout must be 0 to {MAX_VISIBILITY_S}")
+        try:
+            message = self._messages(queue).change_visibility(given["ReceiptHandle"], timeout_s)
+        except InvalidReceiptHandle:
+            raise SqsError("ReceiptHandleIsInvalid", "The receipt handle has expired.") from None
+        except MessageNotInFlight:
+            raise SqsError("MessageNotInflight", "The message is not in flight.") from None
+        self._await_visibility(queue, message)
+        return {}
+
+    def _put(self, queue: Queue, body: str, delay_s: float) -> Message:
+        now_s = self._timers.now_s()
+        message = Message(body, now_s, now_s + delay_s)
+        self._messages(queue).put(message)
+        self._await_visibility(queue, message)
+        return message
+
+    def _receive(self, queue: Queue, message_id: str, visibility_timeout_s: float) -> Message | None:
+        """Receive a visible message; return None if it has moved to the dead-letter queue."""
+        messages = self._messages(queue)
+        message = messages.receive(message_id, visibility_timeout_s)
+        if message is None or message.receives <= queue.max_receives:
+            return message
+        messages.delete(message.receipt_handle)
+        self._log(f"[{queue.name}] message dropped after {message.receives - 1} deliveries: {message.body}")
+        target = self._queues().get(queue.dead_letter or "")
+        if target is not None:
+            self._put(target, message.body, 0)
+        return None
+
+    def _await_visibility(self, queue: Queue, message: Message) -> None:
+        """Deliver a message at the end of its visibility timeout, unless it is deleted or changed before."""
+        if queue.reader is not None:
+            self._timers.call_at(message.visible_s, lambda: self._deliver(queue, message))
+
+    def _deliver(self, queue: Queue, expected: Message) -> None:
+        present = self._messages(queue).get(expected.id)
+        if queue.reader is None or present is None or present.visible_s != expected.visible_s:
             return
-        if receives < queue.max_receives:
-            self._schedule(queue.visibility_timeout_s, message, receives + 1)
-        else:
-            self._log(f"[{queue.name}] message dropped after {receives} deliveries: {message.body}")
+        if present.visible_s > self._timers.now_s():  # clocks differ: a timer counts monotonic time
+            self._await_visibility(queue, present)
+            return
+        message = self._receive(queue, expected.id, queue.visibility_timeout_s)
+        if message is None:
+            return
+        self._await_visibility(queue, message)
+        event = {"Records": [event_record(message, queue_arn(queue.name))]}
+        result = self._run(queue.reader, json.dumps(event).encode())
+        if _is_processed(result, message.id):
+            self._messages(queue).delete(message.receipt_handle)
+
+    def _messages(self, queue: Queue) -> MessageQueue:
+        with self._lock:
+            return self._stored.setdefault(queue.name, MessageQueue(self._timers.now_s))
 
 
 def _is_processed(result: InvocationResult, message_id: str) -> bool:
@@ -133,8 +202,3 @@ def _is_processed(result: InvocationResult, message_id: str) -> bool:
 
 def _digest(text: str) -> str:
     return md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _refusal(code: str, message: str) -> Response:
-    body = json.dumps({"__type": f"com.amazonaws.sqs#{code}", "message": message})
-    return Response(400, _HEADERS, body.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,15 @@ class FunctionFailed(McpRoundtripError):
 
 
 @dataclass(frozen=True, slots=True)
+class EventInvokeConfig:
+    """How Lambda treats failed asynchronous invocations. `on_failure` is the ARN of their destination."""
+
+    max_retries: int = 2
+    max_age_s: float = 21_600
+    on_failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A Lambda function. `name` is its name in the Invoke API; `layers` are folders for PYTHONPATH."""
 
@@ -45,6 +55,9 @@ class Function:
     """LoggingConfig.LogFormat; empty for Lambda's default, text."""
     log_level: str = ""
     """LoggingConfig.ApplicationLogLevel; empty if it is not set."""
+    event_invoke: EventInvokeConfig = EventInvokeConfig()
+    dead_letter: str | None = None
+    """The ARN of its dead-letter queue for asynchronous invocations."""
 
     @property
     def arn(self) -> str:
@@ -73,16 +86,16 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """An SQS queue with an event source mapping that invokes the function `reader` for each message.
+    """An SQS queue. Its event source mapping, if it has one, invokes the function `reader` for each message.
 
-    A message that the function fails is delivered again after the visibility timeout, `max_receives` times
-    in all.
+    A message that was received `max_receives` times, and was not deleted, moves to the queue `dead_letter`.
     """
 
     name: str
-    reader: str
-    visibility_timeout_s: float
-    max_receives: float
+    reader: str | None = None
+    visibility_timeout_s: float = 30
+    max_receives: float = math.inf
+    dead_letter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +123,7 @@ def function_arn(name: str, qualifier: str | None = None) -> str:
     """Return the ARN of the function, or of its alias or version `qualifier`."""
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
     return f"{arn}:{qualifier}" if qualifier else arn
+
+
+def queue_arn(name: str) -> str:
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"

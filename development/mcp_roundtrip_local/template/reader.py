@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
+from mcp_roundtrip_local.template.invoke_configs import function_name, read_invoke_configs
 from mcp_roundtrip_local.template.model import (
     ACCOUNT,
     LATEST,
     REGION,
     STACK_NAME,
     Application,
+    EventInvokeConfig,
     Function,
     Queue,
     Route,
     Storage,
     TemplateError,
     function_arn,
+    queue_arn,
 )
 from mcp_roundtrip_local.template.parameters import PSEUDO_PARAMETERS, resolve_parameters
 from mcp_roundtrip_local.template.resource import TemplateResource
@@ -38,6 +41,7 @@ TABLE = "AWS::DynamoDB::Table"
 BUCKET = "AWS::S3::Bucket"
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 EVENT_SOURCE = "AWS::Lambda::EventSourceMapping"
+INVOKE_CONFIG = "AWS::Lambda::EventInvokeConfig"
 KEY = "AWS::KMS::Key"
 ALIAS = "AWS::KMS::Alias"
 
@@ -98,7 +102,11 @@ class Template:
             for layer in self._of_type(LAYER, names)
         }
         resources = list(self._of_type(FUNCTION, names))
-        functions = [self._function(resource, layers) for resource in resources]
+        configs = read_invoke_configs(resources, self._of_type(INVOKE_CONFIG, names))
+        functions = [
+            replace(function, event_invoke=configs.get(function.name, EventInvokeConfig()))
+            for function in (self._function(resource, layers) for resource in resources)
+        ]
         return Application(
             {function.name: function for function in functions},
             {queue.name: queue for queue in self._queues(names)},
@@ -139,6 +147,7 @@ class Template:
             alias=resource.text("AutoPublishAlias", "") or None,
             log_format=str(logging.get("LogFormat", "")),
             log_level=str(logging.get("ApplicationLogLevel", "")),
+            dead_letter=resource.get("DeadLetterQueue", {}).get("TargetArn"),
         )
         written = (resource.properties.get("Environment") or {}).get("Variables") or {}
         check_settings(function, written, self._names.values)
@@ -162,17 +171,22 @@ class Template:
         return Storage(tables, tuple(map(_bucket_name, self._of_type(BUCKET, names))))
 
     def _queues(self, names: TemplateNames) -> Iterator[Queue]:
-        """Yield the queues with an event source mapping; others, such as dead-letter queues, are left out."""
         queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, names)}
+        readers: dict[str, str] = {}
         for source in self._of_type(EVENT_SOURCE, names):
             queue = queues.get(source.text("EventSourceArn"))
             if queue is None:
                 raise TemplateError(f"{source.name}.EventSourceArn: must be a queue of this template")
+            readers[queue.name] = function_name(source.text("FunctionName"))
+        for queue in queues.values():
+            redrive = queue.get("RedrivePolicy", {})
+            target = queues.get(redrive.get("deadLetterTargetArn", ""))
             yield Queue(
                 queue.name,
-                source.text("FunctionName").rpartition("function:")[2].partition(":")[0],
+                readers.get(queue.name),
                 queue.number("VisibilityTimeout", 30),
-                float(queue.get("RedrivePolicy", {}).get("maxReceiveCount", math.inf)),
+                float(redrive.get("maxReceiveCount", math.inf)),
+                None if target is None else target.name,
             )
 
     def _globals_of(self, kind: str) -> Mapping[str, Any]:
@@ -215,6 +229,7 @@ class Template:
                 values[f"{function.name}.Alias"] = function_arn(name, alias_name)
                 values[f"{function.name}Alias{alias_name}"] = function_arn(name, alias_name)
                 values[f"{function.name}.Version"] = function_arn(name, LATEST)  # the only version
+                attributes[f"{function.name}.Version.Version"] = LATEST
         for queue in self._of_type(QUEUE, self._names):
             values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
             attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
@@ -233,10 +248,6 @@ class Template:
 
 def layer_arn(logical_id: str) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{logical_id}:1"
-
-
-def queue_arn(logical_id: str) -> str:
-    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{logical_id}"
 
 
 def _layer_folder(content: Path) -> Path:
