@@ -17,6 +17,7 @@ from mcp_roundtrip.engine.outcome import Done
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
@@ -48,13 +49,12 @@ def prepare_pass(deployment: Deployment, store: TaskStore, pk: str, steps: int) 
     run_pass = TaskRunner(deployment.server._tool_methods, deployment.ports, Invocation("bench", sys.maxsize))
     item = store.get(pk, TASK)
     assert item is not None
-    task = Task.from_item(item)
+    task, clock_ms = Task.from_item(item), deployment.tasks.clock_ms
 
     def resume() -> None:
         history = TaskHistory.from_items(task, store.query(pk))
-        result = run_pass(
-            task, history, TaskRecorder(store, task, "bench", history.next_order, deployment.tasks.clock_ms)
-        )
+        lease = Lease(store, pk, "bench", Delivery("", 900_000, 60_000), clock_ms)
+        result = run_pass(task, history, TaskRecorder(store, task, lease, history.next_order, clock_ms))
         assert result.outcome == Done(steps), result
 
     return resume

@@ -105,6 +105,7 @@ def make_ports(
         clock_ms=time.monotonic_ms,
         pause_ms=lambda duration_ms: time.advance(duration_ms / 1000),
         pause_ms_async=time.pause_ms_async,
+        wait_ms=lambda event, duration_ms: event.wait(),  # no time passes during a pass
         random_bytes=secrets.token_bytes,
         state_codec=state_codec or (lambda: codec),
         links=lambda: links,

@@ -55,7 +55,7 @@ class WaitingCalls:
         }
         store.put_new(link_to_item(token, task, tool, outstanding))
         now_ms = int(self.clock() * 1000)
-        claim = transitions.claim(owner="w", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
+        claim = transitions.claim(owner="w", delivery="d", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
         claimed = store.update(task.pk, TASK, claim)
         assert claimed is not None
         change = transitions.await_responses(

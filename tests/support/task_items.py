@@ -20,6 +20,9 @@ NEW = Task(
     flow_id="run",
 )
 
+CLAIM = {"delivery": "request", "max_attempts": MAX_ATTEMPTS}
+"""Arguments of every `claim`."""
+
 END = {"error": {"code": -32603, "message": "gone"}, "message": "Gone."}
 """The error of `fail`, `expire` and `abandon`."""
 

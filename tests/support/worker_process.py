@@ -24,6 +24,7 @@ from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.lease import Delivery
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
@@ -35,6 +36,7 @@ from support.dynamodb_clients import client
 LEASE_MS = 60_000
 TIMEOUT_S = 50
 """The timeout of a function, which is shorter than its lease."""
+DELIVERY = Delivery("", TIMEOUT_S * 1_000, LEASE_MS)
 AFTER_DEATH_MS = 2 * LEASE_MS
 """Advance of a task's clock when its worker is killed, so that no test waits for a lease to expire."""
 AT_ONCE = 4
@@ -179,7 +181,7 @@ def main(endpoint: str, table: str, folder: str, calls: str) -> None:
 def _work(worker: Worker, pk: str) -> None:
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
     try:
-        worker.work(pk, LEASE_MS)
+        worker.work(pk, DELIVERY)
     except Exception:
         traceback.print_exc()
         sys.stderr.flush()

@@ -13,6 +13,7 @@ from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import RESULT_CHUNK, TaskCall
+from mcp_roundtrip.tasks.lease import Delivery
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.worker import Worker
@@ -96,7 +97,7 @@ class CountedTasks:
         body = TaskRunner(server._tool_methods, make_ports(), Invocation("worker", 1e18))
         dispatcher = RecordingDispatcher()
         Worker(self.store, dispatcher, body, now_ms, lambda: secrets.token_hex(12)).work(
-            self.task.pk, LEASE_MS
+            self.task.pk, Delivery("", 900_000, LEASE_MS)
         )
         return self.taken()
 

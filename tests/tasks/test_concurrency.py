@@ -14,7 +14,7 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import new_table
-from support.worker_process import ANSWER, LEASE_MS, create, lines, make_worker, now_ms
+from support.worker_process import ANSWER, DELIVERY, create, lines, make_worker, now_ms
 
 pytest_plugins = ["support.ministack"]
 
@@ -71,7 +71,7 @@ class ConcurrentClients:
         self.tasks.update(None, task.task_id, {"go": ANSWER, "unknown": ANSWER})
 
     def deliver(self, task):
-        self.deliveries.append(self.worker.work(task.pk, LEASE_MS) is not None)
+        self.deliveries.append(self.worker.work(task.pk, DELIVERY) is not None)
 
     def cancel(self, task):
         if self.polls_before_cancel is None:
@@ -94,7 +94,7 @@ class ConcurrentClients:
 
 def without_lease(task):
     """Return the task without its lease, which a worker releases after a cancellation."""
-    return replace(task, lease_owner=None, lease_until_ms=None)
+    return replace(task, lease_owner=None, lease_until_ms=None, lease_delivery=None)
 
 
 def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_changes(store, tmp_path):
@@ -120,5 +120,5 @@ def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_ch
             assert sum(clients.deliveries) == 2, "one delivery before the question, one after it"
         item = store.get(end.pk, TASK)
         assert item["rn"] == "D"
-        assert not {"lo", "lu", "wake"} & item.keys()
+        assert not {"lo", "lu", "lr", "wake"} & item.keys()
     assert seen == {Status.COMPLETED, Status.CANCELLED}

@@ -8,6 +8,7 @@ import secrets
 import socket
 import urllib.parse
 import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
@@ -105,7 +106,8 @@ class Deployment:
 
     def _ports(self):
         tasks = Tasks(self.store, self.dispatcher, self._now_ms)
-        port = TaskPort(tasks, self.store, self.dispatcher, lambda: self.address)
+        hide = lambda *message: self.dispatcher.hide_message(*message)  # noqa: E731
+        port = TaskPort(tasks, self.store, self.dispatcher, lambda: self.address, hide_message=hide)
         return replace(make_ports(clock=self.clock, observer=RecordingObserver()), tasks=lambda: port)
 
 
@@ -186,6 +188,14 @@ class ConsumedQueue:
             if message["MessageId"] not in left:
                 self.sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
         return left
+
+    def end_visibility_timeout(self, messages):
+        """Let the messages that were not deleted be received again now."""
+        for message in messages:
+            with suppress(self.sqs.exceptions.MessageNotInflight):
+                self.sqs.change_message_visibility(
+                    QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+                )
 
     def delayed(self):
         """Remove all messages, delayed ones included. Return each with its delay in seconds."""
@@ -419,7 +429,9 @@ def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued)
     assert queued.queue.deliver(messages) == [ids[pks[1]]]
     assert [queued.status(pk) for pk in pks] == ["completed", "working", "completed"]
     queued.store.refused.clear()
+    queued.queue.end_visibility_timeout(messages)
     assert [message["MessageId"] for message in queued.queue.receive()] == [ids[pks[1]]]
+    queued.queue.end_visibility_timeout(messages)
     queued.settle()
     assert queued.status(pks[1]) == "completed"
     assert sorted(queued.ran) == ["a", "b", "c"]

@@ -22,7 +22,7 @@ from support import worker_process
 from support.dynamodb_clients import client, new_table
 from support.worker_process import (
     ANSWER,
-    LEASE_MS,
+    DELIVERY,
     SIDES,
     TIMEOUT_S,
     KillingStore,
@@ -58,7 +58,7 @@ def calls_of_a_run(record):
     tasks = Tasks(store, dispatcher, now_ms)
     task = create(tasks, record)
     while dispatcher.sent:
-        make_worker(KillingStore(store, record)).work(dispatcher.sent.popleft()[1], LEASE_MS)
+        make_worker(KillingStore(store, record)).work(dispatcher.sent.popleft()[1], DELIVERY)
         answer(tasks, tasks.get(None, task.task_id))
     return [words[1] for words in lines(record) if words[0] == "call"]
 

@@ -66,7 +66,9 @@ class Principal:
 
     def claim(self, task, owner, lease_ms):
         now_ms = self.now_ms()
-        claim = transitions.claim(owner=owner, until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9)
+        claim = transitions.claim(
+            owner=owner, delivery="d", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9
+        )
         assert self.store.update(task.pk, TASK, claim) is not None
         return owner
 

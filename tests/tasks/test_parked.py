@@ -53,7 +53,9 @@ class Table:
 
     def claim(self, task, lease_ms=60_000):
         now_ms = self.now_ms()
-        claim = transitions.claim(owner="w", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9)
+        claim = transitions.claim(
+            owner="w", delivery="d", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9
+        )
         return self.store.update(task.pk, TASK, claim)
 
     def complete(self, task):

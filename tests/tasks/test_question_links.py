@@ -61,7 +61,7 @@ class Table:
     def park(self, requests):
         assert self.store.put_new(link_to_item(self.token, self.task, "order", requests)) is None
         now_ms = self.now_ms()
-        claim = transitions.claim(owner="w", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
+        claim = transitions.claim(owner="w", delivery="d", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
         version = self.store.update(self.task.pk, TASK, claim)["ver"]
         change = transitions.await_responses(
             owner="w",

@@ -52,7 +52,11 @@ class Deployment:
     def claim(self, owner):
         return self.update(
             transitions.claim(
-                owner=owner, until_ms=self.now_ms() + LEASE_MS, now_ms=self.now_ms(), max_attempts=9
+                owner=owner,
+                delivery="d",
+                until_ms=self.now_ms() + LEASE_MS,
+                now_ms=self.now_ms(),
+                max_attempts=9,
             )
         )
 

@@ -1,5 +1,7 @@
 """Transitions of a task in any order, by clients, time, and workers with expired leases."""
 
+from dataclasses import replace
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -7,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import MemoryStore
-from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 _WORKING = {WorkState.READY, WorkState.LEASED, WorkState.SLEEPING}
 LEGAL = {(Status.WORKING, running) for running in _WORKING} | {
@@ -154,7 +156,7 @@ class TaskStateMachine(RuleBasedStateMachine):
         task = self.task
         owner = f"worker {len(self.workers)}"
         until = self.now + LEASE_MS
-        if self.apply("claim", owner=owner, until_ms=until, now_ms=self.now, max_attempts=MAX_ATTEMPTS):
+        if self.apply("claim", owner=owner, until_ms=until, now_ms=self.now, **CLAIM):
             assert self.needs_worker(task)
             assert self.now < task.deadline_ms
             assert all(ended < self.now for ended in self.leases.values()), "a valid lease was replaced"
@@ -165,6 +167,19 @@ class TaskStateMachine(RuleBasedStateMachine):
     def claim_and_crash(self, over_ms):
         self.claim()
         self.now += LEASE_MS + over_ms
+
+    @rule(ago=AGO)
+    def renew(self, ago):
+        """Renew a lease in time, late, after it was taken, or after the task has ended."""
+        owner, _ = self.worker(ago)
+        until, was = self.now + LEASE_MS, self.task
+        renewed = self.store.update(NEW.pk, TASK, transitions.renew(owner=owner, until_ms=until))
+        assert (renewed is not None) == (was.lease_owner == owner)
+        if renewed is None:
+            return
+        assert self.task == replace(was, lease_until_ms=until)
+        if was.work_state is WorkState.LEASED:
+            self.leases[owner] = until
 
     @rule(ago=AGO)
     def release(self, ago):
@@ -271,9 +286,7 @@ class TaskStateMachine(RuleBasedStateMachine):
         self.now = max(self.now, task.lease_until_ms or 0, task.wake_at_ms or 0) + 1
         waits_for_answers = task.work_state is WorkState.AWAITING and task.wake_at_ms is None
         if not waits_for_answers and self.now < task.deadline_ms:
-            attempt = transitions.claim(
-                owner="x", until_ms=self.now, now_ms=self.now, max_attempts=MAX_ATTEMPTS
-            )
+            attempt = transitions.claim(owner="x", until_ms=self.now, now_ms=self.now, **CLAIM)
             end = transitions.abandon(now_ms=self.now, max_attempts=MAX_ATTEMPTS, **END)
             assert (attempt.apply_to(self.item) is None) == (end.apply_to(self.item) is not None)
         self.now = max(self.now, task.deadline_ms)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import Status, Task, WorkState
-from support.task_items import END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
+from support.task_items import CLAIM, END, LEASE_MS, MAX_ATTEMPTS, NEW, NOW, TTL_MS, asked
 
 LATER = NOW + 5_000
 """A time after all leases and sleeps."""
@@ -13,7 +13,11 @@ LATE = NOW + TTL_MS
 
 
 def claim(now=NOW, owner="me"):
-    return transitions.claim(owner=owner, until_ms=now + LEASE_MS, now_ms=now, max_attempts=MAX_ATTEMPTS)
+    return transitions.claim(owner=owner, until_ms=now + LEASE_MS, now_ms=now, **CLAIM)
+
+
+def renew(now=NOW, owner="me"):
+    return transitions.renew(owner=owner, until_ms=now + LEASE_MS)
 
 
 def await_responses(*, owner="me", version=2, requests=None, accepted=(), wake_at_ms=None):
@@ -60,6 +64,7 @@ AWAKE = after(AWAITING_UNTIL, claim(LATER))
 COMPLETED = after(LEASED, transitions.complete(owner="me", now_ms=NOW, attributes={"res": '{"a":1}'}))
 FAILED = after(LEASED, transitions.fail(owner="me", now_ms=NOW, **END))
 CANCELLED = after(AWAITING, transitions.cancel(now_ms=NOW))
+CANCELLED_DURING_A_PASS = after(LEASED, transitions.cancel(now_ms=NOW))
 
 ITEMS = {
     "ready": READY,
@@ -71,16 +76,21 @@ ITEMS = {
     "completed": COMPLETED,
     "failed": FAILED,
     "cancelled": CANCELLED,
+    "cancelled during a pass": CANCELLED_DURING_A_PASS,
 }
 OPEN = {"ready", "leased", "awaiting", "sleeping", "awaiting with a wake time", "leased and asking"}
 
 WITH_LEASE = {"leased", "leased and asking"}
+WITH_WORKER = {*WITH_LEASE, "cancelled during a pass"}
 WAITING = {"sleeping", "awaiting with a wake time"}
 
 APPLY = {
     "claim": (claim(), {"ready"}),
     "claim later": (claim(LATER), {"ready", "leased", *WAITING}),
     "claim after expiry": (claim(LATE), set()),
+    "renew": (renew(), WITH_WORKER),
+    "renew after the lease expired": (renew(LATER), WITH_WORKER),
+    "renew by another": (renew(owner="you"), set()),
     "release": (transitions.release(owner="me"), WITH_LEASE),
     "release by another": (transitions.release(owner="you"), set()),
     "checkpoint": (transitions.checkpoint(owner="me", accepted_keys=["q"]), WITH_LEASE),
@@ -138,7 +148,7 @@ def test_a_transition_does_not_recreate_a_deleted_item():
 
 
 def test_a_repeated_transition_is_refused():
-    repeatable = ("progress", "reset attempts")
+    repeatable = ("progress", "reset attempts", "renew")
     made_twice = [
         (name, state)
         for name, (change, states) in APPLY.items()
@@ -148,7 +158,7 @@ def test_a_repeated_transition_is_refused():
     assert made_twice == []
 
 
-@pytest.mark.parametrize("name", ["progress", "reset attempts"])
+@pytest.mark.parametrize("name", ["progress", "reset attempts", "renew"])
 def test_an_idempotent_transition_may_be_repeated(name):
     change, _ = APPLY[name]
     assert after(LEASED, change, change) == after(LEASED, change)
@@ -161,12 +171,25 @@ def test_a_claim_takes_the_lease_and_counts_an_attempt():
     claimed = task(after(READY, claim()))
     assert (claimed.status, claimed.work_state, claimed.version) == (Status.WORKING, WorkState.LEASED, 2)
     assert (claimed.lease_owner, claimed.lease_until_ms, claimed.attempts) == ("me", NOW + LEASE_MS, 1)
+    assert claimed.lease_delivery == CLAIM["delivery"]
 
 
 def test_a_lease_lasts_to_its_last_millisecond():
     until = NOW + LEASE_MS
     assert claim(until, "you").apply_to(LEASED) is None
     assert task(after(LEASED, claim(until + 1, "you"))).lease_owner == "you"
+
+
+def test_a_renewed_lease_lasts_longer_and_nothing_else_changes():
+    renewed = after(LEASED, renew(NOW + 700))
+    assert task(renewed) == replace(task(LEASED), lease_until_ms=NOW + 700 + LEASE_MS)
+    assert claim(NOW + 700 + LEASE_MS, "you").apply_to(renewed) is None
+
+
+def test_a_worker_whose_task_was_cancelled_keeps_its_lease_and_does_not_reopen_the_task():
+    renewed = task(after(CANCELLED_DURING_A_PASS, renew(NOW + 700)))
+    assert (renewed.status, renewed.work_state) == (Status.CANCELLED, WorkState.DONE)
+    assert renewed.lease_until_ms == NOW + 700 + LEASE_MS
 
 
 def test_a_sleeping_task_can_be_claimed_from_its_wake_time():
@@ -203,7 +226,7 @@ def test_a_parked_task_has_its_requests_and_no_lease():
     )
     assert waiting.requests == asked("a", "b")
     assert waiting.accepted_keys == ("y", "z")
-    assert (waiting.lease_owner, waiting.lease_until_ms) == (None, None)
+    assert (waiting.lease_owner, waiting.lease_until_ms, waiting.lease_delivery) == (None, None, None)
 
 
 def test_a_task_with_open_questions_stays_waiting():
@@ -250,8 +273,10 @@ def test_a_task_with_work_and_open_questions_keeps_its_questions_while_leased():
 
 
 def test_a_worker_with_progress_resets_the_attempts():
-    ahead = task(after(LEASED, transitions.reset_attempts(owner="me", seen_entries=7)))
+    dispatched = {**LEASED, "kicks": 4}
+    ahead = task(after(dispatched, transitions.reset_attempts(owner="me", seen_entries=7)))
     assert (ahead.attempts, ahead.seen_entries, ahead.version) == (1, 7, task(LEASED).version)
+    assert ahead.dispatch_count == 0, "the next lost worker is replaced without a pause"
 
 
 def test_a_sleeping_task_is_working_without_a_lease():

@@ -17,6 +17,8 @@ from mcp_roundtrip.settings import (
     ISSUER,
     JWKS_URI,
     MAX_OPEN_TASKS,
+    MAX_TASK_LEASE_S,
+    MIN_TASK_LEASE_S,
     PREFIX,
     IamPrincipal,
     Settings,
@@ -63,6 +65,9 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         task_table=variables.text("TASK_TABLE"),
         task_worker=_task_worker(variables),
         task_wake_queue=_task_wake_queue(variables),
+        task_lease_s=variables.count(
+            "TASK_LEASE_S", DEFAULTS["task_lease_s"], MIN_TASK_LEASE_S, MAX_TASK_LEASE_S
+        ),
         max_open_tasks=variables.count("MAX_OPEN_TASKS", DEFAULTS["max_open_tasks"], 0, MAX_OPEN_TASKS),
         max_rounds=variables.count("MAX_ROUNDS", DEFAULTS["max_rounds"]),
         round_ttl_s=variables.count("ROUND_TTL_S", DEFAULTS["round_ttl_s"]),

@@ -10,6 +10,7 @@
     │   ├── StateTooLarge        the journal does not fit into a requestState (.size, .limit)
     │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
     │   └── ItemTooLarge         a task's data does not fit into an item (.size, .limit)
+    ├── LeaseLost                another worker has the task of this pass, or the task has ended
     └── ErrorWithReason
         ├── InvalidAnswer        an answer does not fit its question; the user is shown the reason
         ├── KeyServiceError      KMS did not sign or answer
@@ -71,6 +72,10 @@ class ItemTooLarge(TooLarge):
         )
         self.size = size
         self.limit = limit
+
+
+class LeaseLost(McpRoundtripError):
+    """Another worker has the task of this pass, or the task has ended: the pass writes nothing more."""
 
 
 class InvalidAnswer(ErrorWithReason):

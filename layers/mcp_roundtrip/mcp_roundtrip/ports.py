@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.tasks.heartbeat import WaitMs
     from mcp_roundtrip.tasks.service import Dispatcher, Tasks
     from mcp_roundtrip.tasks.store import TaskStore
 
@@ -56,12 +57,17 @@ class TaskPort(Struct, frozen=True):
     """The tasks, and what a worker needs.
 
     `worker`: returns the address of the worker of new tasks. Raises SettingsError if there is none.
+    `lease_ms`: how long the lease of a worker lasts without a renewal.
+    `hide_message`: takes a queue's URL, the receipt handle of a message and whole seconds, for which the
+    message is hidden from now on. Raises StoreError. Only a port with queues needs it.
     """
 
     tasks: Tasks
     store: TaskStore
     dispatcher: Dispatcher
     worker: Callable[[], str]
+    lease_ms: int = 60_000
+    hide_message: Callable[[str, str, int], None] = lambda queue, receipt_handle, duration_s: None
 
 
 class DeploymentConfig(Struct, frozen=True):
@@ -89,6 +95,7 @@ class Ports(Struct, frozen=True):
 
     `clock`, `clock_ms`: epoch seconds, and monotonic milliseconds.
     `pause_ms`, `pause_ms_async`: return after so many milliseconds.
+    `wait_ms`: waits for a threading.Event for so many milliseconds, and returns whether it was set.
     `random_bytes`: returns n random bytes.
     `state_codec`, `links`, `tasks`: create the object at its first use; most calls need none, and the imports
     are slow.
@@ -102,6 +109,7 @@ class Ports(Struct, frozen=True):
     clock_ms: Callable[[], float]
     pause_ms: Callable[[float], None]
     pause_ms_async: Callable[[float], Awaitable[None]]
+    wait_ms: WaitMs
     random_bytes: Callable[[int], bytes]
     state_codec: Callable[[], StateCodec]
     links: Callable[[], Links]

@@ -22,6 +22,12 @@ MAX_ROUND_TTL_S: Final = 3_600
 MAX_DELEGATED_TTL_S: Final = 1_200
 """With delegated signing, a certificate of 1,800 s must outlast the states that it certifies."""
 
+MIN_TASK_LEASE_S: Final = 15
+"""A lease is renewed after a third of it, and a request to DynamoDB may take ten seconds with its retries."""
+
+MAX_TASK_LEASE_S: Final = 900
+"""Lambda's longest timeout."""
+
 MAX_OPEN_TASKS: Final = 100
 """A call over the limit reads each of the caller's open tasks, one after the other."""
 
@@ -129,6 +135,8 @@ class Settings(Struct, frozen=True):
     """The worker function's ARN with its version, or the URL of its queue."""
     task_wake_queue: str | None = None
     """On workers that are functions: the URL of the queue that wakes sleeping tasks; without it, polls do."""
+    task_lease_s: int = 60
+    """How long a worker's lease lasts without a renewal, and how long a lost worker can stay unnoticed."""
     max_open_tasks: int = 10
     """Open tasks that one principal may have; 0 is no limit. All anonymous callers are one principal."""
     max_rounds: int = 9

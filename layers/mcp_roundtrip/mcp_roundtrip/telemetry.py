@@ -25,6 +25,7 @@ FINAL_EVENTS: Final = frozenset(
 WARNING_EVENTS: Final = frozenset(
     {
         "asked_after_steps",
+        "lease_lost",
         "question_changed",
         "state_refused",
         "state_large",

@@ -82,6 +82,7 @@ def make_ports(settings: Settings) -> Ports:
         clock_ms=lambda: time.monotonic() * 1000,
         pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
         pause_ms_async=pause_ms_async,
+        wait_ms=lambda event, duration_ms: event.wait(duration_ms / 1000),
         random_bytes=secrets.token_bytes,
         state_codec=lambda: parts.codec,
         links=lambda: parts.links,
@@ -266,7 +267,14 @@ def _task_port(settings: Settings) -> TaskPort:
         ),
         max_open=settings.max_open_tasks,
     )
-    return TaskPort(tasks, store, dispatcher, lambda: settings.required("task_worker"))
+    return TaskPort(
+        tasks,
+        store,
+        dispatcher,
+        lambda: settings.required("task_worker"),
+        settings.task_lease_s * 1000,
+        dispatcher.hide_message,
+    )
 
 
 def _forwarder() -> Any:

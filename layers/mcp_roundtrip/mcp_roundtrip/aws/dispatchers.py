@@ -47,13 +47,16 @@ class LambdaDispatcher(Struct, frozen=True):
 
 
 class SqsDispatcher(Struct, frozen=True):
-    """Sends messages to standard queues; `worker` is the URL of a queue. Needs sqs:SendMessage."""
+    """Sends messages to standard queues; `worker` is the URL of a queue.
+
+    Needs sqs:SendMessage, and sqs:ChangeMessageVisibility for `hide_message`.
+    """
 
     client: SQSClient
     clock_ms: Callable[[], int]
 
     def dispatch(self, worker: str, pk: str) -> None:
-        self._send(worker, {"task": pk}, delay_s=0)
+        self._send(worker, {"task": pk, "queue": worker}, delay_s=0)
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         delay_s = -(-max(at_ms - self.clock_ms(), 0) // 1000)
@@ -62,6 +65,13 @@ class SqsDispatcher(Struct, frozen=True):
     def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
         with _as_store_errors():
             self.client.send_message(QueueUrl=queue, MessageBody=compact_json(message), DelaySeconds=delay_s)
+
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        """Hide a received message from other consumers for so long from now on. Raises StoreError."""
+        with _as_store_errors():
+            self.client.change_message_visibility(
+                QueueUrl=queue, ReceiptHandle=receipt_handle, VisibilityTimeout=duration_s
+            )
 
 
 class AwsDispatcher:
@@ -83,6 +93,10 @@ class AwsDispatcher:
         queue = self._wake_queue if _is_function(worker) else worker
         if queue is not None:
             self._sqs.dispatch_at(queue, pk, at_ms)
+
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        """Hide a message of a queue. Raises StoreError."""
+        self._sqs.hide_message(queue, receipt_handle, duration_s)
 
     @cached_property
     def _lambda(self) -> LambdaDispatcher:

@@ -42,7 +42,10 @@ class Recorder(Protocol):
     """Stores the entries of a task as they are made. Both methods raise StoreError."""
 
     def record(self, entry: Entry) -> Entry:
-        """Store an entry and return the one that counts: the first one stored under this key."""
+        """Store an entry and return the one that counts: the first one stored under this key.
+
+        Raises LeaseLost, and ItemTooLarge.
+        """
         ...
 
     def holds_lease(self) -> bool:

@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.inputs import ClientInputs, InputRequests
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend
-from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
 
 RESERVED_CHARACTERS: Final = frozenset("~/")
 """Not allowed in an author's key: "/" ends a branch's prefix, "~" begins an internal entry's suffix."""
@@ -164,7 +164,7 @@ class Run:
         if self.tasks.recorder is not None:
             try:
                 entry = self.tasks.recorder.record(entry)
-            except (StoreError, ItemTooLarge) as error:
+            except (StoreError, ItemTooLarge, LeaseLost) as error:
                 raise self.fail(error) from error
         self.history.add(entry)
         return entry

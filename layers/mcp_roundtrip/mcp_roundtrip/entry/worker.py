@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.deadline import lambda_remaining_ms, worker_deadline_ms
-from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
+from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
+from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.worker import Worker
-
-LEASE_MARGIN_MS: Final = 5_000
-"""How much longer the lease lasts than the invocation: clocks differ."""
 
 MIN_REMAINING_MS: Final = 10_000
 """Remaining time of the invocation below which no further message of a batch is started."""
@@ -43,6 +43,10 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
+def _do_nothing() -> None:
+    """Hide no message: there is none, or its queue is not known."""
+
+
 class WorkerInvocation(Struct, frozen=True):
     """One invocation of a worker function."""
 
@@ -52,7 +56,53 @@ class WorkerInvocation(Struct, frozen=True):
     context: Any
 
     def work(self, pk: str) -> None:
-        """Work on the task with this partition key. Raises StoreError."""
+        """Work on the task with this partition key. Raises StoreError.
+
+        Lambda repeats an invocation that was lost, with the same request id, and may deliver one twice. While
+        another one with this id has the lease, this one waits: if the lease is over then, its owner was lost.
+        """
+        request_id = getattr(self.context, "aws_request_id", None) or ""
+        try:
+            task = self._work(pk, request_id)
+        except LeaseHeld as held:
+            lease_ms = self.ports.tasks().lease_ms
+            self.ports.pause_ms(min(held.until_ms + 1 - self._now_ms(), lease_ms + MARGIN_MS))
+            try:
+                task = self._work(pk, request_id)
+            except LeaseHeld:  # renewed: its owner runs
+                task = None
+        self._record_end(pk, task)
+
+    def handle_message(self, record: Mapping[str, Any]) -> bool:
+        """Work on the task of one message, or wake it; return False if the message has to be redelivered.
+
+        While a worker runs, its message stays hidden for little longer than its lease: if the worker is lost,
+        the message is soon delivered again. The other messages of a batch wait with the visibility timeout of
+        their queue, which outlasts the invocation.
+        """
+        if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
+            return False
+        self.ports.observer.begin(self.correlation_id)
+        try:
+            message = parse_json(record["body"])
+            pk = str(message["task"])
+            if "wake" in message:
+                self.ports.tasks().tasks.wake(pk, int(message["wake"]))
+                return True
+            queue = message.get("queue")
+            hide = partial(self._hide, queue, record["receiptHandle"]) if queue else _do_nothing
+            hide()
+            self._record_end(pk, self._work(pk, record["messageId"], hide))
+        except LeaseHeld:  # a message that was delivered twice is one message, which must not be deleted
+            self._record_end(pk, None)
+            return False
+        except Exception as error:  # a failure of one message must not fail the others of the batch
+            self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
+            return False
+        return True
+
+    def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] = _do_nothing) -> Task | None:
+        """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
         ports, port, task_id = self.ports, self.ports.tasks(), pk.partition("#")[2]
         remaining_ms = lambda_remaining_ms(self.context)
         deadline_ms = worker_deadline_ms(ports.clock_ms(), remaining_ms)
@@ -61,26 +111,26 @@ class WorkerInvocation(Struct, frozen=True):
             port.store,
             port.dispatcher,
             TaskRunner(self.tool_methods, ports, invocation),
-            lambda: int(ports.clock() * 1000),
+            self._now_ms,
             lambda: ports.random_bytes(12).hex(),
             lambda event, error: ports.observer.record_failure(event, error, task=task_id),
             lambda abandoned: ports.observer.record("task_abandoned", task=abandoned),
+            on_lease_lost=lambda lost: ports.observer.record("lease_lost", task=lost),
+            wait_ms=ports.wait_ms,
         )
-        task = worker.work(pk, remaining_ms + LEASE_MARGIN_MS)
-        ports.observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id)
+        return worker.work(pk, Delivery(delivery_id, remaining_ms, port.lease_ms, on_renewed))
 
-    def handle_message(self, record: Mapping[str, Any]) -> bool:
-        """Work on the task of one message, or wake it; return False if the message has to be redelivered."""
-        if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
-            return False
-        self.ports.observer.begin(self.correlation_id)
+    def _hide(self, queue: str, receipt_handle: str) -> None:
+        """Hide a message from other workers. If that fails, it is hidden for as long as before."""
+        port = self.ports.tasks()
         try:
-            message = parse_json(record["body"])
-            if "wake" in message:
-                self.ports.tasks().tasks.wake(str(message["task"]), int(message["wake"]))
-            else:
-                self.work(str(message["task"]))
-        except Exception as error:  # a failure of one message must not fail the others of the batch
-            self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
-            return False
-        return True
+            port.hide_message(queue, receipt_handle, (port.lease_ms + MARGIN_MS) // 1000)
+        except StoreError as error:
+            self.ports.observer.record_failure("message_not_hidden", error)
+
+    def _record_end(self, pk: str, task: Task | None) -> None:
+        event = "worker_finished" if task is not None else "task_not_claimed"
+        self.ports.observer.record(event, task=pk.partition("#")[2])
+
+    def _now_ms(self) -> int:
+        return int(self.ports.clock() * 1000)

@@ -31,6 +31,7 @@ from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
 from mcp_roundtrip.server.task_methods import task_table_unavailable
+from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller, ParkedCalls
@@ -44,9 +45,6 @@ MAX_PAUSE_MS: Final = 2_000
 PASS_RESERVE_MS: Final = 10_000
 """The time that a pass needs: a request with less time left begins none, and does not wait any longer. A
 request that has less than twice this time reserves half of its time."""
-
-LEASE_MARGIN_MS: Final = 5_000
-"""How much longer the lease lasts than the invocation: clocks differ."""
 
 
 def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Round) -> Reply | None:
@@ -204,9 +202,11 @@ class _Resumption:
             lambda: context.ports.random_bytes(12).hex(),
             lambda event, error: observer.record_failure(event, error, task=task.task_id),
             lambda abandoned: observer.record("task_abandoned", task=abandoned),
+            on_lease_lost=lambda lost: observer.record("lease_lost", task=lost),
         )
-        lease_ms = lambda_remaining_ms(context.invocation.lambda_context) + LEASE_MARGIN_MS
-        left = worker.work(task.pk, int(lease_ms))
+        # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
+        remaining_ms = lambda_remaining_ms(context.invocation.lambda_context)
+        left = worker.work(task.pk, Delivery("", remaining_ms, MAX_LEASE_MS))
         if left is None or this_pass.round is None:
             return None
         if left.is_terminal:

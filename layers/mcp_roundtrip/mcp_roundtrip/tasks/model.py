@@ -18,7 +18,8 @@ cAt, uAt, ttlms, dead  creation, last update, time to live, deadline
 wk, run, caps, dl      worker, flow id, client capabilities, dialect
 req, acc, iss          outstanding requests, accepted wire keys, wire keys issued for each key
 lnk                    token of the link to the outstanding requests of channel "page" (`question_links`)
-lo, lu, att, seen      lease owner, lease end, attempts, length of the journal at the last progress
+lo, lu, lr             lease owner, lease end, id of the invocation or message that has the lease
+att, seen              attempts, length of the journal at the last progress
 kick, kicks, wake      last dispatch, dispatches since the last progress, wake-up time
 msg, err               status message, error
 res, resn, reso        result; or the number of its chunks, and the lease owner that wrote them
@@ -139,6 +140,7 @@ class Task(Struct, frozen=True):
     seen_entries: int = 0
     lease_owner: str | None = None
     lease_until_ms: int | None = None
+    lease_delivery: str | None = None
     dispatched_at_ms: int = 0
     dispatch_count: int = 0
     wake_at_ms: int | None = None
@@ -244,6 +246,7 @@ class Task(Struct, frozen=True):
             seen_entries=read.get("seen", 0),
             lease_owner=read.get("lo"),
             lease_until_ms=read.get("lu"),
+            lease_delivery=read.get("lr"),
             dispatched_at_ms=read["kick"],
             dispatch_count=read["kicks"],
             wake_at_ms=read.get("wake"),

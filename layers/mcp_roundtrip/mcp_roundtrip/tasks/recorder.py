@@ -8,9 +8,10 @@ from typing import Final
 from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item
+from mcp_roundtrip.tasks.lease import Lease
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import TaskStore
 
@@ -26,7 +27,7 @@ class TaskRecorder(Struct):
 
     store: TaskStore
     task: Task
-    owner: str
+    lease: Lease
     next_order: int
     clock_ms: Callable[[], int]
     on_error: Callable[[str, Exception], None] = lambda event, error: None
@@ -36,6 +37,8 @@ class TaskRecorder(Struct):
     def record(self, entry: Entry) -> Entry:
         if entry.kind is Kind.ANSWER:  # stored when the client sent the response
             return entry
+        if not self.lease.check():
+            raise LeaseLost
         item = entry_to_item(self.task, entry, self.next_order)
         self.next_order += 1
         present = self.store.put_new(item)
@@ -43,8 +46,7 @@ class TaskRecorder(Struct):
 
     def holds_lease(self) -> bool:
         self.flush_status()
-        item = self.store.get(self.task.pk, TASK)
-        return item is not None and transitions.held_by(self.owner).holds(item)
+        return self.lease.verify()
 
     def report_status(self, message: str) -> None:
         """Set the status message: at once, or with the next step if the last message was just written."""
@@ -54,11 +56,11 @@ class TaskRecorder(Struct):
 
     def flush_status(self) -> None:
         """Write the pending status message, if there is one. The pass continues if that fails."""
-        if self._message is None:
+        if self._message is None or self.lease.is_lost:
             return
         self._reported_at_ms = self.clock_ms()
         change = transitions.set_status_message(
-            owner=self.owner, message=self._message, now_ms=self._reported_at_ms
+            owner=self.lease.owner, message=self._message, now_ms=self._reported_at_ms
         )
         self._message = None
         try:

@@ -13,9 +13,9 @@
 A sleeping task can be claimed at its wake-up time. So can a task that awaits responses and has a wake-up
 time, because another branch of its tool sleeps; until then it stays input_required and accepts responses.
 
-No transition leaves a terminal status. Only the owner of the lease may write; the next claim takes an expired
-lease. If a client or the time ends a task during a pass, its worker keeps the lease until it stops. Times are
-epoch milliseconds.
+No transition leaves a terminal status. Only the owner of the lease may write and renew it; the next claim
+takes an expired lease. If a client or the time ends a task during a pass, its worker keeps and renews the
+lease until it stops. Times are epoch milliseconds. `lease` says who renews a lease, and when.
 """
 
 from __future__ import annotations
@@ -38,17 +38,26 @@ from mcp_roundtrip.tasks.changes import (
 from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState, requests_to_text
 
 IS_OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
-LEASE_ATTRIBUTES: Final = ("lo", "lu")
+LEASE_ATTRIBUTES: Final = ("lo", "lu", "lr")
 
 
-def claim(*, owner: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
-    """Acquire the lease of a task that is ready or due, or whose lease has expired."""
+def claim(*, owner: str, delivery: str, until_ms: int, now_ms: int, max_attempts: int) -> Change:
+    """Acquire the lease of a task that is ready or due, or whose lease has expired.
+
+    `delivery` is the id of the invocation or message, by which a later delivery of the same one knows it.
+    """
     return Change(
         all_of(IS_OPEN, Above("dead", now_ms), Below("att", max_attempts), _is_claimable(now_ms)),
-        set={"rn": WorkState.LEASED.value, "lo": owner, "lu": until_ms},
+        set={"rn": WorkState.LEASED.value, "lo": owner, "lu": until_ms, "lr": delivery},
         add={"ver": 1, "att": 1},
         remove=("wake",),
     )
+
+
+def renew(*, owner: str, until_ms: int) -> Change:
+    """Extend the lease, also that of a worker whose task has ended and which has not stopped yet."""
+    has_lease = has_one_of("rn", WorkState.LEASED.value, WorkState.DONE.value)
+    return Change(all_of(has_lease, Equals("lo", owner)), set={"lu": until_ms})
 
 
 def release(*, owner: str) -> Change:
@@ -72,8 +81,11 @@ def checkpoint(*, owner: str, accepted_keys: Collection[str]) -> Change:
 
 
 def reset_attempts(*, owner: str, seen_entries: int) -> Change:
-    """Reset the attempts after the lost workers' progress; `seen_entries` is the length of the journal."""
-    return Change(held_by(owner), set={"att": 1, "seen": seen_entries})
+    """Reset the attempts after the lost workers' progress; `seen_entries` is the length of the journal.
+
+    So the next poll dispatches a worker without a pause if this one is lost, too.
+    """
+    return Change(held_by(owner), set={"att": 1, "kicks": 0, "seen": seen_entries})
 
 
 def await_responses(

@@ -1,8 +1,8 @@
 """Run the tool of a task: acquire the lease, replay the journal, and store the outcome.
 
-If a worker is lost, its journal entries remain, its lease expires, and the next poll dispatches another
-worker. Late deliveries and slow clocks can make two workers run at once: they agree on one value for each
-entry, and only one of them ends the task.
+If a worker is lost, its journal entries remain, its lease expires, and its delivery is repeated, or the next
+poll dispatches another worker. Late deliveries and slow clocks can make two workers run at once: they agree
+on one value for each entry, and only one of them ends the task. `lease` has the cases.
 """
 
 from __future__ import annotations
@@ -17,20 +17,28 @@ from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
+from mcp_roundtrip.internal_errors import (
+    ItemTooLarge,
+    KeyServiceError,
+    LeaseLost,
+    SettingsError,
+    StoreError,
+)
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
-from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS, abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.heartbeat import WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.items import TaskHistory, split_result
+from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.service import Dispatcher
 from mcp_roundtrip.tasks.store import TaskStore
 
-RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError)
-"""Errors that may not occur in another worker."""
+RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
+"""Errors that say nothing about the task: another worker may not have them, or has the task already."""
 
 
 class Completed(Struct, frozen=True):
@@ -76,34 +84,35 @@ class Worker(Struct, frozen=True):
     on_error: Callable[[str, Exception], None] = lambda event, error: None
     on_abandoned: Callable[[str], None] = lambda task_id: None
     new_token: Callable[[], str] = lambda: new_token(secrets.token_bytes)
+    on_lease_lost: Callable[[str], None] = lambda task_id: None
+    wait_ms: WaitMs = wait_ms
 
-    def work(self, pk: str, lease_ms: int) -> Task | None:
+    def work(self, pk: str, delivery: Delivery) -> Task | None:
         """Run a task within a lease and return it as the pass left it; None if it could not be claimed.
 
-        Raises StoreError. After any exception the lease is released if possible, so that a retry of the
-        dispatch can claim the task.
+        Raises StoreError, and LeaseHeld. After any exception the lease is released if possible, so that a
+        retry of the delivery can claim the task.
         """
-        owner, now_ms = self.new_owner(), self.clock_ms()
-        claim = transitions.claim(
-            owner=owner, until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=MAX_ATTEMPTS
-        )
-        item = self.store.update(pk, TASK, claim)
+        lease = Lease(self.store, pk, self.new_owner(), delivery, self.clock_ms, self.on_error)
+        item = lease.claim()
         if item is None:
-            self._on_unclaimable(pk)
+            self._on_unclaimable(pk, delivery)
             return None
         try:
-            return self._run(Task.from_item(item), owner)
+            with heartbeat(lease, self.wait_ms):
+                return self._run(Task.from_item(item), lease)
         except Exception:
-            self._release(pk, owner)
+            self._release(pk, lease.owner)
             raise
 
-    def _run(self, task: Task, owner: str) -> Task:
+    def _run(self, task: Task, lease: Lease) -> Task:
+        owner, item = lease.owner, None
         try:
             history = TaskHistory.from_items(task, self.store.query(task.pk))
             if task.attempts > 1 and history.next_order > task.seen_entries:
                 change = transitions.reset_attempts(owner=owner, seen_entries=history.next_order)
                 self.store.update(task.pk, TASK, change)
-            recorder = TaskRecorder(self.store, task, owner, history.next_order, self.clock_ms, self.on_error)
+            recorder = TaskRecorder(self.store, task, lease, history.next_order, self.clock_ms, self.on_error)
             result = self.run_pass(task, history, recorder)
             recorder.flush_status()
             item = self._store_outcome(task, history, recorder, result)
@@ -111,12 +120,19 @@ class Worker(Struct, frozen=True):
             self.on_error("task_too_large", error)
             change = _fail_change(owner, self.clock_ms(), too_large_error(error))
             item = self.store.update(task.pk, TASK, change)
+        except LeaseLost:
+            pass
         if item is None:
             item = self.store.update(task.pk, TASK, transitions.stop(owner=owner))
+        if item is None:
+            self.on_lease_lost(task.task_id)
         return task if item is None else Task.from_item(item)
 
-    def _on_unclaimable(self, pk: str) -> None:
-        """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended."""
+    def _on_unclaimable(self, pk: str, delivery: Delivery) -> None:
+        """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended.
+
+        Raises LeaseHeld if another delivery with the same id has the lease.
+        """
         item, now_ms = self.store.get(pk, TASK), self.clock_ms()
         task = None if item is None else Task.from_item(item)
         if task is None or task.is_terminal:
@@ -125,14 +141,19 @@ class Worker(Struct, frozen=True):
             return
         if abandon_if_exhausted(self.store, task, now_ms) is not None:
             self.on_abandoned(task.task_id)
-        else:
-            self._dispatch_next(task)
+            return
+        until_ms = task.lease_until_ms
+        if task.lease_delivery == delivery.id != "" and until_ms is not None and until_ms >= now_ms:
+            raise LeaseHeld(until_ms)
+        self._dispatch_next(task)
 
     def _store_outcome(
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, result: PassResult
     ) -> Item | None:
         """Write the outcome, which releases the lease; return None if the lease was lost."""
-        owner, now_ms, run = recorder.owner, self.clock_ms(), result.run
+        if not recorder.lease.check():
+            return None
+        owner, now_ms, run = recorder.lease.owner, self.clock_ms(), result.run
         if result.conclusion is not None:
             return self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
         item = None
@@ -162,7 +183,7 @@ class Worker(Struct, frozen=True):
     ) -> Item | None:
         issued_counts, requests = _issue_requests(task, recorder, run)
         change = transitions.await_responses(
-            owner=recorder.owner,
+            owner=recorder.lease.owner,
             version=task.version,
             requests=requests,
             issued_counts=issued_counts,

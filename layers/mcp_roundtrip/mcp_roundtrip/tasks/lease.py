@@ -1,0 +1,198 @@
+"""The lease of one pass: who holds a task, for how long, and what its holder may still do.
+
+A worker claims a task for `lease_ms` and renews the lease in a thread (`heartbeat`) after each third of it.
+Three times decide who may act; all are epoch milliseconds, and clocks of two environments may differ:
+
+=============================================  ===========================================================
+time since the last renewal                    effect
+=============================================  ===========================================================
+less than half the lease                       the owner writes and starts steps without asking
+half the lease or more                         the owner renews first; if that fails, it stops (`check`)
+the whole lease                                any worker may claim the task, with a new owner
+=============================================  ===========================================================
+
+So the clocks of two workers may differ by half a lease. A lease never lasts longer than `MARGIN_MS` after the
+end of its invocation: after that, its owner no longer exists.
+
+- **Killed, out of memory, out of time.** The renewals end with the process. Lambda repeats the invocation
+  with the same request id a minute later, SQS delivers the message again `MARGIN_MS` after the lease, and
+  polls dispatch a worker after the lease. The first of them claims the task; the others find it leased.
+- **Two deliveries at once.** One claim succeeds. The other delivery finds the lease of its own `Delivery.id`
+  (`LeaseHeld`), and cannot tell whether that worker is alive until the lease is over or was renewed.
+- **A late renewal.** Until another worker claims the task, the owner may renew a lease that is over.
+- **A process that was stopped and continues.** The epoch clock went on, so the owner renews before its next
+  write, and learns that it lost the lease. Every write of the item M depends on the owner. A journal entry
+  does not: if the process is stopped between the check and the request, the entry may still be written. The
+  first entry counts for both workers, and that an at-most-once step began is an entry of one worker's own.
+- **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
+- **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
+  (`limit`). The next renewal tells the worker to stop.
+- **A frozen environment.** The pass closes its lease and ends the thread. A renewal that was under way
+  changes nothing, because the lease has been released.
+- **An event loop that is blocked**, by a synchronous call in an async tool, does not block the thread. Code
+  that holds the interpreter's lock does, and the owner then renews before its next write.
+- **Other revisions.** Rows of a revision without renewals have leases of up to 15 minutes and no delivery;
+  they are claimed after that. Its workers claim a lease as they find it: after its end.
+- **Attempts** are counted by claims. A delivery that finds a lease counts for nothing, so a retry and a poll
+  that race for a task count once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.changes import Item
+from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
+from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.store import TaskStore
+
+MARGIN_MS: Final = 5_000
+"""How much longer a lease lasts than its invocation, at most: clocks differ."""
+
+MAX_LEASE_MS: Final = 900_000
+"""The longest lease, which is also Lambda's longest timeout."""
+
+RENEWALS: Final = 3
+"""A lease is renewed after this part of its length."""
+
+RETRIES: Final = 12
+"""A failed renewal is repeated after this part of the lease's length."""
+
+
+class LeaseHeld(McpRoundtripError):
+    """Another delivery with the same id has the lease, which ends at `until_ms` unless it is renewed."""
+
+    def __init__(self, until_ms: int) -> None:
+        super().__init__(f"until {until_ms}")
+        self.until_ms = until_ms
+
+
+class Delivery(Struct, frozen=True):
+    """The delivery of a task to a worker.
+
+    `id`: Lambda's request id, or the id of a message. A retry has the same id. It is empty for a delivery
+    that is never repeated.
+    `remaining_ms`: the time that Lambda leaves the invocation.
+    `lease_ms`: the length of the lease.
+    `on_renewed`: called in another thread after each renewal by the heartbeat.
+    """
+
+    id: str
+    remaining_ms: int
+    lease_ms: int
+    on_renewed: Callable[[], None] = lambda: None
+
+
+class Lease:
+    """The lease of one worker on the task `pk`. Thread-safe.
+
+    `clock_ms` returns epoch milliseconds. `on_error` is called with a log event and the error of a failed
+    renewal.
+    """
+
+    def __init__(
+        self,
+        store: TaskStore,
+        pk: str,
+        owner: str,
+        delivery: Delivery,
+        clock_ms: Callable[[], int],
+        on_error: Callable[[str, Exception], None] = lambda event, error: None,
+    ) -> None:
+        self.owner = owner
+        self._store = store
+        self._pk = pk
+        self._delivery = delivery
+        self._clock_ms = clock_ms
+        self._on_error = on_error
+        self._lock = threading.Lock()
+        self._renewed_at_ms = clock_ms()
+        self._invocation_ends_ms = self._renewed_at_ms + delivery.remaining_ms
+        self._is_owner = True
+        self._is_open = True
+        self._is_closed = False
+
+    @property
+    def renewal_interval_ms(self) -> float:
+        """The time between two renewals."""
+        return self._delivery.lease_ms / RENEWALS
+
+    @property
+    def needs_heartbeat(self) -> bool:
+        """Whether the invocation can outlast the first renewal."""
+        return self._delivery.remaining_ms > self.renewal_interval_ms
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the worker has to stop, as far as it knows: it lost the lease, or the task has ended."""
+        return not (self._is_owner and self._is_open)
+
+    def claim(self) -> Item | None:
+        """Acquire the lease; return the task's item, or None if it cannot be claimed. Raises StoreError."""
+        now_ms = self._renewed_at_ms
+        claim = transitions.claim(
+            owner=self.owner,
+            delivery=self._delivery.id,
+            until_ms=self._until_ms(now_ms),
+            now_ms=now_ms,
+            max_attempts=MAX_ATTEMPTS,
+        )
+        return self._store.update(self._pk, TASK, claim)
+
+    def check(self) -> bool:
+        """Return whether the worker may write and start steps; renew an old lease. Raises StoreError."""
+        if self.is_lost:
+            return False
+        return self._is_trusted() or self.renew()
+
+    def verify(self) -> bool:
+        """Return the same after a request to the table, which notices a cancellation. Raises StoreError."""
+        if self.is_lost or not self._is_trusted():
+            return self.check()
+        item = self._store.get(self._pk, TASK)
+        return item is not None and transitions.held_by(self.owner).holds(item)
+
+    def renew(self) -> bool:
+        """Extend the lease; return whether the worker may continue. Raises StoreError."""
+        with self._lock:
+            if not self._is_owner or self._is_closed:
+                return False
+            now_ms = self._clock_ms()
+            renewal = transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
+            item = self._store.update(self._pk, TASK, renewal)
+            self._is_owner = item is not None
+            self._is_open = item is not None and not Task.from_item(item).is_terminal
+            self._renewed_at_ms = now_ms
+            return self._is_open
+
+    def beat(self) -> float | None:
+        """Renew the lease; return the milliseconds until the next renewal, or None if there is none."""
+        try:
+            self.renew()
+            if not self._is_owner or self._is_closed:
+                return None
+            self._delivery.on_renewed()
+        except Exception as error:  # without renewals, another worker would take over a worker that runs
+            if self._is_closed:
+                return None
+            self._on_error("lease_renewal_failed", error)
+            return self._delivery.lease_ms / RETRIES
+        return self.renewal_interval_ms
+
+    def close(self) -> None:
+        """End the renewals: the pass has ended."""
+        self._is_closed = True
+
+    def _is_trusted(self) -> bool:
+        now_ms, renewed_at_ms = self._clock_ms(), self._renewed_at_ms
+        half_ms = renewed_at_ms + self._delivery.lease_ms // 2
+        return renewed_at_ms <= now_ms < min(half_ms, self._invocation_ends_ms)
+
+    def _until_ms(self, now_ms: int) -> int:
+        return min(now_ms + self._delivery.lease_ms, self._invocation_ends_ms + MARGIN_MS)
