@@ -1,10 +1,9 @@
 """Transitions of a task in any order, by clients, time, and workers with expired leases."""
 
-from dataclasses import replace
-
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
