@@ -36,7 +36,8 @@ MAY_IMPORT = {
     "settings": {"errors", "internal_errors", "http", "auth"},
     "environment": {"errors", "internal_errors", "canonical", "http", "auth", "settings"},
     "redaction": set[str](),
-    "telemetry": {"errors", "internal_errors", "redaction"},
+    "log_lines": set[str](),
+    "telemetry": {"errors", "internal_errors", "log_lines", "redaction"},
     "adapters": {"errors", "internal_errors", "canonical", "http", "protocol"},
     "aws": {"errors", "internal_errors", "canonical", "state", "tasks"},
     "s3": {"errors", "internal_errors", "schema", "aws"},
@@ -53,6 +54,7 @@ MAY_IMPORT = {
         "auth",
         "environment",
         "settings",
+        "log_lines",
         "telemetry",
         "state",
         "tasks",
@@ -231,8 +233,8 @@ NEVER_LOADED = {
 PACKAGE_BUDGET = 69
 """Modules of this package that a plain call may load; one adds up to some milliseconds. (68 today.)"""
 
-LIBRARY_BUDGET = 117
-"""Modules of other distributions, most of them pydantic's, Powertools' and msgspec's. (114 today.)"""
+LIBRARY_BUDGET = 82
+"""Modules of other distributions, most of them pydantic's and msgspec's. (79 today.)"""
 
 PLAIN_CALL = """
 import os, sys, json

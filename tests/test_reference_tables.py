@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -98,12 +97,7 @@ def test_every_error_has_a_row() -> None:
 # Metrics
 
 
-def test_every_metric_has_a_row_with_its_dimensions(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(
-        "POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}"
-    )  # the handler of the logger keeps the first stdout
+def test_every_metric_has_a_row_with_its_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
     observer = LogObserver()
     observer.record("request_completed", outcome="input_required", asked=["a"], declined=1)
     observer.record("request_completed", outcome="checkpoint")
@@ -132,12 +126,11 @@ def counted(text: str) -> Iterator[tuple[str, set[str]]]:
 
 @pytest.mark.parametrize("level", ["INFO", "WARNING"])
 def test_a_log_level_above_info_suppresses_request_lines_and_metrics(
-    level: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    level: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
-    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
-    LogObserver().record("request_completed", outcome="input_required", asked=["a"])
-    LogObserver().record("state_refused", reason="expired")
+    observer = LogObserver(level=level)
+    observer.record("request_completed", outcome="input_required", asked=["a"])
+    observer.record("state_refused", reason="expired")
     found = {name for name, _ in counted(capsys.readouterr().out)}
     assert found == {"state_refused"} | ({"questions"} if level == "INFO" else set())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -23,9 +22,7 @@ class Lines:
 
 
 @pytest.fixture
-def lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Lines:
-    # Powertools caches one handler per service name, with the stdout of its creation.
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
+def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
     return Lines(capsys)
 
 
@@ -42,9 +39,8 @@ def test_a_line_has_the_request_id_and_the_fields(lines: Lines) -> None:
     assert (line["tool"], line["round"]) == ("weather", 1)
 
 
-def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_line_has_the_fields_of_every_line(lines: Lines) -> None:
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=x;Sampled=0"
-    monkeypatch.setenv("_X_AMZN_TRACE_ID", header)  # for other lines Powertools reads it
     observer = LogObserver(trace_header=lambda: header)
     observer.begin("request-1")
     observer.tag(flow="f")
@@ -59,9 +55,8 @@ def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: p
     }
 
 
-def test_lines_below_the_level_are_not_logged(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
-    LogObserver().record("request_completed", outcome="input_required", asked=["a"])
+def test_lines_below_the_level_are_not_logged(lines: Lines) -> None:
+    LogObserver(level="WARNING").record("request_completed", outcome="input_required", asked=["a"])
     assert lines() == []
 
 
@@ -170,9 +165,8 @@ def test_a_traceback_is_redacted(lines: Lines) -> None:
     assert "card 4111 1111 expired" in second["exception"], "values of the previous request are not redacted"
 
 
-def test_an_invalid_log_level_is_logged_and_ignored(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "verbose")
-    LogObserver().record("request_completed")
+def test_an_invalid_log_level_is_logged_and_ignored(lines: Lines) -> None:
+    LogObserver(level="verbose").record("request_completed")
     assert [line["message"] for line in lines() if "message" in line] == [
         "misconfigured",
         "request_completed",

@@ -24,6 +24,7 @@ from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.clients import block_of
+from support.logged_lines import logged_lines
 from support.messages import call, headers
 from support.oauth_client import MemoryTokenStorage, signed_in_client
 from support.token_issuer import ONE, RSA, TWO, jwks
@@ -232,7 +233,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", BROKEN)
 def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(
-    issuer: AuthorizationServer, how: str, caplog: pytest.LogCaptureFixture
+    issuer: AuthorizationServer, how: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reply, reason = BROKEN[how]
     issuer.documents[f"{PATH}/keys"] = reply
@@ -243,7 +244,7 @@ def test_unavailable_keys_cause_no_new_sign_in_and_one_logged_error(
             assert "www-authenticate" not in answer.headers
             assert reason not in answer.text
         assert server.reasons == [reason] * 3
-        errors = [vars(line) for line in caplog.records if line.levelname == "ERROR"]
+        errors = [line for line in logged_lines(capsys) if line["level"] == "ERROR"]
         assert [(line["message"], line["reason"]) for line in errors] == [("issuer_unavailable", reason)]
         assert issuer.asked[f"{PATH}/keys"] == 1
         assert server.post(None).status_code == 401

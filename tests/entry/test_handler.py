@@ -20,6 +20,7 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
+from support.logged_lines import logged_lines
 from support.messages import call, headers, http_event, message
 
 
@@ -118,7 +119,7 @@ def test_an_event_that_is_not_a_request_fails_the_invocation(event: Any) -> None
 
 
 def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
-    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def misconfigured() -> Ports:
         raise SettingsError("MCP_AUTH_MODE", "Field required")
@@ -130,7 +131,7 @@ def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
     assert (body["id"], body["error"]["code"]) == (7, -32603)
     assert "MCP_AUTH_MODE" not in body["error"]["message"]
     assert "request-1" in body["error"]["message"]
-    assert "MCP_AUTH_MODE" in vars(caplog.records[-1])["exception"]
+    assert "MCP_AUTH_MODE" in logged_lines(capsys)[-1]["exception"]
 
 
 def test_a_notification_to_a_misconfigured_server_is_accepted() -> None:
@@ -205,12 +206,7 @@ def test_any_event_gets_a_response_or_fails_as_unknown(event: Any) -> None:
 MARKER = "hunter2"
 
 
-def test_answers_arguments_headers_and_states_are_not_logged(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(
-        "POWERTOOLS_SERVICE_NAME", "secretive"
-    )  # the handler of the logger writes to the captured stdout
+def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
     ports = replace(make_ports(), observer=LogObserver())
     secretive = Server("secretive", ports=lambda: ports)
 

@@ -10,6 +10,7 @@ import pytest
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from support.logged_lines import logged_lines
 from support.messages import META, call, http_event, message
 
 BEARER = {
@@ -44,8 +45,8 @@ def plain() -> str:
 
 
 @pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Any:
-    """Return a function that sets the environment and returns log lines about a setting."""
+def log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that sets the environment and returns the settings in new log lines."""
     wiring.ports.cache_clear()
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
@@ -55,7 +56,7 @@ def log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> An
     def set_up(environment: dict[str, str]) -> list[str]:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        return [vars(record)["reason"] for record in caplog.records if record.msg == "misconfigured"]
+        return [line["reason"] for line in logged_lines(capsys) if line["message"] == "misconfigured"]
 
     yield set_up
     wiring.ports.cache_clear()

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import yaml
@@ -461,9 +460,7 @@ class Emitted:
 
 
 @pytest.fixture
-def emitted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Emitted:
-    # Powertools caches one handler per service name, with the stdout of its creation.
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
+def emitted(capsys: pytest.CaptureFixture[str]) -> Emitted:
     return Emitted(capsys)
 
 

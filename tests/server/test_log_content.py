@@ -49,12 +49,6 @@ def raises_with_values(ctx: Context) -> None:
     raise PermissionError(f"{ctx.principal.subject} may not, with {ctx.client['name']}")
 
 
-@pytest.fixture(autouse=True)
-def unique_service_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Powertools keeps one handler for each service name, on the stdout it saw first.
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"service-{uuid4()}")
-
-
 def strict(value: Any) -> Any:
     raise LookupError(value)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.log_lines import log_level, service_name
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
 from mcp_roundtrip.telemetry import LogObserver
@@ -49,6 +50,8 @@ def observer() -> Observer:
     """Return the observer of the process."""
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
+        service=service_name(os.environ),
+        level=log_level(os.environ),
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
         trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
     )

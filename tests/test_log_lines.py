@@ -1,0 +1,131 @@
+"""Log lines, with Powertools as the oracle: dashboards and alarms that read its lines read these."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.log_lines import LineWriter, log_level, service_name
+
+HEADER = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"
+TAGS = {"correlation_id": "request-1", "flow": "f"}
+FIELDS = {"tool": "orders", "round": 2, "asked": ["a", "é"], "other": None, "took": {1.5}}
+
+POWERTOOLS = f"""
+from aws_lambda_powertools import Logger, single_metric
+logger = Logger(location=None, utc=True)
+logger.append_keys(**{TAGS!r})
+logger.warning("state_refused", extra={FIELDS!r})
+with single_metric("state_refused", "Count", 1, namespace="mcp-roundtrip") as metric:
+    metric.add_dimension("service", logger.service)
+    metric.add_dimension("reason", "expired")
+    for name, value in {TAGS!r}.items():
+        metric.add_metadata(name, value)
+"""
+
+Lines = Callable[[], list[Any]]
+
+
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
+    return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def writer(level: str = "INFO", header: str | None = None) -> LineWriter:
+    found = LineWriter("orders", level, lambda: header, lambda: 1795379741.7359)
+    found.tags = dict(TAGS)
+    return found
+
+
+def written_by_powertools(script: str, **variables: str) -> list[Any]:
+    """Return the lines of Powertools, which keeps its handlers and reads its variables once."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_line_and_a_count_equal_those_of_powertools(lines: Lines) -> None:
+    line, count = written_by_powertools(POWERTOOLS, POWERTOOLS_SERVICE_NAME="orders", _X_AMZN_TRACE_ID=HEADER)
+    writer(header=HEADER).write("WARNING", "state_refused", FIELDS)
+    writer().write_counts("mcp-roundtrip", {"state_refused": 1}, {"reason": "expired"})
+    own_line, own_count = lines()
+    shape = re.sub(r"\d", "0", line.pop("timestamp"))
+    assert re.sub(r"\d", "0", own_line.pop("timestamp")) == shape
+    assert own_line == line
+    count["_aws"].pop("Timestamp")
+    own_count["_aws"].pop("Timestamp")
+    assert own_count == count
+
+
+def test_the_timestamp_is_utc_with_milliseconds(lines: Lines) -> None:
+    writer().write("INFO", "request_completed", {})
+    assert lines()[0]["timestamp"] == "2026-11-22 20:35:41,735+0000"
+
+
+LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+LEVEL_SCRIPT = """
+import os
+from aws_lambda_powertools import Logger
+for least in {levels}:
+    os.environ["{variable}"] = least
+    logger = Logger(service=least)
+    for level in ("INFO", "WARNING", "ERROR"):
+        getattr(logger, level.lower())(level)
+"""
+
+
+@pytest.mark.parametrize(
+    ("variable", "levels"),
+    [
+        ("POWERTOOLS_LOG_LEVEL", LEVELS),
+        ("LOG_LEVEL", [*LEVELS, "warning"]),
+        ("AWS_LAMBDA_LOG_LEVEL", ["DEBUG", "INFO", "WARN", "ERROR", "FATAL"]),
+    ],
+)
+def test_levels_suppress_the_lines_that_they_suppress_in_powertools(
+    variable: str, levels: list[str], lines: Lines
+) -> None:
+    for least, level in product(levels, ("INFO", "WARNING", "ERROR")):
+        LineWriter(least, log_level({variable: least}), lambda: None).write(level, level, {})
+    own = [(line["service"], line["message"]) for line in lines()]
+    theirs = written_by_powertools(LEVEL_SCRIPT.format(levels=levels, variable=variable))
+    assert own == [(line["service"], line["message"]) for line in theirs]
+
+
+def test_the_level_of_lambda_precedes_that_of_powertools() -> None:
+    variables = {"AWS_LAMBDA_LOG_LEVEL": "WARN", "POWERTOOLS_LOG_LEVEL": "DEBUG", "LOG_LEVEL": "ERROR"}
+    assert log_level(variables) == "WARN"
+    assert log_level({**variables, "AWS_LAMBDA_LOG_LEVEL": ""}) == "DEBUG"
+    assert log_level({}) == "INFO"
+
+
+def test_an_unknown_level_is_refused() -> None:
+    with pytest.raises(ValueError, match="'verbose'"):
+        writer("verbose")
+
+
+def test_a_service_without_a_name_has_that_of_powertools() -> None:
+    [line] = written_by_powertools("from aws_lambda_powertools import Logger; Logger().info('')")
+    assert service_name({}) == service_name({"POWERTOOLS_SERVICE_NAME": ""}) == line["service"]
+
+
+def test_lines_of_several_threads_do_not_mix(lines: Lines) -> None:
+    def write() -> None:
+        for _ in range(200):
+            writer().write("INFO", "request_completed", {"text": "x" * 200})
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lines()) == 800
