@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import boto3
-
+from mcp_roundtrip.aws.client import AwsClient
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
@@ -21,9 +21,6 @@ from mcp_roundtrip.state.renewal import RenewalBackoff
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
 from state_codecs import BINDING, CONFIGURATIONS
-
-if TYPE_CHECKING:
-    from mypy_boto3_kms import KMSClient
 
 HOURS, STATES_PER_HOUR = 8, 30
 """Simulated time, and the states that are sealed and opened in each hour."""
@@ -53,7 +50,7 @@ def _simulate(*, delegates: bool, encrypts: bool) -> KmsUsage:
     kms = FakeKms(region=REGION)
     with serve(kms) as endpoint, closing(_client(endpoint.endpoint_url)) as client:
         clock = Clock()
-        codec = _codec(client, clock, delegates=delegates, encrypts=encrypts)
+        codec = _codec(kms, client, clock, delegates=delegates, encrypts=encrypts)
         kms.calls.clear()  # creating the keys is not counted
         rounds = [_round(codec, kms, clock) for _ in range(HOURS * STATES_PER_HOUR)]
     per_state = {operation: min(used[operation] for used in rounds) for operation in kms.calls}
@@ -83,16 +80,18 @@ class Clock:
         return self.now
 
 
-def _client(endpoint_url: str) -> KMSClient:
-    account = {"aws_access_key_id": "bench", "aws_secret_access_key": "bench"}
-    return boto3.client("kms", region_name=REGION, endpoint_url=endpoint_url, **account)
+def _client(endpoint_url: str) -> AwsClient:
+    account = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_CONFIG_FILE": os.devnull}
+    return AwsClients(environment=account).client("kms", REGION, endpoint_url)
 
 
-def _codec(client: KMSClient, clock: Clock, *, delegates: bool, encrypts: bool) -> RequestStateCodec:
+def _codec(
+    kms: FakeKms, client: AwsClient, clock: Clock, *, delegates: bool, encrypts: bool
+) -> RequestStateCodec:
     """Build the codec as `wiring` does in a function, except for the clock and the random numbers."""
 
     def arn_of_new_key(spec: str, usage: str) -> str:
-        return client.create_key(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"]
+        return str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
 
     limits, renewals = Limits(), RenewalBackoff(clock)
     key = KmsKey(client, arn_of_new_key("ECC_NIST_P256", "SIGN_VERIFY"), clock)

@@ -4,12 +4,11 @@ import marshal
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from invocations import LambdaContext
-from mcp_roundtrip.aws.clients import dynamodb_client
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.items import TaskCall
@@ -23,28 +22,16 @@ MEGABYTE = 1_048_576
 MAX_OPEN_TASKS = 10
 """The default of MCP_MAX_OPEN_TASKS."""
 
-client = dynamodb_client()
+sent: Counter[str] = Counter()
+"""The requests, including retries, by operation."""
+
+client = AwsClients(on_request=lambda service, operation: sent.update([operation])).client("dynamodb")
 deployment = deploy(DynamoStore(client, os.environ["MCP_TASK_TABLE"]), max_open=MAX_OPEN_TASKS)
 
 
-@contextmanager
-def count_requests() -> Iterator[Counter[str]]:
-    """Yield a counter of the requests sent in the block, including retries, by operation."""
-    sent: Counter[str] = Counter()
-
-    def count(event_name: str, **_: Any) -> None:
-        sent[event_name.rpartition(".")[2]] += 1
-
-    client.meta.events.register("before-send.dynamodb", count)
-    try:
-        yield sent
-    finally:
-        client.meta.events.unregister("before-send.dynamodb", count)
-
-
 def requests_of(operation: Callable[[], object]) -> dict[str, int]:
-    with count_requests() as sent:
-        operation()
+    sent.clear()
+    operation()
     return dict(sent)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Elicit, Server, wiring
-from mcp_roundtrip.aws.clients import dynamodb_client
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.ports import Ports, TaskPort
@@ -93,4 +93,4 @@ def deploy(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: 
 
 def task_table() -> DynamoStore:
     """Return the table in MCP_TASK_TABLE."""
-    return DynamoStore(dynamodb_client(), os.environ["MCP_TASK_TABLE"])
+    return DynamoStore(AwsClients().client("dynamodb"), os.environ["MCP_TASK_TABLE"])

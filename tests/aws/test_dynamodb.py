@@ -1,11 +1,10 @@
 """DynamoStore: lost responses, conflicts and failures of DynamoDB."""
 
 import socket
-from typing import Any
 
 import pytest
 
-from mcp_roundtrip.aws.clients import dynamodb_client
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import (
     CONFLICT_ATTEMPTS,
     FIRST_CONFLICT_PAUSE_S,
@@ -15,7 +14,8 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
 from mcp_roundtrip.tasks.store import Update
 from mcp_roundtrip.tasks.transitions import claim
-from support.dynamodb_clients import REGION, Wire, behind, client, new_table
+from support.aws_clients import REGION
+from support.dynamodb_clients import Wire, behind, client, new_table
 
 pytest_plugins = ["support.ministack"]
 
@@ -273,7 +273,7 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
     store.put_new(ITEM)
     wire.refuse = failures * [(500, "InternalServerError")]
     with behind(wire) as dynamodb:
-        recording_store = dynamodb_client(REGION, dynamodb.meta.endpoint_url)
+        recording_store = AwsClients().client("dynamodb", REGION, dynamodb.meta.endpoint_url)
         store = DynamoStore(recording_store, table)
         if succeeds:
             assert store.get("p", "M") == ITEM
@@ -282,9 +282,3 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
                 store.get("p", "M")
         recording_store.close()
     assert len(wire.operations) == min(failures + 1, 3)
-
-
-def test_the_timeouts_of_the_client_fit_into_a_request():
-    config: Any = dynamodb_client("eu-west-1", "http://127.0.0.1:9").meta.config
-    assert (config.connect_timeout, config.read_timeout) == (1, 2)
-    assert config.retries == {"mode": "standard", "total_max_attempts": 3}

@@ -1,4 +1,4 @@
-"""Forwarding calls to the functions that own them, with a real boto3 client over HTTP."""
+"""Forwarding calls to the functions that own them, over HTTP, with each kind of client."""
 
 import json
 import socket
@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.aws.forwarder import MAX_IDLE_S, LambdaForwarder
+from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
+from mcp_roundtrip.aws.forwarder import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
@@ -47,10 +48,20 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
 
 
 @pytest.fixture
-def forward(aws: Lambda) -> Iterator[LambdaForwarder]:
-    forwarder = LambdaForwarder.from_environment()
-    yield forwarder
-    forwarder.client(9).close()
+def now() -> list[float]:
+    return [1_795_000_000.0]
+
+
+@pytest.fixture(params=["signed", "boto3"])
+def clients(request: pytest.FixtureRequest, now: list[float]) -> AwsClients:
+    return AwsClients(signs=request.param == "signed", clock=lambda: now[0])
+
+
+@pytest.fixture
+def forward(aws: Lambda, clients: AwsClients) -> Iterator[LambdaForwarder]:
+    client = clients.invoke_client()
+    yield LambdaForwarder(client)
+    client.close()
 
 
 def test_the_event_is_forwarded_unchanged_with_the_added_fields(
@@ -105,18 +116,20 @@ def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(
     assert len(aws.requests) == 1
 
 
-def test_an_unreachable_owner_is_a_failed_owner(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> None:
+def test_an_unreachable_owner_is_a_failed_owner(
+    monkeypatch: pytest.MonkeyPatch, aws: Lambda, clients: AwsClients
+) -> None:
     server = HttpServer(aws.respond, max_body=1)
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
     server.close()
-    forwarder = LambdaForwarder.from_environment()
     with pytest.raises(ForwardingFailed) as failed:
-        forwarder("weather", {}, {}, 9)
+        LambdaForwarder(clients.invoke_client())("weather", {}, {}, 9)
     assert failed.value.reason == "EndpointConnectionError"
-    forwarder.client(9).close()
 
 
-def test_an_owner_that_does_not_respond_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_owner_that_does_not_respond_times_out(
+    monkeypatch: pytest.MonkeyPatch, clients: AwsClients
+) -> None:
     over = threading.Event()
 
     def hang(request: Request) -> Response:
@@ -127,14 +140,12 @@ def test_an_owner_that_does_not_respond_times_out(monkeypatch: pytest.MonkeyPatc
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
         monkeypatch.setenv(name, "us-east-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
-    forwarder = LambdaForwarder.from_environment()
     try:
         with pytest.raises(ForwardingFailed) as failed:
-            forwarder("weather", {}, {}, 1)
+            LambdaForwarder(clients.invoke_client())("weather", {}, {}, 1)
         assert failed.value.reason == "timeout"
     finally:
         over.set()
-        forwarder.client(1).close()
         server.close()
 
 
@@ -210,16 +221,11 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> Iterator[Endpoint]
 
 
 @pytest.fixture
-def now() -> list[float]:
-    return [1_795_000_000.0]
-
-
-@pytest.fixture
-def forward_at(endpoint: Endpoint, now: list[float]) -> Iterator[LambdaForwarder]:
+def forward_at(endpoint: Endpoint, clients: AwsClients) -> Iterator[LambdaForwarder]:
     """Return a function that forwards a call at the time `now`."""
-    forwarder = LambdaForwarder(LambdaForwarder.from_environment().client, lambda: now[0])
-    yield forwarder
-    forwarder.client(9).close()
+    client = clients.invoke_client()
+    yield LambdaForwarder(client)
+    client.close()
 
 
 def test_a_connection_is_reused_within_seconds(endpoint: Endpoint, forward_at: LambdaForwarder) -> None:
@@ -228,7 +234,7 @@ def test_a_connection_is_reused_within_seconds(endpoint: Endpoint, forward_at: L
     assert endpoint.requests == [1, 1, 1]
 
 
-@pytest.mark.parametrize("passed_s", [MAX_IDLE_S + 1, -1])
+@pytest.mark.parametrize("passed_s", [MAX_IDLE_BEFORE_INVOKE_S + 1, -1])
 def test_a_connection_that_may_be_stale_is_replaced_before_sending(
     endpoint: Endpoint, forward_at: LambdaForwarder, now: list[float], passed_s: float
 ) -> None:
@@ -259,21 +265,23 @@ def test_a_request_that_may_have_arrived_is_not_retried(
     assert len(endpoint.requests) == 2
 
 
+@pytest.mark.parametrize("signs", [True, False])
 def test_a_refused_connection_is_retried_once(
-    endpoint: Endpoint, forward_at: LambdaForwarder, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, signs: bool
 ) -> None:
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))  # refuses connections until it listens
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", f"http://127.0.0.1:{bound.getsockname()[1]}")
     attempts = []
 
-    def before_send(**_: Any) -> None:
-        attempts.append(1)
+    def on_request(service: str, operation: str) -> None:
+        attempts.append((service, operation))
         if len(attempts) == 2:
             endpoint.close()
             bound.listen()
             endpoint.serve(bound)
 
-    forward_at.client(9).meta.events.register("before-send.lambda", before_send)
-    assert forward_at("weather", {}, {}, 9) == {}
-    assert (len(attempts), endpoint.requests) == (2, [1])
+    client = AwsClients(signs=signs, on_request=on_request).invoke_client()
+    assert LambdaForwarder(client)("weather", {}, {}, 9) == {}
+    assert (attempts, endpoint.requests) == (2 * [("lambda", "Invoke")], [1])
+    client.close()

@@ -5,13 +5,12 @@ import hmac
 import secrets
 import socket
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from moto import mock_aws
 
-from mcp_roundtrip.aws.clients import kms_client
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import (
     CONFIRM_INTERVAL_S,
     MAX_UNCONFIRMED_S,
@@ -28,7 +27,8 @@ from mcp_roundtrip.state.renewal import FIRST_RETRY_S, RENEWAL_RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_key import KmsFault
 from mcp_roundtrip_testing import FakeClock
-from support.kms_clients import REGION, client, mac_key, running, signing_key
+from support.aws_clients import REGION
+from support.kms_clients import client, mac_key, running, signing_key
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
 ):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    retrying_client = kms_client(REGION, kms.meta.endpoint_url)
+    retrying_client = AwsClients().client("kms", REGION, kms.meta.endpoint_url)
     signer = KmsSigner(retrying_client, KmsKey(kms, arn, clock))
     strict_kms.fail_next(throttled, operation="Sign")
     if signs:
@@ -230,12 +230,6 @@ def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
             signer.sign(b"x")
     retrying_client.close()
     assert strict_kms.calls["Sign"] == min(throttled + 1, 3)
-
-
-def test_the_timeouts_of_the_client_fit_into_a_request():
-    config: Any = kms_client("eu-west-1", "http://127.0.0.1:9").meta.config
-    assert (config.connect_timeout, config.read_timeout) == (1, 2)
-    assert config.retries == {"mode": "standard", "total_max_attempts": 3}
 
 
 # public keys over time

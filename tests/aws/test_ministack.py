@@ -6,14 +6,15 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from mcp_roundtrip.aws.clients import kms_client
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import MAX_RAW_BYTES, KmsKey, KmsSigner
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip_testing import FakeClock
-from support.kms_clients import REGION, client, deployment, mac_key, signing_key
+from support.aws_clients import REGION
+from support.kms_clients import client, deployment, mac_key, signing_key
 from support.tokens import BINDING, CONFIGURATIONS, ENCRYPTED
 
 pytest_plugins = ["support.ministack"]
@@ -151,7 +152,7 @@ def test_a_withdrawn_encryption_key_is_used_until_the_epoch_ends(deployed, state
 def test_replica_keys_open_the_states_of_another_region(deployed, clock, ministack, kms, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    elsewhere = kms_client(ANOTHER_REGION, ministack)
+    elsewhere = AwsClients().client("kms", ANOTHER_REGION, ministack)
     signing, mac = (replicated(kms, **kind) for kind in (SIGNING_KEY, MAC_KEY))
     here, there = (
         replace(deployed, keys=[key], mac_keys=[mac_key] if deployed.mac_keys else []).environment(

@@ -16,10 +16,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import BotoCoreError
-from mypy_boto3_dynamodb import DynamoDBClient
 
 from support import dynamodb_clients, skips
 
@@ -55,7 +55,7 @@ def running(node: str, log: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def dynalite_dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DynamoDBClient]:
+def dynalite_dynamodb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a client of dynalite, which runs for the whole test run."""
     node = shutil.which("node")
     if node is None or not DYNALITE.exists():

@@ -1,4 +1,4 @@
-"""boto3 clients for an emulated DynamoDB, task tables, and network failures."""
+"""Clients of an emulated DynamoDB, task tables, and network failures."""
 
 import json
 import secrets
@@ -9,37 +9,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
-from botocore.config import Config
-from mypy_boto3_dynamodb import DynamoDBClient
-
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
+from support.aws_clients import DEFAULT_KIND, EmulatedService
 
-REGION = "us-east-1"
 JSON = "application/x-amz-json-1.0"
 
 
 def client(
-    endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5, connections: int = 16
-) -> DynamoDBClient:
-    """Return a boto3 client for up to `connections` threads. It does not retry by default."""
-    return boto3.client(
-        "dynamodb",
-        region_name=REGION,
-        endpoint_url=endpoint_url,
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(
-            connect_timeout=timeout_s,
-            read_timeout=timeout_s,
-            max_pool_connections=connections,
-            retries={"mode": "standard", "total_max_attempts": attempts},
-        ),
+    endpoint_url: str | None = None,
+    *,
+    attempts: int = 1,
+    timeout_s: float = 5,
+    connections: int = 16,
+    kind: str = DEFAULT_KIND,
+) -> Any:
+    """Return a client for up to `connections` threads. It does not retry by default."""
+    timeouts = {"connect_timeout": timeout_s, "read_timeout": timeout_s}
+    return EmulatedService(
+        "dynamodb", endpoint_url, kind, attempts, max_pool_connections=connections, **timeouts
     )
 
 
-def new_table(dynamodb: DynamoDBClient) -> str:
+def new_table(dynamodb: Any) -> str:
     """Create a table as in the template, and return its name."""
     name = f"tasks-{secrets.token_hex(8)}"
     dynamodb.create_table(
@@ -98,10 +90,10 @@ def _reply(status: int, body: bytes) -> Response:
 
 
 @contextmanager
-def behind(wire: Wire, *, attempts: int = 1) -> Iterator[DynamoDBClient]:
+def behind(wire: Wire, *, attempts: int = 1, kind: str = DEFAULT_KIND) -> Iterator[Any]:
     """Return a client that reaches DynamoDB through `wire`."""
     server = HttpServer(wire, max_body=16 * 1024 * 1024).start()
-    connected = client(server.url, attempts=attempts)
+    connected = client(server.url, attempts=attempts, kind=kind)
     try:
         yield connected
     finally:

@@ -1,14 +1,10 @@
-"""boto3 clients for an emulated KMS, and codecs with its keys."""
+"""Clients of an emulated KMS, and codecs with its keys."""
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-
-import boto3
-from botocore.config import Config
-from mypy_boto3_kms import KMSClient
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.state.certificates import TrustedKeys
@@ -19,43 +15,36 @@ from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.renewal import RenewalBackoff
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
+from support.aws_clients import DEFAULT_KIND, EmulatedService
 from support.tokens import BINDING, Configuration
-
-REGION = "us-east-1"
 
 _random = secrets.SystemRandom().random
 
 
-def client(endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5) -> KMSClient:
-    """Return a boto3 client. It does not retry by default, since backing off takes seconds."""
-    return boto3.client(
-        "kms",
-        region_name=REGION,
-        endpoint_url=endpoint_url,
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(
-            connect_timeout=timeout_s, read_timeout=timeout_s, retries={"total_max_attempts": attempts}
-        ),
-    )
+def client(
+    endpoint_url: str | None = None, *, attempts: int = 1, timeout_s: float = 5, kind: str = DEFAULT_KIND
+) -> Any:
+    """Return a client. It does not retry by default, since backing off takes seconds."""
+    timeouts = {"connect_timeout": timeout_s, "read_timeout": timeout_s}
+    return EmulatedService("kms", endpoint_url, kind, attempts, **timeouts)
 
 
 @contextmanager
-def running(kms: FakeKms) -> Iterator[KMSClient]:
+def running(kms: FakeKms, kind: str = DEFAULT_KIND) -> Iterator[Any]:
     with serve(kms) as endpoint:
-        connected = client(endpoint.endpoint_url)
+        connected = client(endpoint.endpoint_url, kind=kind)
         try:
             yield connected
         finally:
             connected.close()
 
 
-def signing_key(kms: KMSClient) -> str:
-    return kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
+def signing_key(kms: Any) -> str:
+    return str(kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"])
 
 
-def mac_key(kms: KMSClient) -> str:
-    return kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"]
+def mac_key(kms: Any) -> str:
+    return str(kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ class Deployment:
 
     def environment(
         self,
-        kms: KMSClient,
+        kms: Any,
         clock: Callable[[], float],
         *,
         random: Callable[[], float] = _random,
@@ -104,7 +93,7 @@ class Deployment:
         )
 
 
-def deployment(kms: KMSClient, configuration: Configuration) -> Deployment:
+def deployment(kms: Any, configuration: Configuration) -> Deployment:
     """Create keys in KMS, and return a deployment that uses them."""
     mac_keys = [mac_key(kms)] if configuration.encrypted else []
     return Deployment([signing_key(kms)], mac_keys, configuration.delegated)

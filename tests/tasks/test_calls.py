@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -66,22 +66,22 @@ def long_text(ctx: Context, size: int) -> str:
 
 @dataclass
 class CountedTasks:
-    """Tasks of `server` in a table. `taken` returns the DynamoDB operations since its last call."""
+    """Tasks of `server` in a table. `taken` returns the DynamoDB operations since its last call.
+
+    `sent` counts the requests. Every attempt counts.
+    """
 
     store: DynamoStore
-    sent: Counter = field(default_factory=Counter)
+    sent: Counter
     task: object = None
 
     def __post_init__(self):
         self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
 
-    def record_request(self, event_name, **_):
-        """Handle botocore's before-send event. Every attempt counts."""
-        self.sent[event_name.rpartition(".")[2]] += 1
-
     def taken(self):
         """Return the operations sent since the last call."""
-        sent, self.sent = self.sent, Counter()
+        sent = self.sent.copy()
+        self.sent.clear()
         return sent
 
     def create(self, tool, entries=(), **arguments):
@@ -126,10 +126,8 @@ def recorded(count, size):
 @pytest.fixture
 def counted_tasks(ministack_dynamodb):
     store = DynamoStore(ministack_dynamodb, new_table(ministack_dynamodb))
-    counted_tasks = CountedTasks(store)
-    ministack_dynamodb.meta.events.register("before-send.dynamodb", counted_tasks.record_request)
-    yield counted_tasks
-    ministack_dynamodb.meta.events.unregister("before-send.dynamodb", counted_tasks.record_request)
+    ministack_dynamodb.requests.clear()
+    return CountedTasks(store, ministack_dynamodb.requests)
 
 
 @pytest.mark.parametrize("entries", [0, 1, 10])

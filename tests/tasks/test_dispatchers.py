@@ -18,6 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dispatchers import AwsDispatcher
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
@@ -32,6 +33,7 @@ from mcp_roundtrip_local.services.lambda_api import LambdaApi
 from mcp_roundtrip_local.template.model import REGION, Function, function_arn
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.observers import RecordingObserver
+from support.aws_clients import DEFAULT_KIND
 from support.inline_dispatcher import InlineDispatcher
 
 pytest_plugins = ["support.ministack"]
@@ -131,7 +133,7 @@ class LambdaDeployment(Deployment):
 
     def __post_init__(self):
         super().__post_init__()
-        self.address, self.dispatcher = function_arn("Jobs", "live"), AwsDispatcher(self._now_ms)
+        self.address, self.dispatcher = function_arn("Jobs", "live"), AwsDispatcher(clients(), self._now_ms)
         self.invocations, self._accepted, self._ended = [], 0, Queue()
         self._api = LambdaApi(lambda: {"Jobs": JOBS}, self._invoke)
         self.api = HttpServer(self._respond, max_body=1_000_000).start()
@@ -210,7 +212,7 @@ class QueueDeployment(Deployment):
 
     def __post_init__(self):
         super().__post_init__()
-        self.dispatcher, self.queue = AwsDispatcher(self._now_ms), ConsumedQueue(self.work)
+        self.dispatcher, self.queue = AwsDispatcher(clients(), self._now_ms), ConsumedQueue(self.work)
         self.address = self.queue.url
 
     def settle(self):
@@ -230,7 +232,7 @@ class WokenDeployment(LambdaDeployment):
     def __post_init__(self):
         super().__post_init__()
         self.queue = ConsumedQueue(self.work)
-        self.dispatcher = AwsDispatcher(self._now_ms, wake_queue=self.queue.url)
+        self.dispatcher = AwsDispatcher(clients(), self._now_ms, wake_queue=self.queue.url)
 
 
 def sqs_record(message):
@@ -260,6 +262,10 @@ def environment(monkeypatch):
             monkeypatch.setenv(f"AWS_ENDPOINT_URL_{service}", url)
 
     return endpoints
+
+
+def clients():
+    return AwsClients(signs=DEFAULT_KIND == "signed")
 
 
 def close_clients(dispatcher):
@@ -381,7 +387,7 @@ def test_a_worker_that_does_not_exist_is_a_store_error(deployed, address):
     ("service", "address"), [("LAMBDA", ADDRESSES["functions"]), ("SQS", ADDRESSES["queued"])]
 )
 def test_an_unreachable_service_is_a_store_error(environment, service, address):
-    dispatcher = AwsDispatcher(lambda: 0)
+    dispatcher = AwsDispatcher(clients(), lambda: 0)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         environment(**{service: f"http://127.0.0.1:{unused.getsockname()[1]}"})

@@ -15,7 +15,7 @@ SNAP_START: Final = "snap-start"
 
 MODULES: Final = (
     # states and tokens
-    *("boto3", "cryptography.hazmat.backends.openssl.backend"),
+    *("ssl", "mcp_roundtrip.aws.clients", "cryptography.hazmat.backends.openssl.backend"),
     *("cryptography.hazmat.primitives.asymmetric.utils", "cryptography.hazmat.primitives.ciphers.aead"),
     *("mcp_roundtrip.aws.kms", "mcp_roundtrip.state.codec", "mcp_roundtrip.state.delegation"),
     *(
@@ -27,16 +27,14 @@ MODULES: Final = (
     # the front door and tasks
     *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatchers", "mcp_roundtrip.aws.dynamodb"),
     *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.task_methods"),
-    # the first client of an AWS service
-    *("botocore.signers", "botocore.regions", "botocore.endpoint", "botocore.httpsession"),
 )
-"""Each costs a first request some milliseconds; boto3 and its dependencies cost 130."""
+"""Each costs a first request some milliseconds."""
 
 
 def prewarm_environment(initialization_type: str) -> None:
     """Import MODULES. `initialization_type` is the value of AWS_LAMBDA_INITIALIZATION_TYPE."""
     for name in MODULES:
-        with suppress(ImportError):  # another version of boto3 may lack it; the request that needs it fails
+        with suppress(ImportError):  # the request that needs it fails
             import_module(name)
     if initialization_type == SNAP_START:
         _reseed_after_restore()

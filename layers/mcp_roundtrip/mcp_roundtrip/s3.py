@@ -155,7 +155,7 @@ class Bucket:
     def _client(self) -> S3Client:
         if self._given_client is not None:
             return self._given_client
-        from mcp_roundtrip.aws.clients import s3_client  # boto3 costs 130 ms
+        from mcp_roundtrip.aws.clients import s3_client  # imports boto3, which costs 130 ms
 
         return s3_client()
 

@@ -67,6 +67,13 @@ class StateSigning(StrEnum):
     DELEGATED = "delegated"
 
 
+class AwsClientKind(StrEnum):
+    """How AWS is called on the path of a request: with requests signed here, or with boto3."""
+
+    SIGNED = "signed"
+    BOTO3 = "boto3"
+
+
 class TokenType(StrEnum):
     """The `typ` that access tokens must have: any usual one, or that of RFC 9068."""
 
@@ -125,6 +132,8 @@ class Settings(Struct, frozen=True):
     """The KMS key (HMAC_256) that epoch keys are derived from."""
     trusted_state_encryption_key_arns: tuple[str, ...] = ()
     """More keys whose states are decrypted, comma-separated."""
+    aws_client: AwsClientKind = AwsClientKind.SIGNED
+    """Whether AWS may be called without boto3, whose import takes longer than a call."""
     allowed_origins: frozenset[str] = frozenset()
     """The origins of browsers that may call, comma-separated."""
     owners: Mapping[str, str] | None = None

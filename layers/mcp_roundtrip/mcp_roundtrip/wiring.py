@@ -11,17 +11,27 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.log_lines import log_level, service_name
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.settings import IamPrincipal, Settings, StateEncryption, StateSigning, TokenType
+from mcp_roundtrip.settings import (
+    AwsClientKind,
+    IamPrincipal,
+    Settings,
+    StateEncryption,
+    StateSigning,
+    TokenType,
+)
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.aws.client import AwsClient
+    from mcp_roundtrip.aws.clients import AwsClients
+    from mcp_roundtrip.aws.forwarder import LambdaForwarder
     from mcp_roundtrip.aws.kms import PinnedKey
     from mcp_roundtrip.state.claims import Limits
     from mcp_roundtrip.state.codec import RequestStateCodec
@@ -65,9 +75,10 @@ def ports() -> Ports:
 
 def make_ports(settings: Settings) -> Ports:
     """Create ports on AWS for these settings."""
-    parts = _StateParts(settings)
-    forward = cache(_forwarder)
-    tasks = cache(lambda: _task_port(settings))
+    clients = cache(lambda: _aws_clients(settings))
+    parts = _StateParts(settings, clients)
+    forward = cache(lambda: _forwarder(clients()))
+    tasks = cache(lambda: _task_port(settings, clients()))
     return Ports(
         config=DeploymentConfig(
             _authenticator(settings),
@@ -138,8 +149,9 @@ def _fetch(url: str, timeout_s: float) -> bytes:
 class _StateParts:
     """The parts that seal states and sign links. Each is created once, at its first use."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clients: Callable[[], AwsClients]) -> None:
         self._settings = settings
+        self._clients = clients
 
     @cached_property
     def codec(self) -> RequestStateCodec:
@@ -168,10 +180,8 @@ class _StateParts:
         return Links(signer, keys, issuer, audience, time.time, secrets.token_bytes)
 
     @cached_property
-    def _kms(self) -> Any:
-        from mcp_roundtrip.aws.clients import count_requests, kms_client  # boto3 costs 130 ms
-
-        return count_requests(kms_client(), observer().count_aws_call)
+    def _kms(self) -> AwsClient:
+        return self._clients().client("kms")
 
     @cached_property
     def _renewals(self) -> RenewalBackoff:
@@ -250,16 +260,25 @@ def _pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
         ) from error
 
 
-def _task_port(settings: Settings) -> TaskPort:
-    from mcp_roundtrip.aws.clients import count_requests, dynamodb_client  # boto3 costs 130 ms
+def _aws_clients(settings: Settings) -> AwsClients:
+    from mcp_roundtrip.aws.clients import AwsClients  # imports socket
+
+    return AwsClients(
+        signs=settings.aws_client is AwsClientKind.SIGNED,
+        on_request=lambda service, operation: observer().count_aws_call(service),
+        on_boto3=lambda reason: observer().record("boto3_needed", reason=reason),
+    )
+
+
+def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
     from mcp_roundtrip.aws.dispatchers import AwsDispatcher
     from mcp_roundtrip.aws.dynamodb import DynamoStore
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
-    store = DynamoStore(count_requests(dynamodb_client(), observer().count_aws_call), table)
+    store = DynamoStore(clients.client("dynamodb"), table)
     clock_ms = lambda: int(time.time() * 1000)  # noqa: E731 - as short as its use
-    dispatcher = AwsDispatcher(clock_ms, settings.task_wake_queue)
+    dispatcher = AwsDispatcher(clients, clock_ms, settings.task_wake_queue)
     tasks = Tasks(
         store,
         dispatcher,
@@ -280,10 +299,10 @@ def _task_port(settings: Settings) -> TaskPort:
     )
 
 
-def _forwarder() -> Any:
-    from mcp_roundtrip.aws.forwarder import LambdaForwarder  # boto3 costs 130 ms
+def _forwarder(clients: AwsClients) -> LambdaForwarder:
+    from mcp_roundtrip.aws.forwarder import LambdaForwarder
 
-    return LambdaForwarder.from_environment()
+    return LambdaForwarder(clients.invoke_client())
 
 
 def _owner_function(settings: Settings, owner: str) -> str:

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason, lambda_client, sqs_client
+from mcp_roundtrip.aws.client import AwsClient, AwsError
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.internal_errors import StoreError
-
-if TYPE_CHECKING:
-    from mypy_boto3_lambda import LambdaClient
-    from mypy_boto3_sqs import SQSClient
 
 MAX_DELAY_S: Final = 900
 """The longest delay of an SQS message. `Tasks.wake` sends a message that arrives early again."""
@@ -31,19 +28,21 @@ class LambdaDispatcher(Struct, frozen=True):
     Needs lambda:InvokeFunction. Lambda cannot delay an invocation.
     """
 
-    client: LambdaClient
+    client: AwsClient
 
     def dispatch(self, worker: str, pk: str) -> None:
         with _as_store_errors():
             try:
                 self._invoke(worker, pk)
-            except self.client.exceptions.ResourceNotFoundException:
+            except AwsError as error:
+                if error.code != "ResourceNotFoundException":
+                    raise
                 # The version was deleted. The newest code runs the task, or fails it with Drift.
                 self._invoke(_unqualified(worker), pk)
 
     def _invoke(self, function: str, pk: str) -> None:
-        payload = compact_json({"task": pk})
-        self.client.invoke(FunctionName=function, InvocationType="Event", Payload=payload.encode())
+        payload = compact_json({"task": pk}).encode()
+        self.client.call("Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
 
 
 class SqsDispatcher(Struct, frozen=True):
@@ -52,7 +51,7 @@ class SqsDispatcher(Struct, frozen=True):
     Needs sqs:SendMessage, and sqs:ChangeMessageVisibility for `hide_message`.
     """
 
-    client: SQSClient
+    client: AwsClient
     clock_ms: Callable[[], int]
 
     def dispatch(self, worker: str, pk: str) -> None:
@@ -64,7 +63,8 @@ class SqsDispatcher(Struct, frozen=True):
 
     def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
         with _as_store_errors():
-            self.client.send_message(QueueUrl=queue, MessageBody=compact_json(message), DelaySeconds=delay_s)
+            body = compact_json(message)
+            self.client.call("SendMessage", QueueUrl=queue, MessageBody=body, DelaySeconds=delay_s)
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
         """Hide a received message from other consumers for so long from now on. Raises StoreError."""
@@ -81,7 +81,10 @@ class AwsDispatcher:
     poll does.
     """
 
-    def __init__(self, clock_ms: Callable[[], int], wake_queue: str | None = None) -> None:
+    def __init__(
+        self, clients: AwsClients, clock_ms: Callable[[], int], wake_queue: str | None = None
+    ) -> None:
+        self._clients = clients
         self._clock_ms = clock_ms
         self._wake_queue = wake_queue
 
@@ -100,11 +103,11 @@ class AwsDispatcher:
 
     @cached_property
     def _lambda(self) -> LambdaDispatcher:
-        return LambdaDispatcher(lambda_client())
+        return LambdaDispatcher(self._clients.client("lambda"))
 
     @cached_property
     def _sqs(self) -> SqsDispatcher:
-        return SqsDispatcher(sqs_client(), self._clock_ms)
+        return SqsDispatcher(self._clients.client("sqs"), self._clock_ms)
 
 
 def _is_function(worker: str) -> bool:
@@ -120,5 +123,5 @@ def _unqualified(arn: str) -> str:
 def _as_store_errors() -> Iterator[None]:
     try:
         yield
-    except AWS_ERRORS as error:
-        raise StoreError(error_reason(error)) from error
+    except AwsError as error:
+        raise StoreError(error.code) from error

@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.clients import error_reason
+from mcp_roundtrip.aws.client import AwsClient, AwsError
 from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
 from mcp_roundtrip.tasks.store import MAX_ITEM, Update, check_item_size
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 T = TypeVar("T")
 
@@ -54,7 +50,7 @@ class DynamoStore:
 
     def __init__(
         self,
-        client: DynamoDBClient,
+        client: AwsClient,
         table_name: str,
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
         pause_s: Callable[[float], None] = time.sleep,
@@ -69,7 +65,8 @@ class DynamoStore:
         write_id = self._random_bytes(16)
         try:
             with _as_store_errors():
-                self._client.put_item(
+                self._client.call(
+                    "PutItem",
                     TableName=self._table_name,
                     Item=to_attributes({**item, WRITE_ID: write_id}),
                     ConditionExpression="attribute_not_exists(pk)",
@@ -89,22 +86,31 @@ class DynamoStore:
         return present and _without_write_id(present)
 
     def query(self, pk: str) -> Sequence[Item]:
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table_name,
-            ConsistentRead=True,
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues=to_attributes({":pk": pk}),
-            ScanIndexForward=True,
-        )
-        with _as_store_errors():
-            return [_without_write_id(from_attributes(found)) for page in pages for found in page["Items"]]
+        return [_without_write_id(from_attributes(found)) for found in self._query_pages(pk)]
+
+    def _query_pages(self, pk: str) -> Iterator[Mapping[str, Any]]:
+        request: dict[str, Any] = {
+            "TableName": self._table_name,
+            "ConsistentRead": True,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": to_attributes({":pk": pk}),
+            "ScanIndexForward": True,
+        }
+        while True:
+            with _as_store_errors():
+                page = self._client.call("Query", **request)
+            yield from page["Items"]
+            if not page.get("LastEvaluatedKey"):
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         check_item_size({"pk": pk, "sk": sk, **change.set})
         write_id = self._random_bytes(16)
         try:
             answer = self._repeat_on_conflict(
-                lambda: self._client.update_item(
+                lambda: self._client.call(
+                    "UpdateItem",
                     TableName=self._table_name,
                     Key=to_attributes({"pk": pk, "sk": sk}),
                     ReturnValues="ALL_NEW",
@@ -137,7 +143,9 @@ class DynamoStore:
         token = self._random_bytes(16).hex()  # makes a repeated request idempotent
         try:
             self._repeat_on_conflict(
-                lambda: self._client.transact_write_items(TransactItems=writes, ClientRequestToken=token)
+                lambda: self._client.call(
+                    "TransactWriteItems", TransactItems=writes, ClientRequestToken=token
+                )
             )
         except _ConditionFailed:
             return False
@@ -163,7 +171,7 @@ class DynamoStore:
     def _get(self, pk: str, sk: str) -> Item | None:
         key = to_attributes({"pk": pk, "sk": sk})
         with _as_store_errors():
-            answer = self._client.get_item(TableName=self._table_name, Key=key, ConsistentRead=True)
+            answer = self._client.call("GetItem", TableName=self._table_name, Key=key, ConsistentRead=True)
         return from_attributes(answer["Item"]) if "Item" in answer else None
 
 
@@ -179,22 +187,21 @@ class _ConditionFailed(Exception):
 def _as_store_errors() -> Iterator[None]:
     try:
         yield
-    except ClientError as error:
+    except AwsError as error:
         raise _map_error(error) from error
-    except BotoCoreError as error:
-        raise StoreError(error_reason(error)) from error
 
 
-def _map_error(error: ClientError) -> Exception:
-    response: Any = error.response
-    if response["Error"]["Code"] == _FAILED:
-        return _ConditionFailed(from_attributes(response["Item"]) if "Item" in response else None)
-    if response["Error"]["Code"] == "TransactionCanceledException":
-        return _map_cancellation([reason["Code"] for reason in response.get("CancellationReasons", ())])
+def _map_error(error: AwsError) -> Exception:
+    if error.code == _FAILED:
+        item = error.members.get("Item")
+        return _ConditionFailed(from_attributes(item) if item else None)
+    if error.code == "TransactionCanceledException":
+        reasons = error.members.get("CancellationReasons", ())
+        return _map_cancellation([reason["Code"] for reason in reasons])
     # The code is ValidationException, as for a key that is too long.
-    if "exceeded the maximum allowed size" in response["Error"]["Message"]:
+    if "exceeded the maximum allowed size" in error.message:
         return ItemTooLarge(DYNAMODB_ITEM_LIMIT + 1, MAX_ITEM)
-    return StoreError(error_reason(error))
+    return StoreError(error.code)
 
 
 def _map_cancellation(codes: Sequence[str]) -> Exception:

@@ -10,21 +10,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from msgspec import Struct
 
-from mcp_roundtrip.aws.clients import AWS_ERRORS, error_reason
+from mcp_roundtrip.aws.client import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.epochs import short_key_id
 from mcp_roundtrip.state.keys import is_valid_signature, kid_of, raw_signature
 from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s
-
-if TYPE_CHECKING:
-    from mypy_boto3_kms import KMSClient
 
 MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""
@@ -103,7 +100,7 @@ class KmsKey:
     available, the key is trusted for `MAX_UNCONFIRMED_S` after the last response.
     """
 
-    def __init__(self, client: KMSClient, arn: str, clock: Callable[[], float]) -> None:
+    def __init__(self, client: AwsClient, arn: str, clock: Callable[[], float]) -> None:
         """Load nothing yet. `clock` returns epoch seconds."""
         self.arn = arn
         self._client = client
@@ -132,7 +129,7 @@ class KmsKey:
         self._attempted_at = now
         try:
             with _as_key_service_errors():
-                answer = self._client.get_public_key(KeyId=self.arn)
+                answer = self._client.call("GetPublicKey", KeyId=self.arn)
                 self._loaded = PublicHalf.from_der(answer["PublicKey"])
         except KeyServiceError as failure:
             self._record_failure(failure.reason, now)
@@ -184,7 +181,7 @@ class KmsPublicKeys:
 class KmsSigner:
     """Signs with one kms:Sign call for each token."""
 
-    def __init__(self, client: KMSClient, key: SigningKey) -> None:
+    def __init__(self, client: AwsClient, key: SigningKey) -> None:
         self._client = client
         self._key = key
         self._is_verified = False
@@ -197,7 +194,8 @@ class KmsSigner:
         """Return 64 bytes r‖s. Raises KeyServiceError: the AWS error code, `timeout` or another reason."""
         raw = len(signing_input) <= MAX_RAW_BYTES
         with _as_key_service_errors():
-            answer = self._client.sign(
+            answer = self._client.call(
+                "Sign",
                 KeyId=self._key.arn,
                 Message=signing_input if raw else hashlib.sha256(signing_input).digest(),
                 MessageType="RAW" if raw else "DIGEST",
@@ -220,7 +218,7 @@ class KmsSigner:
 class KmsMacKey:
     """A KMS key (HMAC_256, GENERATE_VERIFY_MAC) that epoch keys are derived from."""
 
-    def __init__(self, client: KMSClient, arn: str) -> None:
+    def __init__(self, client: AwsClient, arn: str) -> None:
         self._client = client
         self._arn = arn
         # The id of a multi-Region key is the same in all Regions; its ARN is not.
@@ -229,17 +227,20 @@ class KmsMacKey:
     def mac(self, message: bytes) -> bytes:
         """Return 32 bytes. Raises KeyServiceError with the AWS error code, `timeout` or another reason."""
         with _as_key_service_errors():
-            answer = self._client.generate_mac(KeyId=self._arn, Message=message, MacAlgorithm="HMAC_SHA_256")
-            if answer["KeyId"] != self._arn or len(answer["Mac"]) != 32:
+            answer = self._client.call(
+                "GenerateMac", KeyId=self._arn, Message=message, MacAlgorithm="HMAC_SHA_256"
+            )
+            mac: bytes = answer["Mac"]
+            if answer["KeyId"] != self._arn or len(mac) != 32:
                 raise KeyServiceError("malformed_answer")
-            return answer["Mac"]
+            return mac
 
 
 @contextmanager
 def _as_key_service_errors() -> Iterator[None]:
     try:
         yield
-    except AWS_ERRORS as error:
-        raise KeyServiceError(error_reason(error)) from error
+    except AwsError as error:
+        raise KeyServiceError(error.code) from error
     except (KeyError, ValueError) as error:
         raise KeyServiceError("malformed_answer") from error

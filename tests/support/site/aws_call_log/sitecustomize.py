@@ -2,10 +2,12 @@
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import boto3
 
+from mcp_roundtrip.aws.signed_client import SignedClient
 from mcp_roundtrip.deadline import Deadline
 
 LOGGED_PARAMETERS = (
@@ -22,12 +24,16 @@ LOGGED_PARAMETERS = (
 
 
 def print_call(params: dict[str, Any], model: Any, **_: Any) -> None:
-    for operation, request in authorized_as(model.name, params):
+    log_call(model.service_model.service_name, model.name, params)
+
+
+def log_call(service: str, called: str, params: Mapping[str, Any]) -> None:
+    for operation, request in authorized_as(called, params):
         logged = {name: request[name] for name in LOGGED_PARAMETERS if name in request}
-        print("AWS", json.dumps([model.service_model.service_name, operation, logged]), flush=True)
+        print("AWS", json.dumps([service, operation, logged]), flush=True)
 
 
-def authorized_as(operation: str, params: dict[str, Any]) -> list[tuple[str, Any]]:
+def authorized_as(operation: str, params: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return the operations that IAM authorizes: a transaction is authorized by its writes.
 
     Source: Developer Guide, "Using IAM with transactions".
@@ -37,6 +43,15 @@ def authorized_as(operation: str, params: dict[str, Any]) -> list[tuple[str, Any
     return [(f"{write}Item", request) for item in params["TransactItems"] for write, request in item.items()]
 
 
+def print_signed_call(
+    client: SignedClient, operation: str, *, timeout_s: float | None = None, **parameters: Any
+) -> Any:
+    log_call(client._service.name, operation, parameters)
+    return call(client, operation, timeout_s=timeout_s, **parameters)
+
+
+call = SignedClient.call
+setattr(SignedClient, "call", print_signed_call)  # noqa: B010 - mypy refuses the assignment
 boto3.setup_default_session()
 assert boto3.DEFAULT_SESSION is not None
 boto3.DEFAULT_SESSION.events.register("provide-client-params.*.*", print_call)

@@ -1,0 +1,111 @@
+"""Call AWS services with boto3, where an environment needs more than `signed_client` can do."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+)
+
+from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent, OnRequest, ignore_request
+
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def create_boto3_client(
+    service: str, region: str | None = None, endpoint_url: str | None = None, **options: Any
+) -> Any:
+    """Create a boto3 client: connect in 1 s, read in 2 s, three attempts. `options` are those of a Config."""
+    retries = {"mode": "standard", "total_max_attempts": 3}
+    config = Config(**{"connect_timeout": 1, "read_timeout": 2, "retries": retries, **options})
+    create: Any = boto3.client  # the stubs demand the name of the service as a literal
+    return create(service, region_name=region, endpoint_url=endpoint_url, config=config)
+
+
+class Boto3Client:
+    """An `AwsClient` that calls a boto3 client."""
+
+    def __init__(self, client: Any, on_request: OnRequest = ignore_request) -> None:
+        self.client = client
+        service = self.client.meta.service_model.service_name
+
+        def before_send(event_name: str, **_: Any) -> None:
+            on_request(service, event_name.rpartition(".")[2])
+
+        self.client.meta.events.register(f"before-send.{service}", before_send)
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        """Call an operation. `timeout_s` has no effect: botocore has timeouts for clients only."""
+        try:
+            response = getattr(self.client, _WORD.sub("_", operation).lower())(**parameters)
+            if "Payload" in response:
+                response["Payload"] = response["Payload"].read()
+        except (ClientError, BotoCoreError) as error:
+            raise _to_aws_error(error) from error
+        return dict(response)
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class Boto3InvokeClient:
+    """An `AwsClient` of Lambda that invokes functions at most once, with one boto3 client for each timeout.
+
+    Only a connection that could not be opened is tried again. A connection that was idle for over
+    `max_idle_s` is not used: an error on it would not show whether the request arrived. `clock` returns epoch
+    seconds.
+    """
+
+    def __init__(
+        self,
+        max_idle_s: float,
+        on_request: OnRequest = ignore_request,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._max_idle_s = max_idle_s
+        self._clock = clock
+        self._clients = cache(lambda timeout_s: Boto3Client(_create_invoke_client(timeout_s), on_request))
+        self._used_at: dict[float, float] = {}
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        timeout_s = timeout_s or 2
+        client = self._clients(timeout_s)
+        if not 0 <= self._clock() - self._used_at.get(timeout_s, 0) <= self._max_idle_s:
+            client.close()  # its connections; the next request opens a new one
+        try:
+            response = client.call(operation, **parameters)
+        except NotSent:
+            response = client.call(operation, **parameters)
+        self._used_at[timeout_s] = self._clock()
+        return response
+
+    def close(self) -> None:
+        for timeout_s in self._used_at:
+            self._clients(timeout_s).close()
+
+
+def _create_invoke_client(timeout_s: float) -> Any:
+    return create_boto3_client("lambda", read_timeout=timeout_s, retries={"total_max_attempts": 1})
+
+
+def _to_aws_error(error: ClientError | BotoCoreError) -> AwsError:
+    if isinstance(error, ClientError):
+        response: Any = error.response
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return AwsError(
+            response["Error"]["Code"], response["Error"].get("Message", ""), response, status=status
+        )
+    if isinstance(error, (ConnectTimeoutError, ReadTimeoutError)):
+        return (NotSent if isinstance(error, ConnectTimeoutError) else NoResponse)("timeout")
+    return (NotSent if isinstance(error, EndpointConnectionError) else NoResponse)(type(error).__name__)

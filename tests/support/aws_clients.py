@@ -1,0 +1,95 @@
+"""Clients of emulated AWS services, of both kinds: requests signed by this project, and boto3."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from mcp_roundtrip.aws.boto3_client import Boto3Client
+from mcp_roundtrip.aws.client import AwsClient
+from mcp_roundtrip.aws.connections import Connections
+from mcp_roundtrip.aws.endpoints import ServiceEndpoint, parse_endpoint
+from mcp_roundtrip.aws.retries import StandardRetries
+from mcp_roundtrip.aws.services import SERVICES
+from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.sigv4 import AwsCredentials
+
+REGION = "us-east-1"
+
+KINDS = ("signed", "boto3")
+
+DEFAULT_KIND = os.environ.get("MCP_AWS_CLIENT", "signed")
+
+
+class EmulatedService:
+    """A client of one kind for the code under test, and a boto3 client for everything else.
+
+    `call` and `requests`, which counts the operations, belong to the code under test. Other attributes, such
+    as `create_key`, are those of the boto3 client. Without an endpoint, moto has to intercept the requests,
+    so both are the boto3 client.
+    """
+
+    def __init__(
+        self, service: str, endpoint_url: str | None, kind: str, attempts: int, **options: Any
+    ) -> None:
+        create: Any = boto3.client  # the stubs demand the name of the service as a literal
+        self.requests: Counter[str] = Counter()
+        self._boto3 = create(
+            service,
+            region_name=REGION,
+            endpoint_url=endpoint_url,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=Config(retries={"mode": "standard", "total_max_attempts": attempts}, **options),
+        )
+        self._client: AwsClient
+        if kind == "boto3" or endpoint_url is None:
+            self._client = Boto3Client(self._boto3, self._count)
+        else:
+            self._client = signed_client(
+                service,
+                endpoint_url,
+                attempts=attempts,
+                timeout_s=options["read_timeout"],
+                on_request=self._count,
+            )
+
+    def _count(self, service: str, operation: str) -> None:
+        self.requests[operation] += 1
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        return self._client.call(operation, timeout_s=timeout_s, **parameters)
+
+    def close(self) -> None:
+        self._client.close()
+        self._boto3.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._boto3, name)
+
+
+def signed_client(
+    service: str, endpoint_url: str, *, attempts: int = 1, timeout_s: float = 5, **options: Any
+) -> SignedClient:
+    """Return a signed client with the credentials that emulators accept."""
+    endpoint = endpoint_of(endpoint_url)
+    return SignedClient(
+        SERVICES[service],
+        REGION,
+        endpoint,
+        lambda: AwsCredentials("test", "test"),
+        Connections(endpoint, max_idle_s=60, connect_timeout_s=timeout_s),
+        StandardRetries(max_attempts=attempts),
+        read_timeout_s=timeout_s,
+        **options,
+    )
+
+
+def endpoint_of(url: str) -> ServiceEndpoint:
+    endpoint = parse_endpoint(url)
+    assert endpoint is not None, url
+    return endpoint
