@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.dispatchers import AwsDispatcher
+from mcp_roundtrip.aws.dispatchers import AwsDispatcher, LambdaDispatcher, SqsDispatcher
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import TaskPort
@@ -269,9 +269,9 @@ def clients():
 
 
 def close_clients(dispatcher):
-    for invoker in vars(dispatcher).values():
-        if hasattr(invoker, "client"):
-            invoker.client.close()
+    for created in vars(dispatcher).values():
+        if isinstance(created, (LambdaDispatcher, SqsDispatcher)):
+            created.client.close()
 
 
 @pytest.fixture
