@@ -69,8 +69,11 @@ class SqsDispatcher(Struct, frozen=True):
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
         """Hide a received message from other consumers for so long from now on. Raises StoreError."""
         with _as_store_errors():
-            self.client.change_message_visibility(
-                QueueUrl=queue, ReceiptHandle=receipt_handle, VisibilityTimeout=duration_s
+            self.client.call(
+                "ChangeMessageVisibility",
+                QueueUrl=queue,
+                ReceiptHandle=receipt_handle,
+                VisibilityTimeout=duration_s,
             )
 
 
