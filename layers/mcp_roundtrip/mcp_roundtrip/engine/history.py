@@ -11,12 +11,17 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 class History:
     """The journal of a flow during one pass, and which of its keys the tool's code has used."""
 
-    __slots__ = ("_entries", "_has_new_entries", "_notified", "_used_keys", "journal")
+    __slots__ = (
+        "_entries", "_has_effects", "_has_new_entries", "_notified", "_unused_keys", "_used_keys", "journal",
+    )  # fmt: skip
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self._entries = {entry.key: entry for entry in journal.entries}
         self._used_keys: set[str] = set()
+        # Kept up to date, because a pass asks for each notification and each answer.
+        self._unused_keys: set[str] | None = None
+        self._has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
         self._has_new_entries = False
         self._notified = 0
 
@@ -28,13 +33,15 @@ class History:
     @property
     def has_effects(self) -> bool:
         """Whether an entry is of a kind that running the code again would not reproduce."""
-        return any(entry.kind.is_nonrepeatable for entry in self._entries.values())
+        return self._has_effects
 
     def use_key(self, key: str) -> bool:
         """Mark a key as used by the code; return False if it was used before in this pass."""
         if key in self._used_keys:
             return False
         self._used_keys.add(key)
+        if self._unused_keys is not None:
+            self._unused_keys.discard(key)
         return True
 
     def is_used(self, key: str) -> bool:
@@ -50,6 +57,7 @@ class History:
     def add(self, entry: Entry) -> None:
         """Add an entry for what has just happened."""
         self._entries[entry.key] = entry
+        self._has_effects = self._has_effects or entry.kind.is_nonrepeatable
         self._has_new_entries = True
         self._notified = 0
 
@@ -90,14 +98,17 @@ class History:
         While replaying, a pass sends none. After the last entry it skips as many as were sent between that
         entry and the end of the pass that wrote the journal.
         """
-        if not self._has_new_entries and self._is_replaying():
+        if not self._has_new_entries and self._keys_to_replay():
             return False
         self._notified += 1
         return self._has_new_entries or self._notified > self.journal.trailing_notifications
 
-    def _is_replaying(self) -> bool:
-        keys = {key.partition("~")[0] for key in self._entries}  # internal entries: the step's key and "~"
-        return not keys <= self._used_keys
+    def _keys_to_replay(self) -> set[str]:
+        """Return the keys of the journal that the code has not used yet in this pass."""
+        if self._unused_keys is None:
+            # An internal entry has the key of its step, "~" and a suffix.
+            self._unused_keys = {key.partition("~")[0] for key in self._entries} - self._used_keys
+        return self._unused_keys
 
     # -- the end of the pass ------------------------------------------------------------------------
 

@@ -1,0 +1,125 @@
+"""The work of a replay is proportional to the length of its journal: counted in function calls, not timed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from mcp_roundtrip import AsyncContext, Context, Elicit
+from support.passes import AsyncPasses, Passes, accept, asked
+
+LENGTHS = (50, 100, 200)
+MORE_PER_ENTRY = 1.02
+"""The event loop's own calls vary."""
+
+
+class Row(BaseModel):
+    id: str
+    price: float
+
+
+def row(item: int) -> Row:
+    return Row(id=f"row-{item}", price=item / 4)
+
+
+async def async_row(item: int) -> Row:
+    return row(item)
+
+
+def steps(ctx: Context, length: int) -> None:
+    for item in range(length):
+        ctx.step(f"step-{item}", row, item)
+
+
+def values(ctx: Context, length: int) -> None:
+    for item in range(length):
+        ctx.now(f"now-{item}")
+        ctx.uuid(f"uuid-{item}")
+
+
+def progress(ctx: Context, length: int) -> None:
+    for item in range(length):
+        ctx.step(f"step-{item}", int)
+        ctx.progress(item + 1, length)
+
+
+def logs(ctx: Context, length: int) -> None:
+    for item in range(length):
+        ctx.log("info", item)
+        ctx.step(f"step-{item}", int)
+
+
+def idempotency_keys(ctx: Context, length: int) -> None:
+    for item in range(length):
+        ctx.step(f"step-{item}", str, ctx.idempotency_key(f"step-{item}"))
+
+
+def answers(ctx: Context, length: int) -> None:
+    ctx.ask(*(Elicit(f"question-{item}", "?", bool) for item in range(length)))
+
+
+async def async_steps(ctx: AsyncContext, length: int) -> None:
+    for item in range(length):
+        await ctx.step(f"step-{item}", async_row, item)
+
+
+async def branches(ctx: AsyncContext, length: int) -> None:
+    async def branch(own: AsyncContext) -> Row:
+        return await own.step("step", async_row, 1)
+
+    await ctx.gather({f"branch-{item}": branch for item in range(length)})
+
+
+def calls_of_a_replay(call: Passes) -> int:
+    """Answer until only the last question is open, replay the journal, and return the number of calls."""
+    questions = asked(call())
+    while questions.keys() != {"last"}:
+        questions = asked(call(**dict.fromkeys(questions, accept(True))))
+    count = 0
+
+    def count_calls(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(count_calls)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def sync_passes(body: Callable[[Context, int], None], length: int) -> Passes:
+    def tool(ctx: Context) -> None:
+        body(ctx, length)
+        ctx.elicit("last", "?", bool)
+
+    return Passes(tool)
+
+
+def async_passes(body: Callable[[AsyncContext, int], Any], length: int) -> Passes:
+    async def tool(ctx: AsyncContext) -> None:
+        await body(ctx, length)
+        await ctx.elicit("last", "?", bool)
+
+    return AsyncPasses(tool)
+
+
+@pytest.mark.parametrize("body", [steps, values, progress, logs, idempotency_keys, answers])
+def test_each_further_entry_costs_a_replay_the_same(body: Callable[[Context, int], None]) -> None:
+    assert_linear([calls_of_a_replay(sync_passes(body, length)) for length in LENGTHS])
+
+
+@pytest.mark.parametrize("body", [async_steps, branches])
+def test_each_further_entry_costs_an_async_replay_the_same(body: Callable[[AsyncContext, int], Any]) -> None:
+    assert_linear([calls_of_a_replay(async_passes(body, length)) for length in LENGTHS])
+
+
+def assert_linear(calls: list[int]) -> None:
+    short, middle, long = calls
+    per_entry = (middle - short) / (LENGTHS[1] - LENGTHS[0])
+    assert (long - middle) / (LENGTHS[2] - LENGTHS[1]) <= per_entry * MORE_PER_ENTRY
