@@ -3,6 +3,9 @@
 The steps return numbers, which are read as they are, or pydantic models, which are validated. Each is
 measured in the engine only, and in a complete round: from the event, through verification and decryption of
 the state, to the response with the tool's result.
+
+The times are CPU time, because other load interrupts a long replay more often than a short one. The lengths
+take turns, so that a change of the processor's speed affects all of them.
 """
 
 import json
@@ -11,7 +14,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
@@ -35,6 +38,8 @@ from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec
+
+TURNS = 60
 
 ANSWER = {"go": {"action": "accept", "content": {"value": True}}}
 
@@ -65,6 +70,16 @@ def numbers(ctx: Context, steps: int) -> int:
     """Run steps that return a number, then ask a question."""
     for item in range(steps):
         ctx.step(f"step-{item}", number, item)
+    ctx.elicit("go", "Go on?", bool)
+    return steps
+
+
+@server.tool
+def progress(ctx: Context, steps: int) -> int:
+    """Run steps that return a number, report progress after each, then ask a question."""
+    for item in range(steps):
+        ctx.step(f"step-{item}", number, item)
+        ctx.progress(item + 1, steps)
     ctx.elicit("go", "Go on?", bool)
     return steps
 
@@ -120,14 +135,16 @@ def _result(response: dict[str, Any]) -> dict[str, Any]:
     return json.loads(response["body"])["result"]
 
 
-def median_ms(call: Callable[[], None], steps: int) -> float:
-    """Return the median of a number of calls that decreases with their length."""
-    samples = []
-    for _ in range(20 + 20_000 // (steps + 50)):
-        started = time.perf_counter()
-        call()
-        samples.append((time.perf_counter() - started) * 1000)
-    return median(samples[5:])
+def median_ms(calls: Sequence[Callable[[], None]]) -> list[float]:
+    """Return the median CPU time of each call."""
+    samples: list[list[float]] = [[] for _ in calls]
+    for _ in range(TURNS):
+        for call, own in zip(calls, samples, strict=True):
+            call()  # fills the processor's caches, which the call before it used
+            started = time.process_time()
+            call()
+            own.append((time.process_time() - started) * 1000)
+    return [median(own) for own in samples]
 
 
 VIEWS = {"engine": engine_pass, "complete round": complete_round}
@@ -136,9 +153,9 @@ VIEWS = {"engine": engine_pass, "complete round": complete_round}
 def main(lengths: list[int], pipe: int) -> None:
     figures = {
         tool.__name__: {
-            name: [median_ms(view(tool, steps), steps) for steps in lengths] for name, view in VIEWS.items()
+            name: median_ms([view(tool, steps) for steps in lengths]) for name, view in VIEWS.items()
         }
-        for tool in (numbers, models)
+        for tool in (numbers, progress, models)
     }
     with os.fdopen(pipe, "wb") as out:
         marshal.dump({"replays": figures}, out)
