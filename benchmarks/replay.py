@@ -29,12 +29,12 @@ from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec

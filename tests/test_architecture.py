@@ -26,12 +26,15 @@ MAY_IMPORT = {
     "principal": {"canonical"},
     "http": set[str](),
     "deadline": set[str](),
+    "journal": {"errors"},
     "protocol": {"errors", "internal_errors", "canonical"},
     "schema": {"errors", "internal_errors", "canonical"},
-    "engine": {"errors", "internal_errors", "canonical", "principal", "deadline", "protocol", "schema"},
+    "engine": {
+        *("errors", "internal_errors", "canonical", "journal", "principal", "deadline", "protocol", "schema"),
+    },
     "state": {"errors", "internal_errors", "canonical"},
     "question_page": {"canonical", "schema"},
-    "tasks": {"errors", "internal_errors", "canonical", "protocol", "engine"},
+    "tasks": {"errors", "internal_errors", "canonical", "journal", "protocol", "engine"},
     "auth": {"errors", "internal_errors", "canonical", "principal"},
     "settings": {"errors", "internal_errors", "http", "auth"},
     "environment": {"errors", "internal_errors", "canonical", "http", "auth", "settings"},
@@ -44,7 +47,7 @@ MAY_IMPORT = {
     "ports": {"http", "auth", "state", "tasks"},
     "server": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports", "auth"),
-        *("protocol", "schema", "engine", "state", "tasks", "question_page"),
+        *("journal", "protocol", "schema", "engine", "state", "tasks", "question_page"),
     },
     "prewarm": set[str](),
     "wiring": {

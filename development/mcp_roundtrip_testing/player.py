@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,

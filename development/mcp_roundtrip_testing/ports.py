@@ -10,9 +10,9 @@ from typing import Any
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import DeploymentConfig, Ports
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState

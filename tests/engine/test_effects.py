@@ -12,8 +12,8 @@ from mcp_roundtrip import (
     InvalidKey,
     UsageError,
 )
-from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
+from mcp_roundtrip.journal import Kind
 from support.passes import Passes, accept, error
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
-from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome, OwnershipLost, Sleeping
+from mcp_roundtrip.journal import Entry, Journal
 from support.passes import AsyncPasses, Passes, accept, error
 
 

@@ -15,8 +15,8 @@ from mcp_roundtrip import (
     InvalidKey,
     UsageError,
 )
-from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.engine.outcome import Checkpointed, Done
+from mcp_roundtrip.journal import Entry
 from support.passes import AsyncPasses, Passes, accept, error
 
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.runner import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding

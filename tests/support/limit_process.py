@@ -7,7 +7,7 @@ prints a line for each outcome: `created <task id>` or `refused`.
 import sys
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.service import Tasks

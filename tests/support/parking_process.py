@@ -7,7 +7,7 @@ that it got: `parked <task id>`.
 import sys
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.service import Tasks

@@ -17,11 +17,11 @@ from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, Recorder, TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_testing.clock import FakeClock
 
 EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip.engine.journal import Fingerprint, Journal
+from mcp_roundtrip.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task

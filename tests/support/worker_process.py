@@ -19,8 +19,8 @@ from typing import Any
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StepInterrupted
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall

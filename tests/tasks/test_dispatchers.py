@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dispatchers import AwsDispatcher, LambdaDispatcher, SqsDispatcher
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import OPEN_TASKS, TooManyOpenTasks, open_tasks_partition_key

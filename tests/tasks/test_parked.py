@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import ItemTooLarge
+from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import CLIENT, TASK, OutstandingRequest, Status, Task, WorkState

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, split_result
 from mcp_roundtrip.tasks.model import TASK, Status

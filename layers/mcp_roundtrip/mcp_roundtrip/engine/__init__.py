@@ -3,7 +3,7 @@
 The same function runs in every round. Journaled answers and step results are replayed, and the first thing
 that has not happened yet suspends the run. The engine uses no thread, socket or clock of its own.
 
-- `journal`, `history`: the record of a flow, and the position of one pass in it.
+- `history`: the position of one pass in the journal.
 - `inputs`, `host`, `notifications`, `outcome`: the inputs and the results of a pass.
 - `run`: one pass, made of these. `replay` and `async_replay` run the function.
 - `questions`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and their answers.

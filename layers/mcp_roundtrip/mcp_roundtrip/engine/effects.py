@@ -9,9 +9,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from mcp_roundtrip.canonical import canonical_json
-from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run, usage_errors
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
+from mcp_roundtrip.journal import Entry, Kind
 
 LINK_PARAMETER: Final = "mcp_link"
 

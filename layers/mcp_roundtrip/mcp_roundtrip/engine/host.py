@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.deadline import Deadline
-from mcp_roundtrip.engine.journal import Entry
+from mcp_roundtrip.journal import Entry
 
 
 class HostServices(Struct, frozen=True):

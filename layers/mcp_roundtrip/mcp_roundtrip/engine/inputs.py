@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import digest
-from mcp_roundtrip.engine.journal import Entry, Fingerprint
+from mcp_roundtrip.journal import Entry, Fingerprint
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel, Channels  # for calls that ask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.journal import Journal
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel

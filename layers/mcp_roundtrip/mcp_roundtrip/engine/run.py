@@ -11,10 +11,10 @@ from typing import Any, Final
 from mcp_roundtrip.engine.history import History
 from mcp_roundtrip.engine.host import HostServices, TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs, InputRequests
-from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
+from mcp_roundtrip.journal import Entry, Journal, Kind
 
 RESERVED_CHARACTERS: Final = frozenset("~/")
 """Not allowed in an author's key: "/" ends a branch's prefix, "~" begins an internal entry's suffix."""

@@ -7,9 +7,9 @@ from itertools import count, takewhile
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import MAX_DEPTH, exceeds_depth
-from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.run import Run, usage_errors
 from mcp_roundtrip.errors import StepFailed, StepInterrupted, UsageError
+from mcp_roundtrip.journal import Entry, Kind
 from mcp_roundtrip.schema.step_values import (
     NO_ANNOTATION,
     check_annotation,

@@ -13,9 +13,9 @@ from typing import Final
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
-from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.retry import MAX_INLINE_PAUSE_MS
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.journal import Kind
 
 FIRST_PAUSE_MS: Final = 250
 """The pause before the second call of `done`. Each further one is twice as long, up to `poll_interval_ms`."""

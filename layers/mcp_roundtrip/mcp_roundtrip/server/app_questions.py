@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import LARGE_STATE, Round

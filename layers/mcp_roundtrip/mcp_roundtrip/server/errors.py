@@ -8,7 +8,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import (
     Drift,
     MissingClientCapability,
@@ -24,6 +23,7 @@ from mcp_roundtrip.internal_errors import (
     SettingsError,
     StateTooLarge,
 )
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.server.tools import Tool

@@ -9,13 +9,13 @@ from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import user_binding
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall

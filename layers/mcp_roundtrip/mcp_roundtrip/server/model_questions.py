@@ -13,9 +13,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.schema.forms import SINGLE_FIELD
 from mcp_roundtrip.server.model import CallParams, Parameters, Reply

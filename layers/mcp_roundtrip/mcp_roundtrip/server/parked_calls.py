@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.channels import Channel, Channels
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
     SettingsError,
     StoreError,
 )
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.model import FeatureCall, Reply

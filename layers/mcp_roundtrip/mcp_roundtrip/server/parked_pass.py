@@ -10,11 +10,11 @@ from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import CallAborted
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply

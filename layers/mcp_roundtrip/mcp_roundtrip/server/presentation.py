@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.channels import may_park
 from mcp_roundtrip.server.model import Reply

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Done, Failed, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, StateRejected, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply
 

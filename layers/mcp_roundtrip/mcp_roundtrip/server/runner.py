@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.admission import require_feature_capabilities
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply

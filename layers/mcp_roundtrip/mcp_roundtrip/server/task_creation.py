@@ -6,9 +6,9 @@ from dataclasses import astuple
 from typing import Any
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.errors import ClientError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import MissingClientCapability, dotted_capabilities
 from mcp_roundtrip.internal_errors import CallAborted
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.server.model import FeatureCall
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks.changes import Item, Value
 from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
 

@@ -40,7 +40,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.engine.journal import Fingerprint
+from mcp_roundtrip.journal import Fingerprint
 from mcp_roundtrip.tasks.changes import Item, Value
 
 TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"

@@ -24,8 +24,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.changes import Absent, Change, Condition, Equals
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS

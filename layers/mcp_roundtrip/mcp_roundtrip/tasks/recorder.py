@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
+from mcp_roundtrip.journal import Entry, Kind
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import entry_from_item, entry_to_item
 from mcp_roundtrip.tasks.lease import Lease

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import (

@@ -14,7 +14,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.engine.inputs import InputRequest
-from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
@@ -24,6 +23,7 @@ from mcp_roundtrip.internal_errors import (
     SettingsError,
     StoreError,
 )
+from mcp_roundtrip.journal import Kind
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item

@@ -21,11 +21,11 @@ from msgspec.structs import replace
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import MissingClientCapability, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.journal import Journal, Kind
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
