@@ -5,7 +5,7 @@
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
-#   ARGUMENTS=…                      for cost: other assumptions, as ARGUMENTS=--help lists them
+#   ARGUMENTS=…                      for cost and scale: other assumptions, as ARGUMENTS=--help lists them
 #   NAME=…                           for new-tool: the name of the tool, such as find_orders
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
@@ -119,6 +119,10 @@ hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude C
 .PHONY: bench
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
+
+.PHONY: scale
+scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/scale.md)
+	$(VENV)/bin/python benchmarks/scale.py $(ARGUMENTS)
 
 .PHONY: cost
 cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/cost.md)

@@ -280,12 +280,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         into.write_text(insert_tables(into.read_text("utf-8"), tables), "utf-8")
 
 
-def insert_tables(document: str, tables: str) -> str:
-    """Replace the text between the two `make cost` comments. Raise ValueError if the document has none."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def insert_tables(document: str, tables: str, lines: tuple[str, str] = (BEGIN, END)) -> str:
+    """Replace the text between two lines of a document. Raise ValueError if the document lacks them."""
+    before, begin, rest = document.partition(lines[0])
+    _, end, after = rest.partition(lines[1])
     if not (begin and end):
-        raise ValueError(f"the file does not have the lines {BEGIN.strip()} and {END.strip()}")
+        raise ValueError(f"the file does not have the lines {lines[0].strip()} and {lines[1].strip()}")
     return f"{before}{begin}\n{tables}\n{end}{after}"
 
 

@@ -1,5 +1,9 @@
-"""docs/cost.md contains the output of `make cost`, which is measured usage times listed prices."""
+"""docs/cost.md and docs/scale.md contain the output of `make cost` and `make scale`.
 
+Both are computed from the same measured usage, with listed prices and with quotas.
+"""
+
+import re
 import sys
 from pathlib import Path
 
@@ -10,15 +14,26 @@ BENCHMARKS = ROOT / "benchmarks"
 
 
 @pytest.fixture(scope="module")
-def cost():
-    """Import the script, and hide its modules from other tests afterwards."""
+def scripts():
+    """Import the scripts, and hide their modules from other tests afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(BENCHMARKS)
         import cost
+        import scale
 
-        yield cost
+        yield cost, scale
     for path in BENCHMARKS.glob("*.py"):
         sys.modules.pop(path.stem, None)
+
+
+@pytest.fixture(scope="module")
+def cost(scripts):
+    return scripts[0]
+
+
+@pytest.fixture(scope="module")
+def scale(scripts):
+    return scripts[1]
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +110,68 @@ def test_a_bill_is_proportional_to_its_prices(cost, usage, prices, tmp_path):
 def test_a_file_without_the_comments_is_not_changed(cost):
     with pytest.raises(ValueError, match="make cost"):
         cost.insert_tables("# Cost\n", "| |")
+
+
+# -- scale ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quotas(scale):
+    return scale.Quotas.read(scale.QUOTAS)
+
+
+@pytest.fixture
+def workloads(scale, usage, kms_usages):
+    return scale.workloads(usage, kms_usages, scale.Assumptions())
+
+
+def breaks_first(scale, workload, quotas):
+    """Return the first quota that breaks; parameters of the template break earlier."""
+    return next(name for name, _, _ in scale.carried(workload, quotas) if name.islower())
+
+
+def test_the_tables_of_the_scale_page_are_up_to_date(cost, scale, workloads, quotas):
+    document = (ROOT / "docs/scale.md").read_text("utf-8")
+    found = scale.report(workloads, quotas, scale.Assumptions())
+    lines = (scale.BEGIN, scale.END)
+    assert cost.insert_tables(document, found, lines) == document, (
+        'make scale ARGUMENTS="--into docs/scale.md"'
+    )
+
+
+def test_the_prose_of_the_scale_page_names_what_breaks_first(scale, workloads, quotas):
+    short, direct, delegated, tasks = workloads
+    assert breaks_first(scale, direct, quotas) == "kms_ecc"
+    for each in (short, delegated, tasks):
+        assert breaks_first(scale, each, quotas) == "lambda_requests"
+    slow = scale.Assumptions(tool_ms=2_000)
+    [carries] = [
+        carries
+        for name, _, carries in scale.carried(scale.Workload("slow", short.used, short.kms, slow), quotas)
+        if name == "lambda_concurrency"
+    ]
+    prose = (ROOT / "docs/scale.md").read_text("utf-8")
+    assert f"{carries:.0f} for one of two seconds" in prose
+
+
+def test_a_parameter_of_the_template_breaks_before_each_quota(scale, workloads, quotas):
+    for workload in workloads:
+        assert scale.carried(workload, quotas)[0][0] == "ThrottlingRate"
+
+
+def test_twice_the_quotas_need_half_the_regions(scale, workloads, quotas, tmp_path):
+    text = scale.QUOTAS.read_text("utf-8")
+    doubled = re.sub(r"(?m)^value = ([\d_]+)", lambda found: f"value = {2 * int(found[1])}", text)
+    (tmp_path / "quotas.toml").write_text(doubled, "utf-8")
+    raised = scale.Quotas.read(tmp_path / "quotas.toml")
+    for workload in workloads:
+        before, _ = scale.regions_needed(workload, quotas, 100_000)
+        after, _ = scale.regions_needed(workload, raised, 100_000)
+        assert after == -(-before // 2)
+
+
+def test_every_quota_has_a_source_of_aws_and_is_on_the_page(scale, workloads, quotas):
+    shown = scale.report(workloads, quotas, scale.Assumptions())
+    for name, quota in quotas.by_name.items():
+        assert quota.unit in shown
+        assert name[0].isupper() or quota.source.startswith("https://docs.aws.amazon.com/")

@@ -1,0 +1,161 @@
+"""Print what one account and Region carries, as the Markdown tables of docs/scale.md.
+
+`--into FILE` writes the tables between the two `make scale` comments of a file instead of printing them.
+"""
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import aws_usage
+import cost
+import kms_usage
+from aws_usage import TOOL
+from cost import option, table
+from scale_loads import (
+    LOADS,
+    QUOTAS,
+    RENEWAL_S,
+    Assumptions,
+    Quotas,
+    Workload,
+    carried,
+    regions_needed,
+    workloads,
+)
+
+BEGIN, END = "<!-- make scale -->\n", "<!-- end of make scale -->\n"
+
+RATES = (10, 1_000, 10_000, 100_000)
+"""Calls a second."""
+
+
+# -- tables ---------------------------------------------------------------------------------------------
+
+
+def report(found: Sequence[Workload], quotas: Quotas, assumptions: Assumptions) -> str:
+    """Return all tables as Markdown."""
+    parts = []
+    for workload in found:
+        parts += [f"### {workload.title}\n", _limits_table(workload, quotas)]
+    return "\n".join(
+        [
+            *parts,
+            "### Accounts and Regions, at default quotas\n",
+            _regions_table(found, quotas),
+            "### A sudden start from zero\n",
+            _start_table(found, quotas),
+            "### A change of the epoch key, for calls with a question\n",
+            _epoch_table(found[1]),
+            "### Assumptions\n",
+            _assumptions_table(assumptions),
+            f"### Quotas ({quotas.region}, read on {quotas.read_on})\n",
+            _quotas_table(quotas),
+        ]
+    )
+
+
+def _limits_table(workload: Workload, quotas: Quotas) -> str:
+    rows = []
+    for name, each_load, carries in carried(workload, quotas):
+        limit = quotas.by_name[name].value
+        cells = [_marked(each_load * rate, limit) for rate in RATES]
+        rows.append([LOADS[name][0], number(limit), *cells, number(carries)])
+    return table(["a second", "limit", *_rate_headers(), "**calls a second that it carries**"], rows)
+
+
+def _regions_table(found: Sequence[Workload], quotas: Quotas) -> str:
+    rows = []
+    for workload in found:
+        needed = [regions_needed(workload, quotas, rate) for rate in RATES]
+        rows.append([workload.title, *(f"{count:,}" for count, _ in needed), LOADS[needed[-1][1]][0]])
+    return table(["", *_rate_headers(), "decided by"], rows, right=range(1, 1 + len(RATES)))
+
+
+def _start_table(found: Sequence[Workload], quotas: Quotas) -> str:
+    scaling, streams = quotas.by_name["lambda_scaling"].value, quotas.by_name["log_streams"].value
+    rows = []
+    for workload in found:
+        largest, total = max(workload.environments.values()), workload.concurrency
+        rows.append([workload.title, "environments", *(number(whole(total * rate)) for rate in RATES)])
+        rows.append(["", "seconds until they run", *(number(largest * rate / scaling) for rate in RATES)])
+        rows.append(["", "seconds until all can log", *(number(total * rate / streams) for rate in RATES)])
+    return table(["", "", *_rate_headers()], rows, right=range(2, 2 + len(RATES)))
+
+
+def _epoch_table(workload: Workload) -> str:
+    environments = [workload.environments[TOOL] * rate for rate in RATES]
+    rows = {
+        "environments with keys": [whole(each) for each in environments],
+        "`kms:GenerateMac` a second, spread as they are": [each / RENEWAL_S for each in environments],
+        "`kms:GenerateMac`, if all were in one second": [whole(each) for each in environments],
+    }
+    return table(["", *_rate_headers()], ([title, *map(number, each)] for title, each in rows.items()))
+
+
+def _rate_headers() -> list[str]:
+    return [f"at {rate:,} calls a second" for rate in RATES]
+
+
+def _assumptions_table(assumptions: Assumptions) -> str:
+    rows = [
+        [f"`{option(each.name)}`", f"{getattr(assumptions, each.name):,}", each.metadata["meaning"]]
+        for each in fields(assumptions)
+    ]
+    return table(["", "", ""], rows, right=(1,))
+
+
+def _quotas_table(quotas: Quotas) -> str:
+    rows = []
+    for each in quotas.by_name.values():
+        source = f"<{each.source}>" if each.source.startswith("https:") else f"[parameters]({each.source})"
+        rows.append([number(each.value), each.unit, each.scope, each.raised, source])
+    return table(["default", "", "shared by", "raised", ""], rows, right=(0,))
+
+
+def _marked(load: float, limit: float) -> str:
+    """Return a load, in bold if it exceeds the limit."""
+    return f"**{number(load)}**" if load > limit else number(load)
+
+
+def whole(value: float) -> int:
+    """Round up, but not a rounding error."""
+    return math.ceil(round(value, 6))
+
+
+def number(value: float) -> str:
+    """Return a number with two significant digits below 100, and as a whole number above."""
+    if value > 1_000_000:
+        return "> 1 million"
+    if value >= 100 or value == int(value):
+        return f"{round(value):,}"
+    if value >= 10:
+        return f"{value:.0f}"
+    return f"{value:.2g}" if value >= 0.01 else "< 0.01"
+
+
+# -- the command line -----------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="scale.py", description=__doc__)
+    parser.add_argument("--quotas", type=Path, default=QUOTAS, help="a TOML file like benchmarks/quotas.toml")
+    parser.add_argument("--into", type=Path, help="a Markdown file to update")
+    for each in fields(Assumptions):
+        meaning, default = each.metadata["meaning"], each.default
+        parser.add_argument(option(each.name), type=type(default), default=default, help=meaning)
+    options = vars(parser.parse_args(arguments))
+    quotas, into = Quotas.read(options.pop("quotas")), options.pop("into")
+    assumptions = Assumptions(**options)
+    found = workloads(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), assumptions)
+    tables = report(found, quotas, assumptions)
+    if into is None:
+        print(tables, end="")
+    else:
+        into.write_text(cost.insert_tables(into.read_text("utf-8"), tables, (BEGIN, END)), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
