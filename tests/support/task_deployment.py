@@ -29,6 +29,7 @@ from support.tasks_schema import assert_valid
 
 DECLARED: Mapping[str, Any] = {"elicitation": {}, "sampling": {}, "extensions": {TASKS_EXTENSION: {}}}
 UNDECLARED: Mapping[str, Any] = {"elicitation": {}}
+ROUND_MS = 28_000
 KEY = LocalKey.generate()
 
 
@@ -47,7 +48,7 @@ class LambdaContext:
 
 @dataclass
 class TaskDeployment:
-    """A deployment whose requests and workers share only the table and the key.
+    """A deployment whose requests and workers share only the table and the key. `user` None is anonymous.
 
     Every response is validated with the models of the protocol and of the extension.
     """
@@ -56,7 +57,7 @@ class TaskDeployment:
     clock: FakeClock = field(default_factory=FakeClock)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     capabilities: Mapping[str, Any] = field(default_factory=lambda: DECLARED)
-    user: str = "alice"
+    user: str | None = "alice"
     store: TaskStore = field(default_factory=MemoryStore)
     table: TaskTable = field(init=False)
 
@@ -69,7 +70,7 @@ class TaskDeployment:
             key=KEY,
             clock=self.clock,
             observer=self.observer,
-            auth=EventAuthenticator(AuthMode.JWT),
+            auth=EventAuthenticator(AuthMode.NONE if self.user is None else AuthMode.JWT),
             tasks=self.table,
         )
         return replace(ports, tasks=partial(self.table.port, store))
@@ -92,11 +93,11 @@ class TaskDeployment:
         **changes: str | None,
     ) -> HttpResponse:
         """Send a body, or `text` in its place. `changes` replace headers that mirror the body."""
-        claims = {"iss": "https://id", "sub": user or self.user}
-        request = HttpRequest(
-            "POST", headers(body, **changes), text or json.dumps(body), {"jwt": {"claims": claims}}
-        )
-        return self.server.endpoint.respond(request, self.ports(store), Invocation("id", 1e18))
+        caller = user or self.user
+        claims = {} if caller is None else {"jwt": {"claims": {"iss": "https://id", "sub": caller}}}
+        request = HttpRequest("POST", headers(body, **changes), text or json.dumps(body), claims)
+        deadline_ms = self.clock.monotonic_ms() + ROUND_MS
+        return self.server.endpoint.respond(request, self.ports(store), Invocation("id", deadline_ms))
 
     def body(self, method: str, *, capabilities: Mapping[str, Any] | None = None, **params: Any) -> Any:
         declared = self.capabilities if capabilities is None else capabilities

@@ -12,9 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec.structs import replace
-
-from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.channels import Channel, Channels
 from mcp_roundtrip.internal_errors import (
@@ -24,9 +21,9 @@ from mcp_roundtrip.internal_errors import (
     StoreError,
 )
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
@@ -34,7 +31,7 @@ from mcp_roundtrip.server.task_methods import task_table_unavailable
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.worker import Worker
 
@@ -123,15 +120,6 @@ def answer(
         return resumption.idle_round().reply_for_exception(error)
 
 
-def _caller(call: FeatureCall) -> ParkedCaller:
-    """Return the caller of a call. The session id identifies an anonymous caller."""
-    principal = caller_binding(call.context.principal)
-    binding = principal or canonical_json(["session", call.context.session_nonce]).decode()
-    identity = replace(call.binding, principal=binding).identity()
-    assert identity is not None
-    return ParkedCaller(binding, principal, identity)
-
-
 @dataclass
 class _Resumption:
     """A request that continues a parked call."""
@@ -143,7 +131,7 @@ class _Resumption:
     def __post_init__(self) -> None:
         context = self.call.context
         self.calls = ParkedCalls.of(context.ports.tasks().tasks)
-        self.caller = _caller(self.call)
+        self.caller = parked_caller(self.call)
         remaining_ms = context.invocation.deadline_ms - context.ports.clock_ms()
         self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
 

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
@@ -59,6 +59,8 @@ class ParkedPass(Struct):
                 self.reply = final_reply(self.round, outcome)
             case TaskRequested(journal, ttl_ms):
                 self.reply = self._start_task(self.round, task, journal, ttl_ms)
+            case Checkpointed(journal) if call.may_start_task:
+                self.reply = self._start_task(self.round, task, journal, TASK_TTL_MS)
             case NeedsInput(requests) if any(task.issued_counts.get(key, 0) >= MAX_ASKED for key in requests):
                 text = f"The call was ended: {MAX_ASKED} answers to one of its questions were not accepted."
                 self.reply = self.round.error_reply(CallAborted(text), "too_many_answers")
@@ -70,11 +72,10 @@ class ParkedPass(Struct):
 
     def _start_task(self, this_round: Round, task: Task, journal: Journal, ttl_ms: int) -> Reply:
         """Create the task that continues the call; a pass after a crash finds the same task."""
-        task_id = digest("mcp-rs/v1/task-of-parked-call", task.pk, size=24)
-        created = create_task(self.call, journal, ttl_ms, task_id)
+        created = create_task(self.call, journal, ttl_ms, task)
         if isinstance(created, dict):
             body = results.task(self.call.server_info, created)
-            return this_round.reply(body, "task", task=task_id)
+            return this_round.reply(body, "task", task=created["taskId"])
         return this_round.error_reply(created.error, created.outcome)
 
 

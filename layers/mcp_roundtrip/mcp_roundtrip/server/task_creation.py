@@ -20,14 +20,14 @@ from mcp_roundtrip.tasks.model import Task
 
 
 def create_task(
-    call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str | None = None
+    call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None = None
 ) -> dict[str, Any] | ClientError:
     """Store a task that continues the call, and return the members of its Task object.
 
-    A task that has the id `task_id` already is returned instead.
+    `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
     """
     try:
-        return task_members(_store_task(call, journal, ttl_ms, task_id))
+        return task_members(_store_task(call, journal, ttl_ms, parked))
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
         return creation_error(call, error, journal)
 
@@ -77,7 +77,7 @@ def _too_many_open_tasks(
     )
 
 
-def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str | None) -> Task:
+def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
     port = call.context.ports.tasks()
     return port.tasks.create(
         task_call_of(call),
@@ -86,7 +86,7 @@ def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, task_id: str |
         worker=port.worker(),
         capabilities=call.context.request.meta.capabilities,
         ttl_ms=ttl_ms,
-        task_id=task_id,
+        continued=parked,
     )
 
 

@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.outcome import Done, Failed
+from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
@@ -88,9 +88,17 @@ class TaskRunner(Struct, frozen=True):
         outcome = run_pass(call, run)
         if isinstance(run.fault, RETRYABLE):
             raise run.fault
-        if not isinstance(outcome, Done | Failed):
-            return PassResult(run, outcome)
-        return PassResult(run, outcome, conclusion_of(final_reply(Round(call, run), outcome)))
+        this_round = Round(call, run)
+        match outcome:
+            case Done() | Failed():
+                return PassResult(run, outcome, conclusion_of(final_reply(this_round, outcome)))
+            case NeedsInput(channel="page"):
+                from mcp_roundtrip.server import task_parking  # most clients show questions
+
+                if task_parking.can_park(this_round, task, outcome):
+                    move = partial(task_parking.park, this_round, task, history.call, outcome)
+                    return PassResult(run, outcome, move=move)
+        return PassResult(run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
         """Restore the call that became the task."""

@@ -19,7 +19,7 @@ Anonymous callers are one principal here, as they are in `model.task_partition_k
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -80,6 +80,26 @@ class TaskLimit(Struct, frozen=True):
             return self._create_counted(principal, task, [update])
         return self.store.put_new_and_update(task.to_item(), update)
 
+    def replace(self, principal: str | None, ended: Task, task: Task, *updates: Update) -> bool:
+        """Write the item of a new task together with updates, one of which ends another task.
+
+        The new task takes the place of the other one in the list. Returns False if the condition of an update
+        did not hold; nothing is written then. Raises StoreError.
+        """
+        pk = open_tasks_partition_key(principal)
+        for _ in range(WRITE_ATTEMPTS):
+            item = (self.store.get(pk, OPEN_TASKS) or {}) if self.max_open else {}
+            listed = [Update(pk, OPEN_TASKS, _replace(item, ended, task))] if ended.pk in item else []
+            if self.store.put_new_and_update(task.to_item(), *updates, *listed):
+                return True
+            if not self._hold(updates):
+                return False
+        raise StoreError("too_many_concurrent_updates")
+
+    def _hold(self, updates: Sequence[Update]) -> bool:
+        """Return whether the conditions of the updates hold now."""
+        return all(each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates)
+
     def _create_counted(self, principal: str | None, task: Task, updates: list[Update]) -> bool:
         pk = open_tasks_partition_key(principal)
         is_last_to_expire = True  # it usually is, and the first write needs no read
@@ -87,9 +107,7 @@ class TaskLimit(Struct, frozen=True):
             entry = Update(pk, OPEN_TASKS, self._add(task, is_last_to_expire=is_last_to_expire))
             if self.store.put_new_and_update(task.to_item(), entry, *updates):
                 return True
-            if not all(
-                each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates
-            ):
+            if not self._hold(updates):
                 return False
             is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= task.expires_s
         raise StoreError("too_many_concurrent_updates")
@@ -140,6 +158,14 @@ def _remove(entries: dict[str, int]) -> Change:
     """Return the change that removes entries, unless another process has removed one of them."""
     are_listed = all_of(*(Equals(pk, deadline_ms) for pk, deadline_ms in entries.items()))
     return Change(are_listed, add={"n": -len(entries)}, remove=tuple(entries))
+
+
+def _replace(item: Item, ended: Task, task: Task) -> Change:
+    """Return the change that lists a task in the place of another, if the item's end has not changed."""
+    exp = int(item["exp"])
+    is_current = all_of(Equals(ended.pk, item[ended.pk]), Equals("exp", exp))
+    expires_s = max(exp, task.expires_s)
+    return Change(is_current, set={task.pk: task.deadline_ms, "exp": expires_s}, remove=(ended.pk,))
 
 
 def open_tasks_partition_key(principal: str | None) -> str:

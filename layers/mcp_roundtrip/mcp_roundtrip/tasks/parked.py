@@ -13,11 +13,16 @@ exp         when DynamoDB may delete the item, in epoch seconds
 
 Each task has a random id, so a call that starts from its beginning never meets the journal of an earlier one.
 Task and item are written in one transaction: of concurrent calls, one is parked, and the others find it.
+
+A task of a client's whose question the client cannot show is moved: the call is parked with its journal and
+the task ends, in one transaction. A parked call that becomes a task names it by its own key, so a pass after
+a crash finds the same task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -30,8 +35,8 @@ from mcp_roundtrip.tasks.changes import Absent, Change, Condition, Equals
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
-from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
-from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.question_links import LINKED, PAGE, link_to_item, new_token
+from mcp_roundtrip.tasks.service import Tasks, task_id_of
 from mcp_roundtrip.tasks.store import Update
 
 DIALECT: Final = "parked"
@@ -94,9 +99,7 @@ class ParkedCalls(Struct, frozen=True):
         ItemTooLarge for the arguments or an entry.
         """
         task = self._new(caller, journal, requests, channel)
-        self.tasks.put_history(task, call, journal)
-        if task.link is not None:
-            self.tasks.store.put_new(link_to_item(task.link, task, call.name, task.requests))
+        self._put_parts(task, call, journal)
         is_unused: Condition = Absent("call")
         for _ in range(WRITE_ATTEMPTS):
             named = Change(is_unused, set={"call": task.pk, "exp": task.expires_s})
@@ -110,13 +113,53 @@ class ParkedCalls(Struct, frozen=True):
             is_unused = Absent("call") if index is None else Equals("call", index["call"])
         raise StoreError("too_many_concurrent_updates")
 
+    def move(
+        self,
+        caller: ParkedCaller,
+        task: Task,
+        call: TaskCall,
+        journal: Journal,
+        requests: Mapping[str, Mapping[str, Any]],
+        end: Callable[[Task], Change],
+    ) -> Task | None:
+        """Park the call of a task, whose user is asked `requests` on a page, and end the task.
+
+        `end` returns the change that ends the task, for the parked call. Returns that call, or an equal call
+        that was parked first; None if the task has changed. Raises StoreError, and ItemTooLarge for an entry.
+        """
+        parked = self._new(caller, journal, requests, PAGE, task.issued_counts)
+        self._put_parts(parked, call, journal)
+        ending = Update(task.pk, TASK, end(parked))
+        for _ in range(WRITE_ATTEMPTS):
+            index = self.tasks.store.get(_index_key(caller), INDEX)
+            earlier = None if index is None else self.load(str(index["call"]))
+            if earlier is not None and not earlier.is_terminal and not _became(earlier, task):
+                is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
+                return earlier if is_ended else None
+            is_current: Condition = Absent("call") if index is None else Equals("call", index["call"])
+            named = Change(is_current, set={"call": parked.pk, "exp": parked.expires_s})
+            naming = Update(_index_key(caller), INDEX, named)
+            if self.tasks.limit.replace(caller.principal, task, parked, naming, ending):
+                return parked
+            if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
+                return None
+        raise StoreError("too_many_concurrent_updates")
+
+    def _put_parts(self, task: Task, call: TaskCall, journal: Journal) -> None:
+        """Write the items of a call that is not parked yet, all but its own; unused ones expire by TTL."""
+        self.tasks.put_history(task, call, journal)
+        if task.link is not None:
+            self.tasks.store.put_new(link_to_item(task.link, task, call.name, task.requests))
+
     def _new(
         self,
         caller: ParkedCaller,
         journal: Journal,
         requests: Mapping[str, Mapping[str, Any]],
         channel: str,
+        issued_counts: Mapping[str, int] = MappingProxyType({}),
     ) -> Task:
+        issued = {key: issued_counts.get(key, 0) + 1 for key in requests}
         first_order = len(journal.entries) + len(journal.unused_responses)
         outstanding = {
             key: OutstandingRequest(key, journal.outstanding[key], request, order, channel)
@@ -128,7 +171,7 @@ class ParkedCalls(Struct, frozen=True):
             status=Status.INPUT_REQUIRED if requests else Status.WORKING,
             work_state=WorkState.AWAITING if requests else WorkState.READY,
             requests=outstanding,
-            issued_counts=dict.fromkeys([*journal.unused_responses, *requests], 1),
+            issued_counts={**dict.fromkeys(journal.unused_responses, 1), **issued_counts, **issued},
             link=new_token(self.tasks.random_bytes) if has_link else None,
         )
 
@@ -139,6 +182,10 @@ class ParkedCalls(Struct, frozen=True):
         # A request that began in time may still run the call.
         is_leased = task.lease_until_ms is not None and now_ms < task.lease_until_ms
         return now_ms < task.deadline_ms or is_leased
+
+
+def _became(parked: Task, task: Task) -> bool:
+    return task.task_id == task_id_of(parked)
 
 
 def _index_key(caller: ParkedCaller) -> str:

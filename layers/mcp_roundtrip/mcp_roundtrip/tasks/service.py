@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
@@ -101,23 +102,31 @@ class Tasks(Struct, frozen=True):
         worker: str,
         capabilities: Mapping[str, Any],
         ttl_ms: int,
-        task_id: str | None = None,
+        continued: Task | None = None,
     ) -> Task:
-        """Write a task and dispatch its worker; return an existing task if it has the id `task_id`.
+        """Write a task and dispatch its worker.
+
+        `continued` is the parked call that becomes the task: the task takes its place among the caller's open
+        tasks. If a pass that crashed has written the task, it is returned.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         """
+        task_id = None if continued is None else task_id_of(continued)
         task = replace(
             self.new_task(principal, ttl_ms, worker, journal.flow_id, task_id),
             capabilities=capabilities,
             issued_counts=dict.fromkeys(journal.unused_responses, 1),
         )
-        present = None if task_id is None else self.store.get(task.pk, TASK)
-        if present is not None:
+        if continued is None:
+            self.put_history(task, call, journal)
+            self.limit.create(principal, task)
+        elif (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
-        self.put_history(task, call, journal)
-        self.limit.create(principal, task)
+        else:
+            task = replace(task, issued_counts={**task.issued_counts, **continued.issued_counts})
+            self.put_history(task, call, journal)
+            self.limit.replace(principal, continued, task)
         self._dispatch(task)
         return task
 
@@ -286,6 +295,11 @@ class Tasks(Struct, frozen=True):
         keys = (chunk_key(task.result_owner, number) for number in range(task.result_chunks))
         chunks = [self.store.get(task.pk, key) for key in keys]
         return replace(task, result=join_result_chunks(chunk for chunk in chunks if chunk is not None))
+
+
+def task_id_of(parked: Task) -> str:
+    """Return the id of the task that a parked call becomes."""
+    return canonical.digest("mcp-rs/v1/task-of-parked-call", parked.pk, size=24)
 
 
 def _dispatch_attributes(task: Task) -> dict[str, Any]:

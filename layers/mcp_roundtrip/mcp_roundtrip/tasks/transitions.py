@@ -161,9 +161,15 @@ def cancel(*, now_ms: int) -> Change:
     return _end(IS_OPEN, Status.CANCELLED, now_ms, keeps_lease=True)
 
 
-def complete(*, owner: str, now_ms: int, attributes: Mapping[str, Value]) -> Change:
-    """End the task with a result; `attributes` are those of `items.split_result`."""
-    return _end(held_by(owner), Status.COMPLETED, now_ms, attributes)
+def complete(
+    *, owner: str, now_ms: int, attributes: Mapping[str, Value], version: int | None = None
+) -> Change:
+    """End the task with a result; `attributes` are those of `items.split_result`.
+
+    With `version`, a response that arrived during the pass prevents the change.
+    """
+    is_unchanged = held_by(owner) if version is None else all_of(held_by(owner), Equals("ver", version))
+    return _end(is_unchanged, Status.COMPLETED, now_ms, attributes)
 
 
 def fail(*, owner: str, now_ms: int, error: Mapping[str, Any], message: str) -> Change:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -53,15 +54,21 @@ class TaskError(Struct, frozen=True):
     error: Mapping[str, Any]
 
 
+EndWith = Callable[[Mapping[str, Any]], Change]
+"""Returns the change that ends the task of a pass with a result, unless the task has changed since."""
+
+
 class PassResult(Struct, frozen=True):
     """The result of one pass over the tool of a task; `run` is None if the tool does not exist.
 
-    `conclusion` is the result or the error of a pass that ended the task.
+    `conclusion` is the result or the error of a pass that ended the task. `move` continues the call elsewhere
+    and ends the task, in one transaction; it returns False if the task has changed since the pass began.
     """
 
     run: Run | None
     outcome: Outcome
     conclusion: Completed | TaskError | None = None
+    move: Callable[[EndWith], bool] | None = None
 
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
@@ -156,11 +163,14 @@ class Worker(Struct, frozen=True):
         owner, now_ms, run = recorder.lease.owner, self.clock_ms(), result.run
         if result.conclusion is not None:
             return self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
+        end_with = partial(self._complete, task, owner, version=task.version)
+        if result.move is not None and result.move(end_with):
+            return self.store.get(task.pk, TASK)
         item = None
         match result.outcome:
             case OwnershipLost():
                 return None
-            case NeedsInput() if run is not None:
+            case NeedsInput() if run is not None and result.move is None:
                 item = self._await_responses(task, history, recorder, run)
             case Sleeping(wake_at_ms) if run is not None:
                 change = transitions.sleep(
@@ -224,10 +234,16 @@ class Worker(Struct, frozen=True):
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
             return _fail_change(owner, self.clock_ms(), conclusion)
-        attributes, chunks = split_result(task, owner, conclusion.result)
+        return self._complete(task, owner, conclusion.result)
+
+    def _complete(
+        self, task: Task, owner: str, result: Mapping[str, Any], *, version: int | None = None
+    ) -> Change:
+        attributes, chunks = split_result(task, owner, result)
         for chunk in chunks:
             self.store.put_new(chunk)
-        return transitions.complete(owner=owner, now_ms=self.clock_ms(), attributes=attributes)
+        now_ms = self.clock_ms()
+        return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes, version=version)
 
     def _release(self, pk: str, owner: str) -> None:
         try:
