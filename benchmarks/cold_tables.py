@@ -107,8 +107,5 @@ def _peer_table(figures: ColdFigures) -> str:
 
 def _without_runtime(peers: Row) -> dict[str, list[float]]:
     """Return the times without those of a handler that imports only json: interpreter and runtime client."""
-    runtime = peers.total_ms(JSON_ONLY.title)
-    return {
-        name: [ms - base for ms, base in zip(peers.total_ms(name), runtime, strict=True)]
-        for name in peers.programs
-    }
+    runtime = median(peers.total_ms(JSON_ONLY.title))
+    return {name: [ms - runtime for ms in peers.total_ms(name)] for name in peers.programs}
