@@ -41,7 +41,7 @@ class WorkerContext:
 
     clock: FakeClock
     deadline_ms: float
-    aws_request_id: str = "test-worker"
+    aws_request_id: str
 
     def get_remaining_time_in_millis(self) -> int:
         return max(0, int(self.deadline_ms - self.clock.monotonic_ms()))
@@ -97,7 +97,7 @@ class Workers:
 
     def _run(self, pk: str, table: TaskTable, store: CrashingStore, observer: RequestObserver) -> None:
         clock = self.table.clock
-        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms)
+        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms, f"worker-{self.calls}")
 
         def clock_ms() -> float:
             is_over = self.always_replay and store.has_journaled

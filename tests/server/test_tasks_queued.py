@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,30 +19,53 @@ from mcp_roundtrip.internal_errors import KeyServiceError, StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
-from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from support.heartbeat_timer import HeartbeatTimer
 from support.task_deployment import LambdaContext, TaskDeployment, accepted
 
 HOUR_MS = 3_600_000
 VISIBILITY_S = 930
+LEASE_S = 60
+MARGIN_S = 5
 MAX_DELAY_S = 900
 MAX_WORKERS = 100
 
 
+@dataclass(slots=True, eq=False)
+class Message:
+    """A message of the queue, which can be received from `visible_at` on (epoch seconds)."""
+
+    id: str
+    visible_at: float
+    body: str
+
+
 @dataclass(slots=True)
 class Queue(RecordingDispatcher):
-    """Messages with the time (epoch seconds) from which they can be received."""
+    """The messages of a queue. The receipt handle of a message is its id."""
 
     now: Callable[[], float] = lambda: 0.0
-    messages: list[tuple[float, str]] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    is_refusing: bool = False
 
     def dispatch(self, worker: str, pk: str) -> None:
         self.pks[pk.partition("#")[2]] = pk
-        self.messages.append((self.now(), json.dumps({"task": pk})))
+        self.send(self.now(), {"task": pk, "queue": worker})
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        due = min(math.ceil(at_ms / 1000), self.now() + MAX_DELAY_S)
-        self.messages.append((due, json.dumps({"task": pk, "wake": at_ms})))
+        self.send(min(math.ceil(at_ms / 1000), self.now() + MAX_DELAY_S), {"task": pk, "wake": at_ms})
+
+    def send(self, due: float, body: Any) -> None:
+        self.count += 1
+        self.messages.append(Message(f"message-{self.count}", due, json.dumps(body)))
+
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        assert queue == "worker:1"
+        if self.is_refusing:
+            raise StoreError("AccessDenied")
+        [message] = [message for message in self.messages if message.id == receipt_handle]
+        message.visible_at = self.now() + duration_s
 
 
 class QueueDeployment(TaskDeployment):
@@ -49,11 +73,17 @@ class QueueDeployment(TaskDeployment):
 
     queue: Queue
     workers = 0
+    timer: HeartbeatTimer | None = None
 
     def __post_init__(self) -> None:
         TaskDeployment.__post_init__(self)
         self.queue = Queue(now=self.clock)
         self.table.dispatcher = self.queue
+
+    def ports(self, store: TaskStore | None = None) -> Ports:
+        ports = TaskDeployment.ports(self, store)
+        port = replace(ports.tasks(), hide_message=self.queue.hide_message)
+        return replace(ports, tasks=lambda: port, wait_ms=self.timer or ports.wait_ms)
 
     def task(self, task_id: str) -> Task:
         item = self.table.store.get(self.queue.pks[task_id], TASK)
@@ -62,18 +92,21 @@ class QueueDeployment(TaskDeployment):
 
     def deliver(self, *, crashes_at: int | None = None) -> None:
         """Deliver the next message at its time. Kill its worker at call `crashes_at` of the store."""
-        self.workers += 1
-        due, body = min(self.queue.messages)
-        self.queue.messages.remove((due, body))
-        self.clock.advance(max(0.0, due - self.clock()))
-        event = {"Records": [{"messageId": "m", "body": body}]}
+        message = min(self.queue.messages, key=lambda message: message.visible_at)
+        self.clock.advance(max(0.0, message.visible_at - self.clock()))
         store = None if crashes_at is None else CrashingStore(self.store, crashes_at, is_done=False)
-        try:
-            answer = work(self.server._tool_methods, event, LambdaContext(), partial(self.ports, store))
-        except WorkerKilled:
-            answer = {"batchItemFailures": [{"itemIdentifier": "m"}]}
-        if answer["batchItemFailures"]:
-            self.queue.messages.append((self.clock() + VISIBILITY_S, body))
+        with suppress(WorkerKilled):
+            self.receive(message, store)
+
+    def receive(self, message: Message, store: TaskStore | None = None) -> None:
+        """Receive a message, which is also possible while it is hidden: SQS delivers at least once."""
+        self.workers += 1
+        message.visible_at = self.clock() + VISIBILITY_S
+        record = {"messageId": message.id, "receiptHandle": message.id, "body": message.body}
+        event = {"Records": [record]}
+        answer = work(self.server._tool_methods, event, LambdaContext(), partial(self.ports, store))
+        if not answer["batchItemFailures"] and message in self.queue.messages:
+            self.queue.messages.remove(message)
 
     def deliver_all(self, **each: Any) -> None:
         """Deliver until the queue is empty."""
@@ -142,20 +175,95 @@ def test_workers_lost_after_progress_do_not_count_as_attempts() -> None:
 def test_a_message_received_during_the_lease_of_another_worker_is_redelivered() -> None:
     deployment = deployment_of(lambda ctx: ctx.step("work", int))
     task_id = deployment.start("works")
-    deployment.queue.messages.append(deployment.queue.messages[0])  # SQS delivers at least once
+    [message] = deployment.queue.messages
+    deployment.queue.dispatch("worker:1", deployment.task(task_id).pk)  # by a poll, for example
     deployment.deliver(crashes_at=2)
-    deployment.queue.messages.pop()  # the message of the lost worker is gone
+    deployment.queue.messages.remove(message)  # the message of the lost worker is gone
     deployment.deliver_all()
     assert deployment.task(task_id).status is Status.COMPLETED
-    assert deployment.workers <= 5, "lost, too early, its wake-up twice (too long for one message), finished"
+    assert deployment.workers == 4, "lost, too early, its wake-up, finished"
 
 
 def test_messages_of_an_ended_task_are_deleted() -> None:
     deployment = deployment_of(lambda ctx: "done")
     task_id = deployment.start("works")
-    deployment.queue.messages *= 5
+    for _ in range(4):
+        deployment.queue.dispatch("worker:1", deployment.task(task_id).pk)
     deployment.deliver_all()
     assert (deployment.task(task_id).status, deployment.workers) == (Status.COMPLETED, 5)
+
+
+# -- visibility -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", range(6))
+def test_the_message_of_a_lost_worker_returns_soon_after_its_lease(call: int) -> None:
+    deployment = deployment_of(lambda ctx: [ctx.step(name, int) for name in "abc"])
+    task_id = deployment.start("works")
+    deployment.deliver(crashes_at=call)
+    killed_at = deployment.clock()
+    deployment.deliver()
+    assert deployment.clock() - killed_at == LEASE_S + MARGIN_S
+    assert deployment.task(task_id).status is Status.COMPLETED
+
+
+def test_the_message_of_a_running_worker_stays_hidden_and_its_lease_is_renewed() -> None:
+    timer = HeartbeatTimer()
+
+    def ten_minutes() -> None:
+        [message] = deployment.queue.messages
+        for _ in range(30):
+            deployment.clock.advance(LEASE_S / 3)
+            timer.fire()
+            assert message.visible_at == deployment.clock() + LEASE_S + MARGIN_S
+        leased_until.append(deployment.task(task_id).lease_until_ms)
+
+    deployment = deployment_of(lambda ctx: ctx.step("long", ten_minutes))
+    deployment.timer = timer
+    leased_until: list[int | None] = []
+    task_id = deployment.start("works")
+    deployment.deliver_all()
+    assert deployment.task(task_id).status is Status.COMPLETED
+    assert leased_until == [round(deployment.clock() * 1000) + LEASE_S * 1000]
+
+
+def test_a_message_that_is_delivered_twice_stays_in_the_queue_until_its_worker_has_ended() -> None:
+    def second_delivery() -> None:
+        [message] = deployment.queue.messages
+        deployment.receive(message)
+        left.extend(deployment.queue.messages)
+
+    deployment = deployment_of(lambda ctx: ctx.step("work", second_delivery))
+    left: list[Message] = []
+    task_id = deployment.start("works")
+    deployment.deliver()
+    assert len(left) == 1
+    assert deployment.task(task_id).status is Status.COMPLETED
+    assert [event for event, _ in deployment.observer.events if event.endswith(("finished", "claimed"))] == [
+        "task_not_claimed",
+        "worker_finished",
+    ]
+
+
+def test_a_worker_that_may_not_hide_its_message_says_so_and_works() -> None:
+    deployment = deployment_of(lambda ctx: ctx.step("work", int))
+    deployment.queue.is_refusing = True
+    task_id = deployment.start("works")
+    deployment.deliver(crashes_at=2)
+    killed_at = deployment.clock()
+    deployment.deliver()
+    assert deployment.clock() - killed_at == VISIBILITY_S
+    assert deployment.task(task_id).status is Status.COMPLETED
+    assert [event for event, _ in deployment.observer.events].count("message_not_hidden") == 2
+
+
+def test_a_message_of_the_previous_revision_names_no_queue_and_is_worked_on() -> None:
+    deployment = deployment_of(lambda ctx: ctx.step("work", int))
+    task_id = deployment.start("works")
+    [message] = deployment.queue.messages
+    message.body = json.dumps({"task": deployment.task(task_id).pk})
+    deployment.deliver_all()
+    assert deployment.task(task_id).status is Status.COMPLETED
 
 
 # -- branches that sleep and branches that ask ------------------------------------------------------------

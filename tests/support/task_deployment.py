@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
 
 from msgspec.structs import replace
@@ -37,13 +38,18 @@ def accepted(value: Any) -> dict[str, Any]:
     return {"action": "accept", "content": value if isinstance(value, dict) else {"value": value}}
 
 
-class LambdaContext:
-    """A Lambda context with 900 s left."""
+_REQUEST_IDS = (f"request-{number}" for number in count())
 
-    aws_request_id = "worker-1"
+
+@dataclass
+class LambdaContext:
+    """A Lambda context with `remaining_ms` left. Each has a request id of its own, or that of a retry."""
+
+    aws_request_id: str = field(default_factory=lambda: next(_REQUEST_IDS))
+    remaining_ms: int = 900_000
 
     def get_remaining_time_in_millis(self) -> int:
-        return 900_000
+        return self.remaining_ms
 
 
 @dataclass

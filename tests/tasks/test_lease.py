@@ -1,0 +1,340 @@
+"""The lease of a pass: claimed, trusted, renewed, lost, by owners whose clocks differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.changes import Change, Item
+from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease
+from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.store import MemoryStore
+from support.task_items import END, NEW, NOW
+
+LEASE_MS = 60_000
+HALF_MS = LEASE_MS // 2
+INVOCATION_MS = 900_000
+LONG_TASK = {**NEW.to_item(), "dead": NOW + 10 * INVOCATION_MS}
+
+
+class CountingStore(MemoryStore):
+    """A store that counts its calls, and fails while `is_down`."""
+
+    calls = 0
+    is_down = False
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        self.count()
+        return super().get(pk, sk)
+
+    def update(self, pk: str, sk: str, change: Change) -> Item | None:
+        self.count()
+        return super().update(pk, sk, change)
+
+    def count(self) -> None:
+        self.calls += 1
+        if self.is_down:
+            raise StoreError("ThrottlingException")
+
+
+@dataclass
+class Table:
+    """A table with one task, and a clock that the workers share."""
+
+    now_ms: int = NOW
+    store: CountingStore = field(default_factory=CountingStore)
+    renewed: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store.put_new(LONG_TASK)
+
+    @property
+    def task(self) -> Task:
+        item = MemoryStore.get(self.store, NEW.pk, TASK)
+        assert item is not None
+        return Task.from_item(item)
+
+    def lease(self, owner: str, delivery: str = "", remaining_ms: int = INVOCATION_MS) -> Lease:
+        def on_renewed() -> None:
+            self.renewed += 1
+
+        given = Delivery(delivery, remaining_ms, LEASE_MS, on_renewed)
+        return Lease(
+            self.store,
+            NEW.pk,
+            owner,
+            given,
+            lambda: self.now_ms,
+            lambda event, error: self.errors.append(event),
+        )
+
+    def claimed(self, owner: str = "me", remaining_ms: int = INVOCATION_MS) -> Lease:
+        lease = self.lease(owner, remaining_ms=remaining_ms)
+        assert lease.claim() is not None
+        self.store.calls = 0
+        return lease
+
+    def take_over(self) -> None:
+        """Let the lease end, and another worker claim the task."""
+        self.now_ms += LEASE_MS + 1
+        self.claimed("another")
+
+    def cancel(self) -> None:
+        assert MemoryStore.update(self.store, NEW.pk, TASK, transitions.cancel(now_ms=self.now_ms))
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+# how long a lease lasts
+
+
+def test_a_claim_has_the_delivery_and_the_length_of_the_lease(table: Table) -> None:
+    table.lease("me", "request-1").claim()
+    assert (table.task.lease_owner, table.task.lease_delivery) == ("me", "request-1")
+    assert table.task.lease_until_ms == NOW + LEASE_MS
+
+
+def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table: Table) -> None:
+    lease = table.claimed(remaining_ms=70_000)
+    assert table.task.lease_until_ms == NOW + LEASE_MS
+    table.now_ms += 20_000
+    assert lease.renew()
+    assert table.task.lease_until_ms == NOW + 70_000 + MARGIN_MS
+
+
+@pytest.mark.parametrize(
+    ("remaining_ms", "needs_heartbeat"), [(HALF_MS, True), (LEASE_MS // RENEWALS, False)]
+)
+def test_an_invocation_that_ends_before_the_first_renewal_needs_no_thread(
+    table: Table, remaining_ms: int, needs_heartbeat: bool
+) -> None:
+    assert table.lease("me", remaining_ms=remaining_ms).needs_heartbeat is needs_heartbeat
+
+
+# what the owner may do without asking
+
+
+@pytest.mark.parametrize(
+    ("elapsed_ms", "calls"), [(0, 0), (HALF_MS - 1, 0), (HALF_MS, 1), (LEASE_MS + 1, 1), (-1, 1)]
+)
+def test_the_owner_asks_after_half_a_lease_and_if_its_clock_went_back(
+    table: Table, elapsed_ms: int, calls: int
+) -> None:
+    lease = table.claimed()
+    table.now_ms += elapsed_ms
+    assert lease.check()
+    assert table.store.calls == calls
+
+
+def test_the_owner_asks_after_the_end_of_its_invocation(table: Table) -> None:
+    lease = table.claimed(remaining_ms=1_000)
+    table.now_ms += 1_000
+    lease.check()
+    assert table.store.calls == 1
+
+
+def test_a_renewal_is_trusted_for_half_a_lease_again(table: Table) -> None:
+    lease = table.claimed()
+    table.now_ms += HALF_MS
+    assert [lease.check(), lease.check()] == [True, True]
+    assert table.store.calls == 1
+
+
+def test_the_owner_renews_a_lease_that_is_over_and_that_nobody_took(table: Table) -> None:
+    lease = table.claimed()
+    table.now_ms += 10 * LEASE_MS
+    assert lease.check()
+    assert table.task.lease_until_ms == table.now_ms + LEASE_MS
+
+
+def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(table: Table) -> None:
+    lease = table.claimed()
+    table.take_over()
+    before, table.store.calls = table.task, 0
+    assert [lease.check(), lease.check(), lease.verify(), lease.renew()] == 4 * [False]
+    assert lease.is_lost
+    assert (table.store.calls, table.task) == (1, before)
+
+
+def test_an_owner_does_not_renew_a_lease_after_the_worker_released_it(table: Table) -> None:
+    lease = table.claimed()
+    table.store.update(NEW.pk, TASK, transitions.release(owner="me"))
+    assert not lease.renew()
+    assert table.task.lease_owner is None
+
+
+def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(table: Table) -> None:
+    lease = table.claimed()
+    table.now_ms += HALF_MS
+    table.store.is_down = True
+    with pytest.raises(StoreError):
+        lease.check()
+    table.store.is_down = False
+    assert lease.check()
+
+
+# before a step
+
+
+def test_before_a_step_one_request_notices_a_cancellation(table: Table) -> None:
+    lease = table.claimed()
+    assert lease.verify()
+    table.cancel()
+    table.store.calls = 0
+    assert not lease.verify()
+    assert table.store.calls == 1
+
+
+def test_before_a_step_an_old_lease_is_renewed_with_one_request(table: Table) -> None:
+    lease = table.claimed()
+    table.now_ms += HALF_MS
+    assert lease.verify()
+    assert table.store.calls == 1
+    assert table.task.lease_until_ms == table.now_ms + LEASE_MS
+
+
+# heartbeats
+
+
+def test_a_heartbeat_renews_the_lease_and_its_message(table: Table) -> None:
+    lease = table.claimed()
+    table.now_ms += 20_000
+    assert lease.beat() == LEASE_MS / RENEWALS
+    assert (table.task.lease_until_ms, table.renewed) == (table.now_ms + LEASE_MS, 1)
+
+
+def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
+    lease = table.claimed()
+    table.store.is_down = True
+    assert [lease.beat(), lease.beat()] == [LEASE_MS / RETRIES, LEASE_MS / RETRIES]
+    assert table.errors == ["lease_renewal_failed", "lease_renewal_failed"]
+    table.store.is_down = False
+    table.now_ms += 10 * LEASE_MS
+    assert lease.beat() == LEASE_MS / RENEWALS
+    assert table.renewed == 1
+
+
+def test_heartbeats_end_when_another_worker_has_the_lease(table: Table) -> None:
+    lease = table.claimed()
+    table.take_over()
+    assert lease.beat() is None
+    assert (lease.is_lost, table.renewed, table.errors) == (True, 0, [])
+
+
+@pytest.mark.parametrize("transition", ["cancel", "expire"])
+def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_ends(
+    table: Table, transition: str
+) -> None:
+    lease = table.claimed()
+    ends = {
+        "cancel": transitions.cancel(now_ms=table.now_ms),
+        "expire": transitions.expire(now_ms=NOW + 20 * INVOCATION_MS, **END),  # type: ignore[arg-type]
+    }
+    assert MemoryStore.update(table.store, NEW.pk, TASK, ends[transition])
+    table.now_ms += 20_000
+    assert lease.beat() == LEASE_MS / RENEWALS
+    assert lease.is_lost
+    assert not lease.check()
+    assert (table.task.is_terminal, table.task.lease_until_ms) == (True, table.now_ms + LEASE_MS)
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_heartbeat_after_the_pass_does_nothing(table: Table, is_down: bool) -> None:
+    """The environment was frozen before the thread ended, and runs another invocation now."""
+    lease = table.claimed()
+    lease.close()
+    table.store.is_down = is_down
+    before = table.task
+    assert lease.beat() is None
+    assert (table.task, table.store.calls, table.renewed, table.errors) == (before, 0, 0, [])
+
+
+# any order
+
+
+OWNERS = st.integers(0, 3)
+"""Workers in any order; each may be stopped for any time, because it acts only when its rule is chosen."""
+
+
+class LeaseStateMachine(RuleBasedStateMachine):
+    """Workers with clocks that differ by up to half a lease, on one task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ms = NOW
+        self.store = CountingStore()
+        self.store.put_new(LONG_TASK)
+        self.leases: dict[int, Lease] = {}
+        self.lost: set[int] = set()
+        self.claims = 0
+
+    def clock_of(self, worker: int) -> int:
+        """Return the time of a worker's clock. Worker 1's and worker 2's differ by almost half a lease."""
+        return self.now_ms + (0, -HALF_MS // 2 + 1, HALF_MS // 2 - 1, 0)[worker]
+
+    @property
+    def task(self) -> Task:
+        item = MemoryStore.get(self.store, NEW.pk, TASK)
+        assert item is not None
+        return Task.from_item(item)
+
+    @rule(ms=st.sampled_from([1, 1_000, LEASE_MS // 3, HALF_MS, LEASE_MS, 3 * LEASE_MS]))
+    def time_passes(self, ms: int) -> None:
+        self.now_ms += ms
+
+    @rule(worker=OWNERS)
+    def claim(self, worker: int) -> None:
+        """A new pass of this worker; an earlier one of it was killed."""
+        self.claims += 1
+        given = Delivery("", INVOCATION_MS, LEASE_MS)
+        lease = Lease(self.store, NEW.pk, f"owner {self.claims}", given, lambda: self.clock_of(worker))
+        if lease.claim() is not None:
+            self.leases[worker] = lease
+            self.lost.discard(worker)
+            # A task is abandoned after ten attempts without progress; these workers make progress.
+            self.store.update(NEW.pk, TASK, transitions.reset_attempts(owner=lease.owner, seen_entries=0))
+
+    @rule(worker=OWNERS)
+    def beat(self, worker: int) -> None:
+        if worker in self.leases:
+            self.leases[worker].beat()
+
+    @rule(worker=OWNERS)
+    def write(self, worker: int) -> None:
+        """A worker that may write owns the task; one that lost it never may again."""
+        if worker not in self.leases:
+            return
+        may_write = self.leases[worker].check()
+        owns = self.task.lease_owner == self.leases[worker].owner
+        assert not may_write or owns
+        assert not (may_write and worker in self.lost)
+        if not may_write:
+            self.lost.add(worker)
+        assert may_write or not owns
+
+    @rule(worker=OWNERS)
+    def end(self, worker: int) -> None:
+        if worker in self.leases:
+            lease = self.leases.pop(worker)
+            lease.close()
+            self.store.update(NEW.pk, TASK, transitions.release(owner=lease.owner))
+
+    @invariant()
+    def at_most_one_worker_trusts_its_lease(self) -> None:
+        trusting = [lease for lease in self.leases.values() if not lease.is_lost and lease._is_trusted()]
+        assert len(trusting) <= 1
+        assert all(self.task.lease_owner == lease.owner for lease in trusting)
+
+
+TestLeaseStateMachine = LeaseStateMachine.TestCase
+TestLeaseStateMachine.settings = settings(max_examples=150, stateful_step_count=40)
