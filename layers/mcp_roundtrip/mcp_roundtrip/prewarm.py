@@ -7,33 +7,64 @@ share none (https://docs.aws.amazon.com/lambda/latest/dg/snapstart-uniqueness.ht
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
 SNAP_START: Final = "snap-start"
 
-MODULES: Final = (
-    # states and tokens
-    *("ssl", "mcp_roundtrip.aws.clients", "cryptography.hazmat.backends.openssl.backend"),
+Function = Literal["server", "front_door"]
+
+_EVERY_FUNCTION: Final = (
+    # event sources and callers
+    *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
+    *("auth.bearer", "auth.event_authenticator", "auth.fetch", "auth.issuer_keys", "auth.protected_resource"),
+    *("auth.public_keys", "server.resource_metadata"),
+    # lists, discovery and clients of the earlier versions
+    *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
+    *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
+    "server.client_behavior",
+    # tasks
+    *("aws.clients", "aws.dispatchers", "aws.dynamodb", "server.task_methods", "tasks.service"),
+)
+_FRONT_DOOR: Final = ("aws.forwarder",)
+_SERVER: Final = (
+    # calls that ask, and their states
+    *("aws.kms", "engine.asking", "engine.channels", "schema.form_schema", "schema.json_schema"),
+    *("server.channels", "server.presentation", "state.codec", "state.delegation", "state.links"),
+    # calls that become tasks or are parked
+    *("server.legacy.runner", "server.parked_calls", "server.task_creation"),
+)
+"""Modules of this package that a request may import."""
+
+_LIBRARIES: Final = (
+    *("ssl", "encodings.idna", "cryptography.hazmat.backends.openssl.backend"),
     *("cryptography.hazmat.primitives.asymmetric.utils", "cryptography.hazmat.primitives.ciphers.aead"),
-    *("mcp_roundtrip.aws.kms", "mcp_roundtrip.state.codec", "mcp_roundtrip.state.delegation"),
-    *(
-        "mcp_roundtrip.auth.bearer",
-        "mcp_roundtrip.auth.public_keys",
-        "mcp_roundtrip.auth.fetch",
-        "mcp_roundtrip.schema.json_schema",
-    ),
-    # the front door and tasks
-    *("mcp_roundtrip.aws.forwarder", "mcp_roundtrip.aws.dispatchers", "mcp_roundtrip.aws.dynamodb"),
-    *("mcp_roundtrip.tasks.service", "mcp_roundtrip.server.task_methods"),
+)
+"""Modules that these import where they need them."""
+
+_PYDANTIC: Final = ("pydantic._internal._dataclasses", "pydantic.plugin._loader")
+"""pydantic imports these for the first type that it validates."""
+
+
+def _modules(own: Sequence[str]) -> tuple[str, ...]:
+    return (*(f"mcp_roundtrip.{name}" for name in (*_EVERY_FUNCTION, *own)), *_LIBRARIES)
+
+
+MODULES: Final[Mapping[Function, tuple[str, ...]]] = MappingProxyType(
+    {
+        "front_door": _modules(_FRONT_DOOR),
+        "server": (*_modules(_SERVER), *_PYDANTIC),
+    }
 )
 """Each costs a first request some milliseconds."""
 
 
-def prewarm_environment(initialization_type: str) -> None:
-    """Import MODULES. `initialization_type` is the value of AWS_LAMBDA_INITIALIZATION_TYPE."""
-    for name in MODULES:
+def prewarm_environment(initialization_type: str, function: Function) -> None:
+    """Import the modules of a function. `initialization_type` is AWS_LAMBDA_INITIALIZATION_TYPE."""
+    for name in MODULES[function]:
         with suppress(ImportError):  # the request that needs it fails
             import_module(name)
     if initialization_type == SNAP_START:

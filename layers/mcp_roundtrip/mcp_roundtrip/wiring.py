@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.forwarder import LambdaForwarder
     from mcp_roundtrip.aws.kms import PinnedKey
+    from mcp_roundtrip.prewarm import Function
     from mcp_roundtrip.state.claims import Limits
     from mcp_roundtrip.state.codec import RequestStateCodec
     from mcp_roundtrip.state.epochs import EpochKeys
@@ -43,12 +44,12 @@ if TYPE_CHECKING:
 ON_DEMAND: Final = "on-demand"
 
 
-def prewarm() -> None:
+def prewarm(function: Function) -> None:
     """Import modules now if Lambda initializes this environment before its first request."""
     if (initialization_type := _initialization_type()) != ON_DEMAND:
         from mcp_roundtrip.prewarm import prewarm_environment
 
-        prewarm_environment(initialization_type)
+        prewarm_environment(initialization_type, function)
 
 
 def _initialization_type() -> str:

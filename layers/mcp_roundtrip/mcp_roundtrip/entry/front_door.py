@@ -84,7 +84,7 @@ class FrontDoor:
         hide_unauthorized: bool | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        wiring.prewarm()
+        wiring.prewarm("front_door")
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
         self._options = ServerOptions(

@@ -70,7 +70,7 @@ class Server(Registry):
         hide_unauthorized: bool = False,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        wiring.prewarm()
+        wiring.prewarm("server")
         super().__init__(channels, name)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
