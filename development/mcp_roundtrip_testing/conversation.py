@@ -153,19 +153,24 @@ class Conversation:
             return self._call if is_url and self._visit(played.error["data"]["elicitations"]) else None
         match played.result.get("resultType", "complete"):
             case "task":
-                self._follow_task(played.task)
-                return None
+                task = self._follow_task(played.task)
+                return self._react_to_link(task.result) if task.status == "completed" else None
             case "input_required":
                 return None
         questions = played.result.get("_meta", {}).get(META_QUESTIONS)
         if questions is not None and self.profile.shows_apps and self._mounts_view():
             return self._use_view(questions)
-        if link := PAGE_LINK.search(_text(played)):
-            return self._call if self._use_page(link[0]) else None
+        if PAGE_LINK.search(_text(played.result)):
+            return self._react_to_link(played.result)
         if played.outcome == "asked_through_model":
             return self._call if self._relay(played.log_fields["asked"]) else None
         self.unchanged += 1
         return self._call if played.outcome in _CALL_AGAIN and self.unchanged <= _PATIENCE else None
+
+    def _react_to_link(self, result: Mapping[str, Any]) -> Callable[[], Round] | None:
+        """Answer on the page that a result names, and call again."""
+        link = PAGE_LINK.search(_text(result))
+        return self._call if link is not None and self._use_page(link[0]) else None
 
     def _visit(self, elicitations: list[Mapping[str, Any]]) -> bool:
         """Open the URLs of the error that requires them. It names no keys: a callable answer visits a URL."""
@@ -182,18 +187,19 @@ class Conversation:
             del self.answers[key]
         return True
 
-    def _follow_task(self, task: PlayedTask) -> None:
+    def _follow_task(self, task: PlayedTask) -> PlayedTask:
+        """Answer what the task asks, and return it at rest."""
         while True:
             link = PAGE_LINK.search(task.status_message or "")
             if task.asked:
                 responses = self._client_responses(task.asked)
                 if responses is None:
-                    return
+                    return task
                 task = task.respond(responses)
             elif link is not None and self._use_page(link[0]):
                 task = task.poll()
             else:
-                return
+                return task
 
     def _relay(self, keys: list[str]) -> bool:
         """Have the model ask the user, and pass the answers on in the next call."""
@@ -268,6 +274,6 @@ def _accepted(given: Any) -> dict[str, Any]:
     return {"action": "accept", "content": given if isinstance(given, dict) else {"value": given}}
 
 
-def _text(played: Round) -> str:
-    blocks = played.result.get("content", ())
+def _text(result: Mapping[str, Any]) -> str:
+    blocks = result.get("content", ())
     return "\n".join(block["text"] for block in blocks if block["type"] == "text")

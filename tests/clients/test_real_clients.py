@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_local.sample_events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO
 from mcp_roundtrip_testing.client_profile import ClientProfile
-from support.page_user import LINK, answer_page, decline_page, link_in
+from support.page_user import answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Recorded, recorded
@@ -46,6 +46,21 @@ def with_profiles() -> pytest.MarkDecorator:
     rows = [(client, *item) for client in real_clients() for item in client.profiles.items()]
     ids = [profile for _, _, profile in rows]
     return pytest.mark.parametrize(("client", "option", "profile"), rows, indirect=["client"], ids=ids)
+
+
+def _with_and_without_tasks() -> pytest.MarkDecorator:
+    rows = [
+        (client, tasks)
+        for client in real_clients()
+        for tasks in (False, True)
+        if client.tasks or not tasks
+        if tasks or not client.tasks_always
+    ]
+    ids = [f"{client.id}-tasks" if tasks else client.id for client, tasks in rows]
+    return pytest.mark.parametrize(("client", "tasks"), rows, indirect=["client"], ids=ids)
+
+
+with_and_without_tasks = _with_and_without_tasks()
 
 
 def accept(**content: Any) -> dict[str, Any]:
@@ -223,12 +238,13 @@ def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
     assert examples.methods().count(TASKS_UPDATE) == client.tasks
 
 
-@select(lambda client: not client.tasks_always)
+@with_and_without_tasks
 def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
-    client: RealClient, process: ClientProcess, examples: Recorded
+    client: RealClient, process: ClientProcess, examples: Recorded, tasks: bool
 ) -> None:
-    arguments = {"name": f"orders-{client.id}"}  # the same call of another client would continue this one
-    with process.connected(examples.url, asks=False):
+    # The same call of another client would continue this one.
+    arguments = {"name": f"orders-{client.id}{'-tasks' * tasks}"}
+    with process.connected(examples.url, asks=False, tasks=tasks):
         for answer in ("small", "eu-west-1", "Yes"):
             asked = process.call("provision_database", arguments)
             assert not asked.is_error
@@ -237,26 +253,7 @@ def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
     assert called.value["price"] == "$26.28 a month"
     assert called.value["host"].startswith(called.value["id"])
     assert len(examples.calls()) == 4
-
-
-@select(lambda client: client.id == "ext-tasks")
-def test_the_status_of_a_task_has_the_link_of_a_question_page(
-    client: RealClient, process: ClientProcess, examples: Recorded
-) -> None:
-    arguments = {"name": f"orders-{client.id}"}
-    statuses: list[str] = []
-
-    def answer(status: str) -> None:
-        statuses.append(status)
-        if LINK.search(status):
-            answer_page(link_in(status), "Yes")
-
-    with process.connected(examples.url, asks=False, tasks=True):
-        for choice in ("small", "eu-west-1"):
-            answer_page(link_in(process.call("provision_database", arguments).text), choice)
-        called = process.call("provision_database", arguments, on_status=answer)
-    assert called.value["price"] == "$26.28 a month"
-    assert any(LINK.search(status) for status in statuses)
+    assert (TASKS_GET in examples.methods()) == tasks
 
 
 def test_a_user_who_declines_on_the_question_page_ends_the_call(

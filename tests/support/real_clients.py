@@ -119,18 +119,9 @@ class Connection:
         """List the tools."""
         return list(self._done("list", {}))
 
-    def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *answers: Answer,
-        on_status: Callable[[str], None] = lambda status: None,
-    ) -> Called:
-        """Call a tool and answer its questions in their order; questions without an answer are cancelled.
-
-        `on_status` gets each status of a task that the client shows to its user.
-        """
-        message, asked = self._send("call", {"tool": tool, "arguments": arguments}, answers, on_status)
+    def call(self, tool: str, arguments: Mapping[str, Any], *answers: Answer) -> Called:
+        """Call a tool and answer its questions in their order; questions without an answer are cancelled."""
+        message, asked = self._send("call", {"tool": tool, "arguments": arguments}, answers)
         if "failed" in message:
             return Called(asked, failure=message["failed"])
         return Called(asked, **message["done"])
@@ -141,20 +132,13 @@ class Connection:
         return message["done"]
 
     def _send(
-        self,
-        command: str,
-        given: Mapping[str, Any],
-        answers: Sequence[Answer] = (),
-        on_status: Callable[[str], None] = lambda status: None,
+        self, command: str, given: Mapping[str, Any], answers: Sequence[Answer] = ()
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
         self._write({command: given})
         asked: list[Mapping[str, Any]] = []
         remaining = list(answers)
         while True:
             message = self._read()
-            if "status" in message:
-                on_status(message["status"])
-                continue
             if "asked" not in message:
                 return message, tuple(asked)
             question = message["asked"]

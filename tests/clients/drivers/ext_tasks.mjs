@@ -3,10 +3,9 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import {
   createTaskSessionFromClient,
   resultFromTaskOutcome,
-  taskViewFromExecutionEvent,
 } from "@modelcontextprotocol/ext-tasks/client";
 
-import { ask, called, run, show } from "./lines.mjs";
+import { ask, called, run } from "./lines.mjs";
 
 const TASKS = "io.modelcontextprotocol/tasks";
 const clientInfo = { name: "ext-tasks-driver", version: "1.0.0" };
@@ -55,13 +54,7 @@ await run({
   list: async () => (await client.listTools()).tools,
   async call(tool, args) {
     const execution = await session.callTool(tool, args);
-    let shown;
-    const { outcome } = await execution.settle({
-      onEvent(event) {
-        const status = taskViewFromExecutionEvent(event)?.statusMessage;
-        if (status && status !== shown) show((shown = status));
-      },
-    });
+    const { outcome } = await execution.settle();
     return called(resultFromTaskOutcome(outcome));
   },
   async close() {

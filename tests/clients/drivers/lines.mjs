@@ -13,9 +13,6 @@ export async function ask(params) {
   return read();
 }
 
-// Shows what the application would show while a task runs.
-export const show = (status) => write({ status });
-
 export const called = (result) => ({
   text: (result.content ?? []).flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"),
   structured: result.structuredContent ?? null,
