@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from lease_renewals import MINUTES, Clock, claim_lease, renew_for_minutes
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.expressions import from_attributes
 from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.changes import Item
-from mcp_roundtrip.tasks.model import task_partition_key
 from mcp_roundtrip.tasks.store import item_size
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.execution.environment import InvocationResult
@@ -25,8 +27,10 @@ from mcp_roundtrip_local.http.messages import Request as LocalRequest
 from mcp_roundtrip_local.http.messages import Response
 from mcp_roundtrip_local.sample_events import messages
 from mcp_roundtrip_local.sample_events import stable as samples
+from mcp_roundtrip_local.template.model import REGION
 from mcp_roundtrip_local.template.yaml_reader import load
 from measure import BenchmarkError
+from page_flow import answer_on_page, open_session
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 WORKER_TIMEOUT_S = 60
@@ -35,21 +39,24 @@ FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
 
 Usage = Counter[str]
 """HTTP requests (`request`), invocations of FRONT_DOOR, TOOL and WORKER, KMS requests by operation, DynamoDB
-`read` and `write` units, `stored` bytes."""
+`read` and `write` units, `stored` bytes, `work_ms` of a worker beyond its usual time, lease `renewal`s."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
     """The usage of each flow, the memory of each kind of function, and the resources billed per month.
 
-    `task` is a complete task of the example provision without its polls. `month` counts resources by the name
-    of their price.
+    `parked` is a call whose question is answered on the question page. `task` is a complete task of the
+    example provision without its polls. `work_minute` is a minute of a worker's pass. `month` counts
+    resources by the name of their price.
     """
 
     plain: Usage
     question: Usage
+    parked: Usage
     task: Usage
     poll: Usage
+    work_minute: Usage
     memory_mb: dict[str, int]
     month: Counter[str]
 
@@ -63,9 +70,12 @@ def measure_usage() -> UsageReport:
         plain = client.usage_of(client.ask_for_tokyo)
         question = client.usage_of(client.ask_for_ambiguous_place)
         question.subtract(plain)
+        parked = client.answer_on_page()
         task, poll = client.provision()
+        work_minute = client.work_minute()
         memory = {_kind(function.name): function.memory_mb for function in app.functions().values()}
-        return UsageReport(plain, +question, task, poll, memory, Counter(kms_key_month=keys, **_monitoring()))
+        month = Counter(kms_key_month=keys, **_monitoring())
+        return UsageReport(plain, +question, parked, task, poll, work_minute, memory, month)
 
 
 def _kind(function: str) -> str:
@@ -91,6 +101,7 @@ class Client:
     used: Usage = field(default_factory=Counter)
     changed: threading.Condition = field(default_factory=threading.Condition)
     workers_done: int = 0
+    unmetered: Callable[[LocalRequest], Response] = field(init=False)
 
     def __post_init__(self) -> None:
         run_nested = self.app.run_nested
@@ -99,6 +110,7 @@ class Client:
             kind = _kind(function)
             with self.changed:
                 self.used[kind] += 1
+                self.used["request"] += kind == FRONT_DOOR  # nothing else is called over HTTP
             try:
                 return run_nested(function, *arguments)
             finally:
@@ -106,7 +118,7 @@ class Client:
                     self.workers_done += kind == WORKER
                     self.changed.notify_all()
 
-        respond = self.app.emulator.respond
+        respond = self.unmetered = self.app.emulator.respond
 
         def metered(request: LocalRequest) -> Response:
             reply = respond(replace(request, body=_with_capacity(request.body)))
@@ -125,9 +137,10 @@ class Client:
     def metered(self) -> Iterator[Usage]:
         """Yield a counter that holds the usage of the block after the block has ended."""
         used: Usage = Counter()
-        before = self.total()
+        before, stored = self.total(), self.stored()
         yield used
         used.update(self.total() - before)
+        used.update(+Counter(stored=self.stored() - stored))
 
     def usage_of(self, action: Callable[[], object]) -> Usage:
         with self.metered() as used:
@@ -138,8 +151,6 @@ class Client:
         """Send a JSON-RPC request and return its result."""
         event = messages.post(samples.MCP, message)
         headers = {name: value for name, value in event["headers"].items() if name != "host"}
-        with self.changed:
-            self.used["request"] += 1
         with urlopen(Request(self.app.url(), event["body"].encode(), headers)) as response:
             answer = json.load(response)
         if "result" not in answer:
@@ -161,6 +172,12 @@ class Client:
     def ask_for_ambiguous_place(self) -> None:
         _expect(self.call("get_weather", samples.HYDERABAD, "Hyderabad, Telangana, India"), "complete")
 
+    def answer_on_page(self) -> Usage:
+        """Return the usage of a call whose question is answered on the question page."""
+        session = open_session(self.app.url())
+        answer_on_page(session, "get_weather", samples.HYDERABAD)  # starts the code of the page
+        return self.usage_of(lambda: answer_on_page(session, "get_weather", {"location": "hyderabad"}))
+
     def provision(self) -> tuple[Usage, Usage]:
         """Return the usage of a complete task without its polls, and of one poll."""
         with self.metered() as task:
@@ -176,7 +193,7 @@ class Client:
             self.await_workers(2)
         if self.send_task_request(TASKS_GET, task_id)["status"] != "completed":
             raise BenchmarkError("the task did not complete")
-        return task + answered + Counter(stored=self.stored(task_id)), poll
+        return task + answered, poll
 
     def send_task_request(self, method: str, task_id: str, **params: Any) -> dict[str, Any]:
         return self.send(messages.message(method, capabilities=samples.WITH_TASKS, taskId=task_id, **params))
@@ -186,19 +203,36 @@ class Client:
             if not self.changed.wait_for(lambda: self.workers_done == count, WORKER_TIMEOUT_S):
                 raise BenchmarkError(f"{self.workers_done} workers ended instead of {count}")
 
-    def stored(self, task_id: str) -> int:
-        """Return the size of a task's items in bytes."""
+    def work_minute(self) -> Usage:
+        """Return the usage of a minute of a worker's pass, without its begin and its end."""
+        endpoint_url = self.app.endpoints["AWS_ENDPOINT_URL_DYNAMODB"]
+        dynamodb = AwsClients(environment=self.app.credentials.variables()).client(
+            "dynamodb", REGION, endpoint_url
+        )
+        clock = Clock()
+        lease = claim_lease(DynamoStore(dynamodb, self.table), clock)
+        renewals = 0
+        with self.metered() as used:
+            renewals = renew_for_minutes(lease, clock)
+        dynamodb.close()
+        if renewals % MINUTES or used["write"] % MINUTES:
+            raise BenchmarkError(f"{renewals} renewals wrote {used['write']} units in {MINUTES} minutes")
+        per_minute = {name: count // MINUTES for name, count in used.items()}
+        return Counter({**per_minute, "renewal": renewals // MINUTES, "work_ms": 60_000})
+
+    @property
+    def table(self) -> str:
+        """The name of the table of tasks."""
         names = {function.environment.get("MCP_TASK_TABLE") for function in self.app.functions().values()}
         [name] = names - {None}
-        partition = task_partition_key("extension", None, task_id)
-        query = {
-            "TableName": name,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": {":pk": {"S": partition}},
-        }
+        return name
+
+    def stored(self) -> int:
+        """Return the size of all items in the table of tasks, in bytes."""
         scope = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request"
-        headers = (("x-amz-target", "DynamoDB_20120810.Query"), ("authorization", scope))
-        reply = self.app.emulator.respond(LocalRequest("POST", "/", headers, json.dumps(query).encode()))
+        headers = (("x-amz-target", "DynamoDB_20120810.Scan"), ("authorization", scope))
+        body = json.dumps({"TableName": self.table, "ConsistentRead": True}).encode()
+        reply = self.unmetered(LocalRequest("POST", "/", headers, body))
         return sum(item_size(_decoded(item)) for item in json.loads(reply.body)["Items"])
 
 

@@ -49,7 +49,7 @@ class Assumptions:
     calls_per_hour: int = assumption(1_000, "calls with a question per hour and execution environment")
     polls: int = assumption(10, "polls of a task")
     retention_hours: int = assumption(48, "hours from the end of a task until DynamoDB has deleted its items")
-    sqs_requests: int = assumption(3, "requests for an SQS message: send, receive, delete")
+    sqs_requests: int = assumption(4, "requests for an SQS message: send, receive, hide, delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def make_bill(used: Usage, memory_mb: Mapping[str, int], assumptions: Assumption
     duration_ms = {
         FRONT_DOOR: used[FRONT_DOOR] * assumptions.front_door_ms + used[TOOL] * assumptions.tool_ms,
         TOOL: used[TOOL] * assumptions.tool_ms,
-        WORKER: used[WORKER] * assumptions.worker_ms,
+        WORKER: used[WORKER] * assumptions.worker_ms + used["work_ms"],
     }
     cold_start_ms = assumptions.cold_share * assumptions.init_ms
     logged = invocations * assumptions.log_bytes + used["request"] * assumptions.access_log_bytes
@@ -103,7 +103,6 @@ def make_bill(used: Usage, memory_mb: Mapping[str, int], assumptions: Assumption
         lambda_gb_s=sum(
             (ms + used[kind] * cold_start_ms) / 1000 * memory_mb[kind] / 1024
             for kind, ms in duration_ms.items()
-            if used[kind]
         ),
         log_gb=logged / 1024**3,
         read_unit=used["read"],
@@ -134,9 +133,11 @@ def report(
         "a call without questions (`weather`)": usage.plain,
         "an additional round with a question": usage.question,
         "a call with one question (`weather`)": usage.plain + usage.question,
+        "a call with one question on the question page (`weather`)": usage.parked,
         "a task with three questions (`provision`), without polls": usage.task,
         "a poll of a task": usage.poll,
         f"the same task with {assumptions.polls} polls": usage.task + polled,
+        "each minute of work in a task": usage.work_minute,
     }
     bills = {title: make_bill(each, usage.memory_mb, assumptions) for title, each in used.items()}
     return "\n".join(
@@ -214,10 +215,12 @@ def _configurations_table(
 
 def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:
     messages = Counter(sqs_request=usage.task[WORKER] * assumptions.sqs_requests)
+    renewals = Counter(sqs_request=usage.work_minute["renewal"])
     large, metric, month = Counter(s3_put=1, s3_get=1), Counter(metric_month=1), usage.month
     keys, alarms, dashboards = "kms_key_month", "alarm_month", "dashboard_month"
     costs = {
         "SQS for a million tasks with `TaskDelivery` `queue`": prices.usd(messages) * MILLION,
+        "SQS for a million minutes of work with `TaskDelivery` `queue`": prices.usd(renewals) * MILLION,
         "S3 for a million large results, each downloaded once": prices.usd(large) * MILLION,
         f"the stack's {month[keys]} KMS keys, per month": prices.usd(month, keys),
         f"the stack's alarms on {month[alarms]} metrics, per month": prices.usd(month, alarms),

@@ -65,6 +65,12 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
     assert f"${prices.usd({'metric_month': 1}):.2f} in a month" in prose
+    minutes = cost.make_bill(usage.work_minute, usage.memory_mb, cost.Assumptions())
+    renewals, worker = (prices.usd(minutes, name) * cost.MILLION for name in ("write_unit", "lambda_gb_s"))
+    assert (
+        f"${renewals:.2f} for a million minutes of work, in which the worker itself costs ${worker:.2f}"
+        in prose
+    )
 
 
 def test_a_call_without_questions_calls_neither_kms_nor_dynamodb(usage):
@@ -77,6 +83,20 @@ def test_a_question_costs_a_request_and_a_signature(usage):
 
 def test_a_poll_dispatches_no_worker_and_reads_one_item(usage):
     assert usage.poll == {"request": 1, "front door": 1, "read": 1}
+
+
+def test_a_worker_renews_its_lease_three_times_a_minute(usage):
+    assert usage.work_minute == {"write": 3, "renewal": 3, "work_ms": 60_000}
+
+
+def test_a_question_on_the_page_costs_no_signature(usage):
+    assert {name: usage.parked[name] for name in ("request", "front door", "tool", "worker", "Sign")} == {
+        "request": 5,
+        "front door": 5,
+        "tool": 2,
+        "worker": 0,
+        "Sign": 0,
+    }
 
 
 def test_only_directly_signed_states_cost_a_kms_call_each(kms_usages):

@@ -92,6 +92,11 @@ class LocalApp:
         return self._endpoints
 
     @property
+    def credentials(self) -> Credentials:
+        """The access key that the emulated services require."""
+        return self._credentials
+
+    @property
     def processes_started(self) -> int:
         return len(self._started)
 
