@@ -72,6 +72,12 @@ class EmulatedService:
         return getattr(self._boto3, name)
 
 
+def client_of_kind(kind: str, service: str, endpoint_url: str, **options: Any) -> AwsClient:
+    """Return a client that does not retry."""
+    timeouts = {"connect_timeout": 5, "read_timeout": 5}
+    return EmulatedService(service, endpoint_url, kind, attempts=1, **timeouts, **options)
+
+
 def signed_client(
     service: str, endpoint_url: str, *, attempts: int = 1, timeout_s: float = 5, **options: Any
 ) -> SignedClient:

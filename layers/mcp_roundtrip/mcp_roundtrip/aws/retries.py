@@ -115,7 +115,7 @@ class StandardRetries:
 
 
 def is_throttling(error: AwsError) -> bool:
-    return error.code in THROTTLING_CODES or (error.status == 429 and error.code not in TRANSIENT_CODES)
+    return error.code in THROTTLING_CODES or error.status == 429
 
 
 def is_retryable(error: AwsError) -> bool:

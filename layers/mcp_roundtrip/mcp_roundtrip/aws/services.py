@@ -90,9 +90,9 @@ class InvokeService:
     def format_request(self, operation: str, parameters: Mapping[str, Any]) -> ServiceRequest:
         if operation != "Invoke":
             raise ValueError(f"{operation} is not supported")
-        given = {header: parameters.get(name) for name, header in _INVOKE_HEADERS.items()}
-        headers = [("Content-Type", "application/octet-stream")]
-        headers += [(header, value) for header, value in given.items() if value is not None]
+        headers = [
+            (header, parameters[name]) for name, header in _INVOKE_HEADERS.items() if name in parameters
+        ]
         path = f"/2015-03-31/functions/{percent_encode(parameters['FunctionName'])}/invocations"
         return ServiceRequest(path, headers, parameters["Payload"])
 

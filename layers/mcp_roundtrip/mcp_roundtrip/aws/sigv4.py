@@ -95,7 +95,7 @@ def percent_encode(text: str, safe: str = "") -> str:
 
 
 def _normalized(path: str) -> Iterator[str]:
-    """Yield the segments of a path without empty ones and `.`, with `..` resolved (RFC 3986 §5.2.4)."""
+    """Yield the segments of a path without empty ones and `.`, with `..` resolved, as botocore does."""
     segments: list[str] = []
     for segment in path.split("/"):
         if segment == "..":
@@ -104,5 +104,5 @@ def _normalized(path: str) -> Iterator[str]:
             segments.append(segment)
     yield ""
     yield from segments
-    if not segments or path.endswith(("/", "/.", "/..")):
+    if not segments or path.endswith("/"):
         yield ""

@@ -1,0 +1,149 @@
+"""Retries, with botocore's standard mode as the oracle."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from botocore.retries import quota, standard
+from botocore.session import get_session
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.clients import FIRST_DYNAMODB_PAUSE_S, FIRST_PAUSE_S
+from mcp_roundtrip.aws.retries import (
+    MAX_EXTRA_PAUSE_S,
+    QUOTA,
+    RETRY_COST,
+    THROTTLING_CODES,
+    THROTTLING_RETRY_COST,
+    TRANSIENT_CODES,
+    ConnectRetry,
+    StandardRetries,
+)
+
+OPERATIONS = {
+    "lambda": ["Invoke"],
+    "kms": ["Sign", "GenerateMac", "GetPublicKey"],
+    "dynamodb": ["GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"],
+    "sqs": ["SendMessage", "ChangeMessageVisibility"],
+}
+
+
+def operation_models():
+    session = get_session()
+    for service, names in OPERATIONS.items():
+        model = session.get_service_model(service)
+        yield from (model.operation_model(name) for name in names)
+
+
+MODELS = {f"{model.service_model.service_name}.{model.name}": model for model in operation_models()}
+
+COMMON_CODES = {
+    *("InternalFailure", "ExpiredTokenException", "RequestTimeTooSkewed", "AccessDeniedException"),
+    *THROTTLING_CODES,
+    *TRANSIENT_CODES,
+} - {"ReplicatedWriteConflictException"}  # only of the operations whose models have it
+
+
+def codes(model):
+    return sorted(COMMON_CODES | {shape.name for shape in model.error_shapes})
+
+
+def statuses(model, code):
+    """Return the HTTP statuses with which AWS can answer: a modelled error has its own."""
+    modelled = {shape.name: shape.metadata.get("error") for shape in model.error_shapes}
+    if code not in modelled:
+        return st.sampled_from([400, 403, 404, 429, 500, 502, 503, 504])
+    return st.just((modelled[code] or {}).get("httpStatusCode", 400))
+
+
+def oracle(model, error, attempt, random):
+    """Return botocore's decision: the pause, or None."""
+    retryable = standard.StandardRetryConditions(max_attempts=3)
+    adapter = standard.RetryEventAdapter()
+    detector = standard.ThrottlingErrorDetector(adapter)
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["x-amz-retry-after"] = str(round(error.retry_after_s * 1000))
+    context = standard.RetryContext(
+        attempt,
+        model,
+        {"Error": {"Code": error.code}},
+        SimpleNamespace(status_code=error.status, headers=headers, content=b""),
+    )
+    if not retryable.is_retryable(context):
+        return None
+    service = model.service_model.service_id.hyphenize()
+    backoff = standard.ExponentialBackoff(random=random, service_name=service, throttling_detector=detector)
+    return backoff.delay_amount(context)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(data=st.data())
+def test_botocore_makes_the_same_decision(name, data):
+    model = MODELS[name]
+    code = data.draw(st.sampled_from(codes(model)))
+    retry_after_s = data.draw(st.none() | st.integers(0, 30_000).map(lambda ms: ms / 1000))
+    error = AwsError(code, status=data.draw(statuses(model, code)), retry_after_s=retry_after_s)
+    attempt, share = data.draw(st.integers(1, 4)), data.draw(st.floats(0, 1, exclude_max=True))
+    first_pause_s = FIRST_DYNAMODB_PAUSE_S if name.startswith("dynamodb") else FIRST_PAUSE_S
+    retries = StandardRetries(first_pause_s, random=lambda: share)
+    assert retries.pause_s(error, attempt) == oracle(model, error, attempt, lambda: share)
+
+
+@pytest.mark.parametrize("error", [NotSent("EndpointConnectionError"), NoResponse("ConnectionClosedError")])
+def test_a_failed_connection_is_retried_twice(error):
+    retries = StandardRetries(random=lambda: 1)
+    assert [retries.pause_s(error, attempt) for attempt in (1, 2, 3)] == [0.05, 0.1, None]
+
+
+def test_an_error_without_a_response_that_no_attempt_can_mend_is_final():
+    assert StandardRetries().pause_s(AwsError("credentials_unavailable"), 1) is None
+    assert StandardRetries().pause_s(AwsError("malformed_answer", status=200), 1) is None
+
+
+def test_the_costs_and_the_quota_are_those_of_botocore():
+    assert quota.RetryQuota()._max_capacity == QUOTA
+    assert standard.RetryQuotaChecker._RETRY_COST == RETRY_COST
+    assert standard.RetryQuotaChecker._THROTTLING_RETRY_COST == THROTTLING_RETRY_COST
+    assert standard.ExponentialBackoff._RETRY_AFTER_MAX_ADDITIONAL == MAX_EXTRA_PAUSE_S
+
+
+FAILED, THROTTLED = AwsError("x", status=500), AwsError("ThrottlingException", status=400)
+
+
+@pytest.mark.parametrize(("error", "cost"), [(FAILED, RETRY_COST), (THROTTLED, THROTTLING_RETRY_COST)])
+def test_the_quota_limits_retries_until_calls_succeed(error, cost):
+    retries = StandardRetries(random=lambda: 0)
+    allowed = 0
+    while retries.pause_s(error, 1) is not None:
+        allowed += 1
+    assert allowed == QUOTA // cost
+    retries.on_success(error)
+    assert retries.pause_s(error, 1) == 0
+    assert retries.pause_s(error, 1) is None
+    for _ in range(cost):
+        retries.on_success(None)
+    assert retries.pause_s(error, 1) == 0
+
+
+def test_successes_never_raise_the_quota_over_its_limit():
+    retries = StandardRetries(random=lambda: 0)
+    for _ in range(1000):
+        retries.on_success(FAILED)
+    assert sum(retries.pause_s(FAILED, 1) is not None for _ in range(100)) == QUOTA // RETRY_COST
+
+
+@pytest.mark.parametrize(("left_s", "pause_s"), [(math.inf, 1.0), (1.001, 1.0), (1.0, None), (-1.0, None)])
+def test_a_pause_that_would_outlast_the_invocation_is_not_begun(left_s, pause_s):
+    retries = StandardRetries(time_left_s=lambda: left_s, random=lambda: 1)
+    assert retries.pause_s(THROTTLED, 1) == pause_s
+
+
+def test_a_call_that_may_have_been_executed_is_not_repeated():
+    retries = ConnectRetry()
+    assert retries.pause_s(NotSent("timeout"), 1) == 0
+    assert retries.pause_s(NotSent("timeout"), 2) is None
+    for error in (NoResponse("timeout"), NoResponse("SSLError"), FAILED, THROTTLED):
+        assert retries.pause_s(error, 1) is None

@@ -1,0 +1,470 @@
+"""The signed client against a strict server: failures, retries, connections and TLS."""
+
+import os
+import socket
+import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from mcp_roundtrip.aws import http1
+from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.clients import MAX_IDLE_S
+from mcp_roundtrip.aws.connections import MAX_KEPT, Connections
+from mcp_roundtrip.aws.retries import ConnectRetry, StandardRetries
+from mcp_roundtrip.aws.services import SERVICES
+from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.sigv4 import AwsCredentials
+from support.aws_clients import REGION, endpoint_of
+from support.scripted_server import hang, reset, respond, scripted, send
+
+OK = respond(200, {})
+THROTTLED = respond(400, {"__type": "ThrottlingException"})
+FAILING = respond(500, {"__type": "KMSInternalException"})
+
+
+class Caller:
+    """A signed client of KMS on a server, with a clock, that records its pauses."""
+
+    def __init__(self, server, retries=None, *, ca_bundle=None, timeout_s=5, service="kms", host=None):
+        self.now = 1_795_000_000.0
+        self.pauses = []
+        endpoint = endpoint_of(server.url)
+        if host is not None:
+            endpoint = endpoint._replace(host=host)
+        self.connections = Connections(endpoint, MAX_IDLE_S, ca_bundle, lambda: self.now)
+        self.client = SignedClient(
+            SERVICES[service],
+            REGION,
+            endpoint,
+            lambda: AwsCredentials("test", "test"),
+            self.connections,
+            retries or StandardRetries(random=lambda: 1),
+            clock=lambda: self.now,
+            sleep=self.pauses.append,
+            read_timeout_s=timeout_s,
+        )
+
+    def __call__(self, **options):
+        return self.client.call("GetPublicKey", KeyId="k", **options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+
+def fails_with(code, kind=AwsError):
+    return pytest.raises(kind, check=lambda error: error.code == code)
+
+
+# responses that do not arrive
+
+
+DAMAGED = {
+    "closed without a response": send(b"", close=True),
+    "reset": reset,
+    "closed in the head": send(b"HTTP/1.1 200 OK\r\nContent-", close=True),
+    "closed in the body": send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", close=True),
+    "no HTTP": send(b"SSH-2.0-OpenSSH_9.9\r\n\r\n", close=True),
+}
+
+
+@pytest.mark.parametrize("reply", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_response_is_requested_again(reply):
+    with scripted(reply, reply) as server, Caller(server) as call:
+        assert call() == {}
+        assert call.pauses == [0.05, 0.1]
+    assert [request.connection for request in server.requests] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("reply", DAMAGED.values(), ids=DAMAGED)
+def test_a_response_that_is_damaged_at_each_attempt_is_an_error(reply):
+    with (
+        scripted(reply, reply, reply) as server,
+        Caller(server) as call,
+        fails_with("ConnectionClosedError", NoResponse),
+    ):
+        call()
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("reply", [*DAMAGED.values(), FAILING, THROTTLED])
+def test_a_client_that_must_not_repeat_a_call_sends_it_once(reply):
+    with scripted(reply) as server, Caller(server, ConnectRetry()) as call, pytest.raises(AwsError):
+        call()
+    assert len(server.requests) == 1
+    assert call.pauses == []
+
+
+@pytest.mark.parametrize(
+    "begun", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]
+)
+def test_a_response_that_takes_too_long_times_out(begun):
+    with scripted(hang(begun)) as server, Caller(server, ConnectRetry(), timeout_s=0.1) as call:
+        with fails_with("timeout", NoResponse):
+            call()
+        assert call() == {}
+    assert [request.connection for request in server.requests] == [1, 2]
+
+
+def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
+    """A socket's own timeout begins anew with each byte."""
+
+    def drip(connected):
+        connected.socket.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not connected.server.over.wait(0.01):
+            connected.socket.sendall(b"x")
+        return False
+
+    with (
+        scripted(drip) as server,
+        Caller(server, ConnectRetry(), timeout_s=0.2) as call,
+        fails_with("timeout", NoResponse),
+    ):
+        call()
+
+
+def test_a_call_can_have_its_own_timeout():
+    with (
+        scripted(hang()) as server,
+        Caller(server, ConnectRetry()) as call,
+        fails_with("timeout", NoResponse),
+    ):
+        call(timeout_s=0.1)
+
+
+def test_a_response_over_the_limit_is_an_error_that_is_not_retried(monkeypatch):
+    monkeypatch.setattr(http1, "MAX_BODY", 1000)
+    with scripted(respond(200, b"x" * 1001)) as server, Caller(server) as call:
+        with fails_with("response_too_large"):
+            call()
+        assert call() == {}
+    assert [request.connection for request in server.requests] == [1, 2]
+
+
+@pytest.mark.parametrize("body", [b"not JSON", b"[]", b'"x"', b"{", b"\xff", b'{"PublicKey": "?"}'])
+def test_a_response_that_is_no_json_object_is_an_error(body):
+    with scripted(respond(200, body)) as server, Caller(server) as call, fails_with("malformed_answer"):
+        call()
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed():
+    with (
+        scripted() as other,
+        scripted(respond(307, b"", Location=f"{other.url}/")) as server,
+        Caller(server) as call,
+        fails_with("307"),
+    ):
+        call()
+    assert (len(server.requests), other.requests) == (1, [])
+
+
+ITEM = b'{"Item": {"pk": {"S": "p"}}}'
+CHECKSUM = "2745614147"
+
+
+def test_a_response_with_a_wrong_checksum_is_requested_again():
+    right = respond(200, b"{}", x_amz_crc32=CHECKSUM)
+    wrong = respond(200, ITEM, x_amz_crc32=CHECKSUM)
+    with scripted(wrong, right) as server, Caller(server, service="dynamodb") as call:
+        assert call() == {}
+        assert call.pauses == [0.05]
+    with scripted(wrong, wrong, wrong) as server, Caller(server) as call, fails_with("checksum_mismatch"):
+        call()
+
+
+# retries
+
+
+def test_a_throttled_call_is_repeated_after_longer_pauses():
+    with scripted(THROTTLED, FAILING) as server, Caller(server) as call:
+        assert call() == {}
+        assert call.pauses == [1, 0.1]
+
+
+def test_a_pause_is_as_long_as_the_response_asks_for():
+    asking = respond(503, {"__type": "x"}, x_amz_retry_after="3000")
+    with scripted(asking) as server, Caller(server) as call:
+        assert call() == {}
+        assert call.pauses == [3]
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "1.5", "", "9" * 5000])
+def test_a_pause_that_is_no_number_is_ignored(value):
+    asking = respond(503, {"__type": "x"}, x_amz_retry_after=value)
+    with scripted(asking) as server, Caller(server) as call:
+        assert call() == {}
+        assert call.pauses == [0.05]
+
+
+def test_each_attempt_is_signed_at_its_own_time():
+    with scripted(FAILING) as server, Caller(server) as call:
+
+        def sleep(pause_s):
+            call.now += 60
+
+        call.client._sleep = sleep
+        call()
+    first, second = (request.header("x-amz-date") for request in server.requests)
+    assert datetime.strptime(second, "%Y%m%dT%H%M%SZ") - datetime.strptime(
+        first, "%Y%m%dT%H%M%SZ"
+    ) == timedelta(seconds=60)
+
+
+# connections
+
+
+def test_a_connection_is_used_again():
+    with scripted() as server, Caller(server) as call:
+        for _ in range(3):
+            call()
+    assert [request.connection for request in server.requests] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("passed_s", [MAX_IDLE_S + 1, -1])
+def test_a_connection_that_was_idle_for_too_long_is_replaced(passed_s):
+    with scripted() as server, Caller(server, ConnectRetry()) as call:
+        call()
+        call.now += passed_s
+        call()
+    assert [request.connection for request in server.requests] == [1, 2]
+
+
+def test_a_connection_that_the_server_closed_is_replaced_before_sending():
+    closed = threading.Event()
+
+    def respond_and_close(connected):
+        OK(connected)
+        connected.socket.shutdown(socket.SHUT_RDWR)
+        closed.set()
+        return False
+
+    with scripted(respond_and_close) as server, Caller(server, ConnectRetry()) as call:
+        call()
+        assert closed.wait(9)
+        assert call() == {}
+    assert [request.connection for request in server.requests] == [1, 2]
+
+
+def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
+    extra = respond(200, {"KeyId": "another"})
+
+    def respond_twice(connected):
+        OK(connected)
+        return extra(connected)
+
+    with scripted(respond_twice) as server, Caller(server, ConnectRetry()) as call:
+        assert call() == {}
+        assert call() == {}
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [respond(200, {}, Connection="close"), send(b"HTTP/1.1 200 OK\r\n\r\n{}", close=True)],
+)
+def test_a_response_that_ends_the_connection_does(reply):
+    with scripted(reply) as server, Caller(server, ConnectRetry()) as call:
+        call()
+        call()
+    assert [request.connection for request in server.requests] == [1, 2]
+
+
+def test_threads_have_connections_of_their_own():
+    threads, barrier = 8, threading.Barrier(8)
+
+    def respond_together(connected):
+        barrier.wait(9)
+        return OK(connected)
+
+    with (
+        scripted(*[respond_together] * threads) as server,
+        Caller(server) as call,
+        ThreadPoolExecutor(threads) as pool,
+    ):
+        for _ in range(2):
+            assert list(pool.map(lambda _: call(), range(threads))) == [{}] * threads
+    assert server.connections == threads
+
+
+def test_only_some_idle_connections_are_kept():
+    threads, barrier = MAX_KEPT + 3, threading.Barrier(MAX_KEPT + 3)
+
+    def respond_together(connected):
+        barrier.wait(9)
+        return OK(connected)
+
+    with scripted(*[respond_together] * threads) as server, Caller(server) as call:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda _: call(), range(threads)))
+        assert len(call.connections._kept) == MAX_KEPT
+
+
+def test_a_forked_process_opens_connections_of_its_own():
+    with scripted() as server, Caller(server) as call:
+        call()
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if call() == {} else 1)
+            except BaseException:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        call()
+    assert [request.connection for request in server.requests] == [1, 2, 1]
+
+
+def test_a_client_works_after_it_was_closed():
+    with scripted() as server, Caller(server) as call:
+        call()
+        call.client.close()
+        assert call() == {}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid", "x" * 64 + ".test"])
+def test_an_endpoint_that_cannot_be_reached_is_an_error_of_a_request_that_was_not_sent(host):
+    with scripted() as server:
+        pass  # nothing listens any more
+    with Caller(server, ConnectRetry(), host=host) as call, fails_with("EndpointConnectionError", NotSent):
+        call()
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def authority():
+    return Authority("One CA")
+
+
+class Authority:
+    """A certificate authority, and a server certificate by it."""
+
+    def __init__(self, name):
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        constraints = x509.BasicConstraints(ca=True, path_length=None)
+        self.certificate = self._issue(self._name, self._key.public_key(), constraints)
+
+    def _issue(self, subject, public_key, *extensions, days=1):
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=2))
+            .not_valid_after(now + timedelta(days=days))
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
+        )
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=True)
+        return builder.sign(self._key, hashes.SHA256())
+
+    def bundle(self, folder):
+        path = folder / "ca.pem"
+        path.write_bytes(self.certificate.public_bytes(Encoding.PEM))
+        return str(path)
+
+    def context(self, folder, *names, days=1):
+        """Return the TLS settings of a server with these names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
+        alternatives = x509.SubjectAlternativeName(names)
+        certificate = self._issue(subject, key.public_key(), alternatives, days=days)
+        path = folder / "server.pem"
+        path.write_bytes(
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            + certificate.public_bytes(Encoding.PEM)
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(path)
+        return context
+
+
+LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
+
+
+def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authority, tmp_path):
+    with (
+        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
+        Caller(server, ca_bundle=authority.bundle(tmp_path)) as call,
+    ):
+        for _ in range(3):
+            assert call() == {}
+    assert [request.connection for request in server.requests] == [1, 1, 1]
+
+
+WRONG = {
+    "another name": (x509.DNSName("kms.test"), 1),
+    "expired": (LOOPBACK, -1),
+}
+
+
+@pytest.mark.parametrize(("name", "days"), WRONG.values(), ids=WRONG)
+def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days):
+    with (
+        scripted(tls=authority.context(tmp_path, name, days=days)) as server,
+        Caller(server, ConnectRetry(), ca_bundle=authority.bundle(tmp_path)) as call,
+        fails_with("SSLError", NoResponse),
+    ):
+        call()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("trusted", [None, "Another CA"])
+def test_a_server_with_a_certificate_of_an_unknown_authority_gets_no_request(authority, tmp_path, trusted):
+    bundle = trusted and Authority(trusted).bundle(tmp_path)
+    with (
+        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
+        Caller(server, ca_bundle=bundle) as call,
+        fails_with("SSLError", NoResponse),
+    ):
+        call()
+    assert server.requests == []
+    assert call.pauses == [0.05, 0.1]
+
+
+def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path):
+    with scripted() as server, Caller(server, ca_bundle=str(tmp_path / "missing")) as call:
+        call.connections._endpoint = call.connections._endpoint._replace(scheme="https")
+        with fails_with("invalid_ca_bundle"):
+            call()
+
+
+# other headers
+
+
+def test_lambda_s_trace_id_is_passed_on(monkeypatch):
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", 'Root=1-5759e988-bd862e3fe;Sampled=1;Lineage="a b"')
+    with scripted() as server, Caller(server) as call:
+        call()
+        monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "weather")
+        call()
+    assert [request.header("x-amzn-trace-id") for request in server.requests] == [
+        None,
+        'Root=1-5759e988-bd862e3fe;Sampled=1;Lineage="a%20b"',
+    ]
+
+
+def test_a_session_token_that_is_no_header_is_an_error():
+    with scripted() as server, Caller(server) as call:
+        call.client._credentials = lambda: AwsCredentials("a", "b", "x\r\nHost: evil.test")
+        with fails_with("invalid_header"):
+            call()
+    assert server.requests == []
