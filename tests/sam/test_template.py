@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip.settings import DEFAULTS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from support.project import ROOT
 from support.sam_build import SAM, run
@@ -409,14 +410,14 @@ def test_recursive_loop_detection_is_off_for_workers(worker: str) -> None:
 
 
 @every_worker
-def test_an_invocation_of_a_worker_is_attempted_twice_and_then_stored_for_14_days(worker: str) -> None:
+def test_an_invocation_of_a_worker_is_retried_twice_and_then_stored_for_14_days(worker: str) -> None:
     invocations = deployed()[f"{worker.removesuffix('Function')}Invocations"]
     assert invocations["UpdateReplacePolicy"] == "Retain", "tasks of the previous version still run"
     assert invocations["Properties"] == {
         "FunctionName": f"${{{worker}}}",
         "Qualifier": f"${{{version_of(worker)}.Version}}",
-        "MaximumRetryAttempts": 1,
-        "MaximumEventAgeInSeconds": 3600,
+        "MaximumRetryAttempts": 2,
+        "MaximumEventAgeInSeconds": 6 * 3600,
         "DestinationConfig": {"OnFailure": {"Destination": arn("UndeliveredTasks")}},
     }
     queue = properties("UndeliveredTasks")
@@ -432,7 +433,8 @@ def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_wo
     queue = properties(QUEUE_OF[worker], TaskDelivery=delivery)
     assert properties(worker)["Timeout"] <= queue["VisibilityTimeout"]
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == arn("UndeliveredTasks")
-    assert queue["RedrivePolicy"]["maxReceiveCount"] > MAX_ATTEMPTS
+    tried_for_s = queue["RedrivePolicy"]["maxReceiveCount"] * DEFAULTS["task_lease_s"]
+    assert tried_for_s > max(MAX_ATTEMPTS * DEFAULTS["task_lease_s"], 3 * 3600)
     assert queue["SqsManagedSseEnabled"] is True
     mapping = properties(f"{QUEUE_OF[worker]}ToWorker", TaskDelivery=delivery)
     assert mapping == {

@@ -55,7 +55,7 @@ class SqsDispatcher(Struct, frozen=True):
     clock_ms: Callable[[], int]
 
     def dispatch(self, worker: str, pk: str) -> None:
-        self._send(worker, {"task": pk, "queue": worker}, delay_s=0)
+        self._send(worker, {"task": pk}, delay_s=0)
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         delay_s = -(-max(at_ms - self.clock_ms(), 0) // 1000)
@@ -63,7 +63,7 @@ class SqsDispatcher(Struct, frozen=True):
 
     def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
         with _as_store_errors():
-            body = compact_json(message)
+            body = compact_json({**message, "queue": queue})  # its worker hides it
             self.client.call("SendMessage", QueueUrl=queue, MessageBody=body, DelaySeconds=delay_s)
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:

@@ -76,23 +76,22 @@ class WorkerInvocation(Struct, frozen=True):
     def handle_message(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message, or wake it; return False if the message has to be redelivered.
 
-        While a worker runs, its message stays hidden for little longer than its lease: if the worker is lost,
-        the message is soon delivered again. The other messages of a batch wait with the visibility timeout of
-        their queue, which outlasts the invocation.
+        The message stays hidden for little longer than a lease, and again after each renewal: if the worker
+        is lost, it is soon delivered again. Until their turn comes, the other messages of a batch keep the
+        visibility timeout of their queue, which outlasts the invocation.
         """
         if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
             return False
         self.ports.observer.begin(self.correlation_id)
         try:
             message = parse_json(record["body"])
-            pk = str(message["task"])
-            if "wake" in message:
-                self.ports.tasks().tasks.wake(pk, int(message["wake"]))
-                return True
-            queue = message.get("queue")
+            pk, queue = str(message["task"]), message.get("queue")
             hide = partial(self._hide, queue, record["receiptHandle"]) if queue else _do_nothing
             hide()
-            self._record_end(pk, self._work(pk, record["messageId"], hide))
+            if "wake" in message:
+                self.ports.tasks().tasks.wake(pk, int(message["wake"]))
+            else:
+                self._record_end(pk, self._work(pk, record["messageId"], hide))
         except LeaseHeld:  # a message that was delivered twice is one message, which must not be deleted
             self._record_end(pk, None)
             return False
@@ -129,8 +128,8 @@ class WorkerInvocation(Struct, frozen=True):
             self.ports.observer.record_failure("message_not_hidden", error)
 
     def _record_end(self, pk: str, task: Task | None) -> None:
-        event = "worker_finished" if task is not None else "task_not_claimed"
-        self.ports.observer.record(event, task=pk.partition("#")[2])
+        observer, task_id = self.ports.observer, pk.partition("#")[2]
+        observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id)
 
     def _now_ms(self) -> int:
         return int(self.ports.clock() * 1000)

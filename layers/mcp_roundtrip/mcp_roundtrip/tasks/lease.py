@@ -110,7 +110,7 @@ class Lease:
         self._pk = pk
         self._delivery = delivery
         self._clock_ms = clock_ms
-        self._on_error = on_error
+        self.on_error = on_error
         self._lock = threading.Lock()
         self._renewed_at_ms = clock_ms()
         self._invocation_ends_ms = self._renewed_at_ms + delivery.remaining_ms
@@ -181,7 +181,7 @@ class Lease:
         except Exception as error:  # without renewals, another worker would take over a worker that runs
             if self._is_closed:
                 return None
-            self._on_error("lease_renewal_failed", error)
+            self.on_error("lease_renewal_failed", error)
             return self._delivery.lease_ms / RETRIES
         return self.renewal_interval_ms
 
