@@ -2,11 +2,12 @@
 
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
 from mcp_roundtrip.tasks.question_links import QuestionLinks
+from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 from support.parked_deployment import TOKEN
 from support.task_deployment import DECLARED, TaskDeployment, accepted
@@ -47,6 +48,22 @@ def defaults(ctx: Context) -> bool:
     """Ask with a default."""
     ctx.run_as_task()
     return ctx.elicit("keep", "Keep it?", bool, default=False)
+
+
+@server.tool(task="required")
+async def naps(ctx: AsyncContext) -> str:
+    """Ask while another branch naps again and again."""
+    await ctx.run_as_task()
+
+    async def nap(branch: AsyncContext) -> None:
+        for number in range(1_000):
+            await branch.sleep(f"nap {number}", 60_000)
+
+    async def ask(branch: AsyncContext) -> int:
+        return await branch.elicit("size", "How large?", int)
+
+    await ctx.gather({"question": ask, "naps": nap})
+    return "awake"
 
 
 @server.tool(task="required")
@@ -269,6 +286,60 @@ def test_the_call_takes_the_place_of_its_task_among_the_open_ones(deployment):
     answer(deployment, ended(deployment), size=accepted(3))
     answer(deployment, ended(deployment), keep=accepted(True))
     assert text(ended(deployment)) == "size 3"
+
+
+# -- answers that are refused -------------------------------------------------------------------------------
+
+
+def refused_answers(ask, is_error):
+    """Refuse answers until the call ends, and return how often it asked."""
+    for asked in range(1, 100):
+        if is_error(result := ask()):
+            return asked - 1, result
+    raise AssertionError("the call asks without an end")
+
+
+def test_a_question_on_the_page_is_asked_twenty_times_over_all_tasks_of_the_call(deployment):
+    def ask():
+        result = ended(deployment)
+        if not result["isError"]:
+            answer(deployment, result, size=accepted("large"))
+        return result
+
+    asked, result = refused_answers(ask, lambda result: result["isError"])
+    assert asked == MAX_ASKED
+    assert "'size'" in text(result)
+    assert effects == ["created"]
+
+
+def test_a_question_of_a_task_is_asked_twenty_times(deployment):
+    deployment.capabilities = DECLARED
+    task_id = start(deployment)
+
+    def ask():
+        task = deployment.get(task_id)["result"]
+        if task["status"] == "input_required":
+            deployment.update(task_id, **dict.fromkeys(task["inputRequests"], accepted("large")))
+            deployment.run_workers()
+        return task
+
+    asked, task = refused_answers(ask, lambda task: task["status"] != "input_required")
+    assert asked == MAX_ASKED
+    assert task["result"]["isError"] is True
+    assert "'size'" in text(task["result"])
+
+
+def test_an_open_question_is_not_asked_again_when_another_branch_wakes(deployment):
+    deployment.capabilities = DECLARED
+    task_id = start(deployment, "naps")
+    for _ in range(MAX_ASKED - 1):
+        asked = deployment.get(task_id)["result"]["inputRequests"]
+        deployment.update(task_id, **dict.fromkeys(asked, accepted("large")))
+        deployment.run_workers()
+    for _ in range(3):
+        deployment.clock.advance(60)
+        assert deployment.status(task_id) == "input_required"
+        deployment.run_workers()
 
 
 # -- a caller who cannot be told apart ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 A driver reads `{"connect": …}`, `{"list": …}`, `{"call": …}` and `{"close": …}`, and answers each with
 `{"done": …}` or `{"failed": …}`. While a call runs, it passes every question on as `{"asked": …}` and reads
-the answer. This module imports no client: each driver runs with the interpreter that its client is installed for.
+the answer. This module imports no client: each driver runs with the interpreter of its client's environment.
 """
 
 from __future__ import annotations

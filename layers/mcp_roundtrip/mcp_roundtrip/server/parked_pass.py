@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,21 +13,17 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
-from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import create_task
-from mcp_roundtrip.server.task_runner import conclusion_of, final_reply
+from mcp_roundtrip.server.task_runner import conclusion_of, final_reply, too_many_answers
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
-from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
-
-MAX_ASKED: Final = 20
-"""How often a question is asked. Each refused answer stays in the table, and every later pass reads it."""
+from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult, key_asked_too_often
 
 
 class ParkedPass(Struct):
@@ -61,9 +57,8 @@ class ParkedPass(Struct):
                 self.reply = self._start_task(self.round, task, journal, ttl_ms)
             case Checkpointed(journal) if call.may_start_task:
                 self.reply = self._start_task(self.round, task, journal, TASK_TTL_MS)
-            case NeedsInput(requests) if any(task.issued_counts.get(key, 0) >= MAX_ASKED for key in requests):
-                text = f"The call was ended: {MAX_ASKED} answers to one of its questions were not accepted."
-                self.reply = self.round.error_reply(CallAborted(text), "too_many_answers")
+            case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
+                self.reply = too_many_answers(self.round, key)
             case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:
                 # The user is not asked again: the next pass finds out whether they have finished.
                 self.waits_for_url = True

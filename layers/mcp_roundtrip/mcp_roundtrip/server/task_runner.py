@@ -18,7 +18,7 @@ from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
-from mcp_roundtrip.internal_errors import ItemTooLarge, ResultTooLarge
+from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
@@ -34,10 +34,12 @@ from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.worker import (
+    MAX_ASKED,
     RETRYABLE,
     Completed,
     PassResult,
     TaskError,
+    key_asked_too_often,
 )
 
 RESPONSE_OVERHEAD: Final = 16_384
@@ -92,6 +94,8 @@ class TaskRunner(Struct, frozen=True):
         match outcome:
             case Done() | Failed():
                 return PassResult(run, outcome, conclusion_of(final_reply(this_round, outcome)))
+            case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
+                return PassResult(run, outcome, conclusion_of(too_many_answers(this_round, key)))
             case NeedsInput(channel="page"):
                 from mcp_roundtrip.server import task_parking  # most clients show questions
 
@@ -129,6 +133,15 @@ def final_reply(this_round: Round, outcome: Done | Failed) -> Reply:
     error = ResultTooLarge(MAX_RESPONSE_BYTES)
     observer.record_failure("result_too_large", error, tool=call.feature.name)
     return this_round.error_reply(ToolError(str(error)), "result_too_large")
+
+
+def too_many_answers(this_round: Round, key: str) -> Reply:
+    """Return the reply that ends a call whose question had no accepted answer."""
+    text = (
+        f"This call was ended: its question {key!r} was asked {MAX_ASKED} times, and no answer was accepted. "
+        "A new call starts from the beginning."
+    )
+    return this_round.error_reply(CallAborted(text), "too_many_answers")
 
 
 def conclusion_of(reply: Reply) -> Completed | TaskError:

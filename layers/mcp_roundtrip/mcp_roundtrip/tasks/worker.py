@@ -38,6 +38,9 @@ from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.service import Dispatcher
 from mcp_roundtrip.tasks.store import TaskStore
 
+MAX_ASKED: Final = 20
+"""How often a question is asked. Each refused answer stays in the table, and every later pass reads it."""
+
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
 """Errors that say nothing about the task: another worker may not have them, or has the task already."""
 
@@ -281,6 +284,17 @@ def _issue_requests(
             key, request.fingerprint, request.to_wire(), order, request.channel
         )
     return issued, requests
+
+
+def key_asked_too_often(task: Task, run: Run) -> str | None:
+    """Return the key of a question that the pass asks again although it was asked `MAX_ASKED` times."""
+    open_requests = {asked.key: asked for asked in task.requests.values()}
+    for key, request in run.requests.items():
+        asked = open_requests.get(key)
+        is_new = asked is None or not _is_unchanged(asked, request)
+        if is_new and task.issued_counts.get(key, 0) >= MAX_ASKED:
+            return key
+    return None
 
 
 def _is_unchanged(asked: OutstandingRequest, request: InputRequest) -> bool:
