@@ -29,10 +29,10 @@ from mcp_roundtrip.settings import (
 )
 
 # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
-_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#*]+")
+_ORIGIN: Final = r"[a-z][a-z0-9+.-]*://[^\s/?#*]+"
 
-_QUEUE_URL: Final = re.compile(r"https?://")
-_WORKER: Final = re.compile(r"arn:[a-z-]+:lambda:|https?://")
+_QUEUE_URL: Final = r"https?://"
+_WORKER: Final = r"arn:[a-z-]+:lambda:|https?://"
 
 _MAX_COUNT: Final = 10**9 - 1
 
@@ -104,10 +104,10 @@ class _Variables:
             raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
         return choices(text)
 
-    def url(self, name: str, pattern: re.Pattern[str]) -> str | None:
+    def url(self, name: str, pattern: str) -> str | None:
         """Return a URL that matches the pattern."""
         url = self.text(name)
-        if url is not None and not pattern.fullmatch(url):
+        if url is not None and not re.fullmatch(pattern, url):
             problem = "must be an https URL without a fragment, and an issuer's without a query"
             raise SettingsError(PREFIX + name, problem)
         return url
@@ -138,21 +138,21 @@ def _token_algorithms(variables: _Variables) -> tuple[str, ...]:
 
 def _task_worker(variables: _Variables) -> str | None:
     worker = variables.text("TASK_WORKER")
-    if worker is not None and not _WORKER.match(worker):
+    if worker is not None and not re.match(_WORKER, worker):
         raise SettingsError("MCP_TASK_WORKER", "must be the ARN of a Lambda function or the URL of a queue")
     return worker
 
 
 def _task_wake_queue(variables: _Variables) -> str | None:
     queue = variables.text("TASK_WAKE_QUEUE")
-    if queue is not None and not _QUEUE_URL.match(queue):
+    if queue is not None and not re.match(_QUEUE_URL, queue):
         raise SettingsError("MCP_TASK_WAKE_QUEUE", "must be the URL of a queue")
     return queue
 
 
 def _origins(variables: _Variables) -> frozenset[str]:
     origins = variables.items("ALLOWED_ORIGINS")
-    if not all(map(_ORIGIN.fullmatch, origins)):
+    if not all(re.fullmatch(_ORIGIN, each) for each in origins):
         raise SettingsError("MCP_ALLOWED_ORIGINS", "must be origins such as https://app.example")
     return frozenset(origins)
 

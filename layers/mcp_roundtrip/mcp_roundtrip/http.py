@@ -104,24 +104,25 @@ def _quality(parameters: Iterable[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.rstrip() == "q":
-            return float(value) if _QVALUE.fullmatch(value.lstrip()) else 1.0
+            return float(value) if re.fullmatch(_QVALUE, value.lstrip(), re.ASCII) else 1.0
     return 1.0
 
 
-_QVALUE: Final = re.compile(r"[01](?:\.[0-9]{0,3})?", re.ASCII)
+_QVALUE: Final = r"[01](?:\.[0-9]{0,3})?"
 
 
 def _replace_lone_surrogates(json_text: str) -> str:
     parts: list[str] = []
     start = 0
-    while (end := _UP_TO_LONE_SURROGATE.match(json_text, start).end()) < len(json_text):  # type: ignore[union-attr]  # it matches ""
+    pattern = re.compile(_UP_TO_LONE_SURROGATE)
+    while (end := pattern.match(json_text, start).end()) < len(json_text):  # type: ignore[union-attr]  # it matches ""
         parts += json_text[start:end], "\\ufffd"
         start = end + len("\\udc80")
     return "".join(parts) + json_text[start:]
 
 
 # Other characters, escapes that name no surrogate, and the first escapes of surrogate pairs.
-_UP_TO_LONE_SURROGATE: Final = re.compile(r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+")
+_UP_TO_LONE_SURROGATE: Final = r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+"
 
 
 def body_within_limit(body: str | bytes, max_bytes: int) -> bool:

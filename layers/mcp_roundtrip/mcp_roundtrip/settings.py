@@ -32,12 +32,11 @@ MAX_OPEN_TASKS: Final = 100
 """A call over the limit reads each of the caller's open tasks, one after the other."""
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
-_KEY_ARN: Final = re.compile(r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
+_KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
 
 # Keys fetched without TLS cannot be trusted, except from a development issuer on the same computer.
-_HTTPS: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
-ISSUER: Final = re.compile(_HTTPS)
-JWKS_URI: Final = re.compile(_HTTPS + r"(\?[^#\s]*)?")
+ISSUER: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
+JWKS_URI: Final = ISSUER + r"(\?[^#\s]*)?"
 
 _MODES_OF: Final = MappingProxyType(
     {
@@ -181,7 +180,7 @@ class Settings(Struct, frozen=True):
         if self.auth_mode is AuthMode.BEARER:
             self.required("token_issuer")
         # The URL of the protected resource metadata is derived from the audience.
-        if self.token_issuer is not None and not ISSUER.fullmatch(self.required("audience")):
+        if self.token_issuer is not None and not re.fullmatch(ISSUER, self.required("audience")):
             raise SettingsError("MCP_AUDIENCE", "must be an https URL without a query and a fragment")
 
     def required(self, name: str) -> str:
@@ -197,7 +196,7 @@ class Settings(Struct, frozen=True):
         for name in names:
             value: str | tuple[str, ...] | None = getattr(self, name)
             given = (value,) if isinstance(value, str) else value or ()
-            if not all(map(_KEY_ARN.fullmatch, given)):
+            if not all(re.fullmatch(_KEY_ARN, each) for each in given):
                 raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, and not an alias")
             arns += given
         return tuple(arns)

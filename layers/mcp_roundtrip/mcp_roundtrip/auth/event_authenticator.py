@@ -23,7 +23,7 @@ from mcp_roundtrip.auth.token_claims import (
 )
 from mcp_roundtrip.principal import Principal
 
-_ACCOUNT_ID: Final = re.compile(r"[0-9]{12}")
+_ACCOUNT_ID: Final = r"[0-9]{12}"
 
 
 class EventAuthenticator(Struct, frozen=True):
@@ -82,7 +82,7 @@ def _without_session(user_id: str) -> str:
     role_id, colon, name = user_id.partition(":")
     if not role_id or (colon and not name):
         raise Unauthorized("the authorizer context has no complete userId")
-    return user_id if _ACCOUNT_ID.fullmatch(role_id) else role_id
+    return user_id if re.fullmatch(_ACCOUNT_ID, role_id) else role_id
 
 
 _READERS: Final[Mapping[AuthMode, Callable[[EventAuthenticator, Mapping[str, Any]], Caller]]] = {

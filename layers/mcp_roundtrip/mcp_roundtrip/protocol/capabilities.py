@@ -27,7 +27,7 @@ _KNOWN: Final = (
 )
 """The dotted names of ClientCapabilities in the schema."""
 
-_OPEN: Final = re.compile(r"(extensions|experimental)\.\S+")
+_OPEN: Final = r"(extensions|experimental)\.\S+"
 
 
 def capability_path(name: str) -> CapabilityPath:
@@ -43,7 +43,7 @@ def declarable_path(where: str, name: str) -> CapabilityPath:
 
     Raises DefinitionError for any other name. The names of extensions are open.
     """
-    if not isinstance(name, str) or not (name in _KNOWN or _OPEN.fullmatch(name)):
+    if not isinstance(name, str) or not (name in _KNOWN or re.fullmatch(_OPEN, name)):
         from difflib import get_close_matches  # only for the error
 
         nearest = get_close_matches(str(name), _KNOWN, n=1, cutoff=0.0)
