@@ -30,6 +30,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "MCP_ISSUER": "bench",
     "MCP_AUDIENCE": f"https://{payloads.HOST}/mcp",
     "POWERTOOLS_LOG_LEVEL": "INFO",
+    "PYDANTIC_DISABLE_PLUGINS": "__all__",
 }
 
 
