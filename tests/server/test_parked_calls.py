@@ -12,7 +12,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.session_id import SessionId
-from mcp_roundtrip.tasks.worker import MAX_ASKED
+from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore

@@ -6,8 +6,8 @@ from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
+from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
 from mcp_roundtrip.tasks.question_links import QuestionLinks
-from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 from support.parked_deployment import TOKEN
 from support.task_deployment import DECLARED, TaskDeployment, accepted

@@ -20,10 +20,11 @@ from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import create_task
 from mcp_roundtrip.server.task_runner import conclusion_of, final_reply, too_many_answers
+from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
-from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult, key_asked_too_often
+from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
 
 
 class ParkedPass(Struct):

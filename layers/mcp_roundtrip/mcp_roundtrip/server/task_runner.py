@@ -30,16 +30,15 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
+from mcp_roundtrip.tasks.issued_requests import MAX_ASKED, key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.worker import (
-    MAX_ASKED,
     RETRYABLE,
     Completed,
     PassResult,
     TaskError,
-    key_asked_too_often,
 )
 
 RESPONSE_OVERHEAD: Final = 16_384

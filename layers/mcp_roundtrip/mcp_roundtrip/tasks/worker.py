@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
@@ -24,12 +23,12 @@ from mcp_roundtrip.internal_errors import (
     SettingsError,
     StoreError,
 )
-from mcp_roundtrip.journal import Kind
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.heartbeat import WaitMs, heartbeat, wait_ms
+from mcp_roundtrip.tasks.issued_requests import accepted_keys, issue_requests
 from mcp_roundtrip.tasks.items import TaskHistory, split_result
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
@@ -37,9 +36,6 @@ from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.service import Dispatcher
 from mcp_roundtrip.tasks.store import TaskStore
-
-MAX_ASKED: Final = 20
-"""How often a question is asked. Each refused answer stays in the table, and every later pass reads it."""
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
 """Errors that say nothing about the task: another worker may not have them, or has the task already."""
@@ -179,13 +175,13 @@ class Worker(Struct, frozen=True):
                 change = transitions.sleep(
                     owner=owner,
                     version=task.version,
-                    accepted_keys=_accepted_keys(task, history, run),
+                    accepted_keys=accepted_keys(task, history, run),
                     wake_at_ms=wake_at_ms,
                     now_ms=now_ms,
                 )
                 item = self.store.update(task.pk, TASK, change)
         if item is None and run is not None:  # out of time, or a response arrived during the pass
-            change = transitions.checkpoint(owner=owner, accepted_keys=_accepted_keys(task, history, run))
+            change = transitions.checkpoint(owner=owner, accepted_keys=accepted_keys(task, history, run))
             item = self.store.update(task.pk, TASK, change)
         if item is not None:
             self._dispatch_next(Task.from_item(item))
@@ -194,13 +190,13 @@ class Worker(Struct, frozen=True):
     def _await_responses(
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run
     ) -> Item | None:
-        issued_counts, requests = _issue_requests(task, recorder, run)
+        issued_counts, requests = issue_requests(task, recorder, run)
         change = transitions.await_responses(
             owner=recorder.lease.owner,
             version=task.version,
             requests=requests,
             issued_counts=issued_counts,
-            accepted_keys=_accepted_keys(task, history, run),
+            accepted_keys=accepted_keys(task, history, run),
             now_ms=self.clock_ms(),
             wake_at_ms=run.suspension.wake_at_ms,
             link=self._link_to(task, history.call.name, requests),
@@ -264,48 +260,3 @@ def too_large_error(error: ItemTooLarge) -> TaskError:
 def _fail_change(owner: str, now_ms: int, error: TaskError) -> Change:
     message = str(error.error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
     return transitions.fail(owner=owner, now_ms=now_ms, error=error.error, message=message)
-
-
-def _issue_requests(
-    task: Task, recorder: TaskRecorder, run: Run
-) -> tuple[dict[str, int], dict[str, OutstandingRequest]]:
-    """Return the wire keys issued for each key, and the outstanding requests of a pass by wire key."""
-    issued, requests = dict(task.issued_counts), dict[str, OutstandingRequest]()
-    outstanding = {asked.key: wire_key for wire_key, asked in task.requests.items()}
-    for order, (key, request) in enumerate(run.requests.items(), recorder.next_order):
-        present = outstanding.get(key)
-        if present is not None and _is_unchanged(task.requests[present], request):
-            requests[present] = task.requests[present]
-            continue
-        issued[key] = issued.get(key, 0) + 1
-        # A wire key is used for one request in the task's lifetime. Keys of authors do not contain "~".
-        wire_key = key if issued[key] == 1 else f"{key}~{issued[key]}"
-        requests[wire_key] = OutstandingRequest(
-            key, request.fingerprint, request.to_wire(), order, request.channel
-        )
-    return issued, requests
-
-
-def key_asked_too_often(task: Task, run: Run) -> str | None:
-    """Return the key of a question that the pass asks again although it was asked `MAX_ASKED` times."""
-    open_requests = {asked.key: asked for asked in task.requests.values()}
-    for key, request in run.requests.items():
-        asked = open_requests.get(key)
-        is_new = asked is None or not _is_unchanged(asked, request)
-        if is_new and task.issued_counts.get(key, 0) >= MAX_ASKED:
-            return key
-    return None
-
-
-def _is_unchanged(asked: OutstandingRequest, request: InputRequest) -> bool:
-    return (asked.fingerprint, asked.channel) == (request.fingerprint, request.channel)
-
-
-def _accepted_keys(task: Task, history: TaskHistory, run: Run) -> set[str]:
-    """Return the wire keys of the responses that the journal contains."""
-    taken = {
-        wire_key
-        for key, wire_key in history.response_keys.items()
-        if (entry := run.history.entry(key)) is not None and entry.kind is Kind.ANSWER
-    }
-    return taken | set(task.accepted_keys)
