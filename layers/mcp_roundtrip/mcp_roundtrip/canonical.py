@@ -12,7 +12,6 @@ Two values have the same canonical form exactly if they are the same JSON value,
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from base64 import urlsafe_b64encode
@@ -103,6 +102,8 @@ def digest(label: str, value: Any, *, size: int = 32) -> str:
 
     The label separates digests that are made for different purposes.
     """
+    import hashlib  # OpenSSL takes 3 ms, and most calls need no digest
+
     hashed = hashlib.sha256(label.encode() + b":" + canonical_json(value)).digest()
     return urlsafe_b64encode(hashed[:size]).rstrip(b"=").decode()
 

@@ -7,7 +7,6 @@ Only this module uses the clocks, the randomness and the environment variables o
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
@@ -98,7 +97,7 @@ def make_ports(settings: Settings) -> Ports:
         pause_ms=lambda duration_ms: time.sleep(duration_ms / 1000),
         pause_ms_async=pause_ms_async,
         wait_ms=lambda event, duration_ms: event.wait(duration_ms / 1000),
-        random_bytes=secrets.token_bytes,
+        random_bytes=os.urandom,
         state_codec=lambda: parts.codec,
         links=lambda: parts.links,
         forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
@@ -168,7 +167,7 @@ class _StateParts:
             epochs=self._epochs() if encrypts else None,
             limits=self._limits,
             clock=time.time,
-            random_bytes=secrets.token_bytes,
+            random_bytes=os.urandom,
         )
 
     @cached_property
@@ -178,7 +177,7 @@ class _StateParts:
         # KMS signs links even with delegated signing, because a link may outlast a certificate.
         signer, keys = self._keys
         issuer, audience = self._settings.required("issuer"), self._settings.required("audience")
-        return Links(signer, keys, issuer, audience, time.time, secrets.token_bytes)
+        return Links(signer, keys, issuer, audience, time.time, os.urandom)
 
     @cached_property
     def _kms(self) -> AwsClient:
@@ -215,7 +214,7 @@ class _StateParts:
             audience=self._settings.required("audience"),
             limits=self._limits,
             clock=time.time,
-            random_bytes=secrets.token_bytes,
+            random_bytes=os.urandom,
             random=_kernel_random,
             renewals=self._renewals,
             on_issued=lambda jti, expires_at: observer().record(
@@ -243,7 +242,9 @@ class _StateParts:
 
 def _kernel_random() -> float:
     """Return a random number from the kernel: environments of one snapshot share the state of `random`."""
-    return secrets.SystemRandom().random()
+    from random import SystemRandom  # most calls need none
+
+    return SystemRandom().random()
 
 
 def _pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:

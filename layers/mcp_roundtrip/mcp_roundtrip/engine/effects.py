@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
 
@@ -84,7 +83,7 @@ def begin_sleep(run: Run, key: str, duration_ms: int) -> bool:
 
 def idempotency_key(run: Run, name: str) -> str:
     """Return 32 hexadecimal characters that are the same in all rounds, retries and replays of this flow."""
-    return sha256(f"mcp-rs/v1/idempotency:{run.history.journal.flow_id}:{name}".encode()).hexdigest()[:32]
+    return _hexadecimal_digest(f"mcp-rs/v1/idempotency:{run.history.journal.flow_id}:{name}".encode())
 
 
 def reference(run: Run, prefix: str, name: str) -> str:
@@ -100,7 +99,13 @@ def reference(run: Run, prefix: str, name: str) -> str:
     if identity is None:
         return idempotency_key(run, prefix + name)
     named = canonical_json([identity, prefix + name, run.history.answers_before(prefix)])
-    return sha256(b"mcp-rs/v1/reference:" + named).hexdigest()[:32]
+    return _hexadecimal_digest(b"mcp-rs/v1/reference:" + named)
+
+
+def _hexadecimal_digest(text: bytes) -> str:
+    from hashlib import sha256  # OpenSSL takes 3 ms, and most calls need no digest
+
+    return sha256(text).hexdigest()[:32]
 
 
 def signed_link(run: Run, key: str, url: str, ttl_ms: int) -> str:

@@ -8,8 +8,9 @@ from inspect import Parameter
 from typing import Annotated, Any, NotRequired, get_args, get_origin
 
 from msgspec import field
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
-from pydantic.fields import FieldInfo
+from pydantic.config import ConfigDict, with_config
+from pydantic.fields import Field, FieldInfo
+from pydantic.type_adapter import TypeAdapter
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError

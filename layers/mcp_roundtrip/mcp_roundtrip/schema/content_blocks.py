@@ -9,17 +9,24 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.type_adapters import to_json
+from mcp_roundtrip.schema.block_base import ContentBlock
+from mcp_roundtrip.schema.member_checks import (
+    check_icons,
+    check_size,
+    check_types,
+    mappings_to_json,
+    member_to_json,
+)
 
 _TEXT: Final = str | None
 _OBJECT: Final = Mapping | None
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(ContentBlock):
     """Text for the model."""
 
     text: str
@@ -35,7 +42,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Image(ContentBlock):
     """An image, as the bytes of its file."""
 
     data: bytes
@@ -52,7 +59,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Audio:
+class Audio(ContentBlock):
     """A sound, as the bytes of its file."""
 
     data: bytes
@@ -69,7 +76,7 @@ class Audio:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceLink:
+class ResourceLink(ContentBlock):
     """A resource the client may fetch; `size` is in bytes, `icons` are mappings with `src`."""
 
     uri: str
@@ -104,7 +111,7 @@ class ResourceLink:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedResource:
+class EmbeddedResource(ContentBlock):
     """A resource with its contents: exactly one of `text` and `blob`, or UsageError is raised."""
 
     uri: str
@@ -129,68 +136,6 @@ class EmbeddedResource:
             blob=None if self.blob is None else _base64(self.blob),
         )
         return _present(type="resource", resource=resource, **_annotations_and_meta(self))
-
-
-BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
-"""Every kind of content block."""
-
-
-def check_types(holder: Any, **kinds: Any) -> None:
-    """Raise UsageError for a member of `holder` that is not of its type, a class or a union of classes.
-
-    Also for text with half of a surrogate pair, which UTF-8 cannot encode.
-    """
-    for name, kind in kinds.items():
-        value = getattr(holder, name)
-        if not isinstance(value, kind):
-            expected = " or ".join(each.__name__ for each in get_args(kind) or [kind])
-            raise UsageError(f"{type(holder).__name__}.{name} must be {expected.replace('NoneType', 'None')}")
-        if isinstance(value, str):
-            check_text(f"{type(holder).__name__}.{name}", value)
-
-
-def check_text(where: str, text: str) -> None:
-    """Raise UsageError for half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{where} must be text without half of a surrogate pair") from None
-
-
-def check_size(where: str, size: Any) -> None:
-    """Raise UsageError for a size that is neither None nor a number of bytes."""
-    if size is not None and (type(size) is not int or size < 0):
-        raise UsageError(f"{where} must be a whole number of bytes")
-
-
-def check_icons(where: str, icons: Any) -> None:
-    """Raise UsageError for `icons` that are neither None nor mappings with `src`."""
-    if icons is None:
-        return
-    if not isinstance(icons, (list, tuple)) or not all(map(_is_icon, icons)):
-        raise UsageError(f"{where} must be a list of mappings, each with src")
-
-
-def _is_icon(icon: Any) -> bool:
-    return isinstance(icon, Mapping) and isinstance(icon.get("src"), str)
-
-
-def member_to_json(holder: Any, name: str) -> Any:
-    """Return the attribute `name` of `holder`, a mapping or None, as JSON. Raises UsageError."""
-    return mappings_to_json(f"{type(holder).__name__}.{name}", getattr(holder, name))
-
-
-def mappings_to_json(where: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Any:
-    """Return a mapping, a list of mappings or None as JSON. Raises UsageError if it is not JSON."""
-    if value is None:
-        return None
-    plain = dict(value) if isinstance(value, Mapping) else list(map(dict, value))
-    try:
-        return to_json(plain)[0]
-    except ValueError:
-        from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
-
-        raise UsageError(f"{where} must be JSON{locate_unserializable(plain, where)}") from None
 
 
 def _annotations_and_meta(block: Any) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from inspect import cleandoc
 
 from msgspec import Struct, field
 
-_GOOGLE_HEADER = re.compile(r"(Args|Arguments|Parameters|Params):\s*$")
-_GOOGLE_ENTRY = re.compile(r"(?P<names>\w+)\s*(?:\(.*?\))?\s*:(?:\s+(?P<text>.*))?$")
-_NUMPY_ENTRY = re.compile(r"(?P<names>\w+(?:\s*,\s*\w+)*)\s*(?::(?P<type>.*))?$")
-_REST_ENTRY = re.compile(
-    r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?(?P<names>\w+)\s*:\s*(?P<text>.*)$"
-)
-_REST_TYPE = re.compile(r":type\s+\w+\s*:")
-_UNDERLINE = re.compile(r"-{3,}\s*$")
+_GOOGLE_HEADERS = ("Args:", "Arguments:", "Parameters:", "Params:")
+_NUMPY_HEADERS = ("Parameters", "Other Parameters")
+
+# Not compiled here, because few docstrings have more than prose.
+_GOOGLE_ENTRY = r"(?P<names>\w+)\s*(?:\(.*?\))?\s*:(?:\s+(?P<text>.*))?$"
+_NUMPY_ENTRY = r"(?P<names>\w+(?:\s*,\s*\w+)*)\s*(?::(?P<type>.*))?$"
+_REST_ENTRY = r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?(?P<names>\w+)\s*:\s*(?P<text>.*)$"
+_REST_TYPE = r":type\s+\w+\s*:"
 
 
 class Docstring(Struct, frozen=True):
@@ -41,30 +41,36 @@ def parse_docstring(text: str | None) -> Docstring:
 
 def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     for start, line in enumerate(lines):
-        if _GOOGLE_HEADER.match(line):
+        if line.rstrip() in _GOOGLE_HEADERS:
             stop = _end_of_indented(lines, start + 1)
             return _cut(lines, start, stop, _entries(lines[start + 1 : stop], _GOOGLE_ENTRY))
     return lines, {}
 
 
 def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
-    headers = [n for n, line in enumerate(lines) if n and _UNDERLINE.match(line) and lines[n - 1].strip()]
+    headers = [n for n, line in enumerate(lines) if n and _is_underline(line) and lines[n - 1].strip()]
     for position, underline in enumerate(headers):
-        if lines[underline - 1].strip() in ("Parameters", "Other Parameters"):
+        if lines[underline - 1].strip() in _NUMPY_HEADERS:
             following = headers[position + 1 :]
             stop = following[0] - 1 if following else len(lines)
             return _cut(lines, underline - 1, stop, _entries(lines[underline + 1 : stop], _NUMPY_ENTRY))
     return lines, {}
 
 
+def _is_underline(line: str) -> bool:
+    return line.startswith("---") and not line.rstrip().strip("-")
+
+
 def _rest(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    if not any(line.startswith(":") for line in lines):
+        return lines, {}
     prose: list[str] = []
     entries: list[str] = []
     target = prose
     for line in lines:
-        if _REST_ENTRY.match(line):
+        if re.match(_REST_ENTRY, line):
             target = entries
-        elif _REST_TYPE.match(line):
+        elif re.match(_REST_TYPE, line):
             target = []
         elif not line[:1].isspace():  # only indented lines continue a field
             target = prose
@@ -83,11 +89,11 @@ def _cut(lines: list[str], start: int, stop: int, found: dict[str, str]) -> tupl
     return ([*lines[:start], "", *lines[stop:]], found) if found else (lines, {})
 
 
-def _entries(block: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
+def _entries(block: Iterable[str], pattern: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     names: list[str] = []
     for line in cleandoc("\n" + "\n".join(block)).splitlines():
-        entry = pattern.match(line)
+        entry = re.match(pattern, line)
         if entry:
             names = re.split(r"\s*,\s*", entry["names"])
             first = entry.groupdict().get("text") or ""

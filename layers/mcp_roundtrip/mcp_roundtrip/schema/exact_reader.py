@@ -20,7 +20,7 @@ from mcp_roundtrip.schema.bounded_validation import MAX_COPIED_CHARACTERS, bound
 from mcp_roundtrip.schema.strict_mode import strict_mode_is_exact
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, describe_errors, format_location
 
-_WHOLE_FLOAT: Final = re.compile(r"\d\.0[,\]}]|e\+")
+_WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
 """Matches 2.0 and 1e300 as Python writes them within an array or object."""
 
 
@@ -67,7 +67,7 @@ class ExactReader(Struct, frozen=True, eq=False):
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
                 problems = _describe(error, self.root)
-            if not _WHOLE_FLOAT.search(text):
+            if not re.search(_WHOLE_FLOAT, text):
                 raise InvalidValue(problems)
         if lines := self._check(raw):
             raise InvalidValue("\n".join(lines) if is_costly else self._add_pydantic_errors(lines, text))
@@ -114,7 +114,7 @@ class ExactReader(Struct, frozen=True, eq=False):
             return self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:
             problems = _describe(error, self.root)
-        if _WHOLE_FLOAT.search(text):  # 1e300 is an integer in JSON Schema, but not to pydantic
+        if re.search(_WHOLE_FLOAT, text):  # 1e300 is an integer in JSON Schema, but not to pydantic
             with suppress(ValidationError):
                 whole = compact_json(_with_integers(dict(raw)))
                 return self.types.validate_json(whole, strict=False, by_alias=True, by_name=False)

@@ -29,7 +29,7 @@ ParameterHeaders = Mapping[PropertyPath, str]
 KEYWORD: Final = "x-mcp-header"
 HEADER_TYPES: Final = ("string", "integer", "boolean")
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, 5.6.2
+_HEADER_NAME: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # a token of RFC 9110, 5.6.2
 
 
 class McpHeader(Struct, frozen=True):
@@ -114,7 +114,7 @@ def _own_header(parameter: Parameter) -> McpHeader | None:
 
 
 def _check_name(name: Any) -> None:
-    if not (isinstance(name, str) and _TOKEN.fullmatch(name)):
+    if not (isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)):
         raise DefinitionError(
             f"{KEYWORD} {name!r:.200} is not a header name; use letters, digits and !#$%&'*+-.^_`|~"
         )

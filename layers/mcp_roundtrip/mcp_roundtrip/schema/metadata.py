@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.content_blocks import check_icons, check_size, check_text, mappings_to_json
+from mcp_roundtrip.schema.block_base import check_text
+from mcp_roundtrip.schema.member_checks import check_icons, check_size, mappings_to_json
 
 _PARAMETERS: Final = {"_meta": "meta", "mimeType": "mime_type"}
 """Member -> name of the decorator's parameter, where they differ."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from enum import Enum
 from functools import cached_property
-from inspect import Signature
+from inspect import Signature, isclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.content_blocks import BLOCKS, Text
+from mcp_roundtrip.schema.block_base import ContentBlock, text_content
 from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
@@ -196,13 +196,13 @@ def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:
     if value is None:
         return []
     if isinstance(value, str):
-        return [Text(value).to_wire()]
-    if isinstance(value, BLOCKS):
+        return [text_content(value)]
+    if isinstance(value, ContentBlock):
         return [value.to_wire()]
-    if not isinstance(value, _SEQUENCE) or not all(isinstance(item, (str, *BLOCKS)) for item in value):
+    if not isinstance(value, _SEQUENCE) or not all(isinstance(item, (str, ContentBlock)) for item in value):
         return None
-    if text_alone or any(isinstance(item, BLOCKS) for item in value):
-        return [Text(item).to_wire() if isinstance(item, str) else item.to_wire() for item in value]
+    if text_alone or any(isinstance(item, ContentBlock) for item in value):
+        return [text_content(item) if isinstance(item, str) else item.to_wire() for item in value]
     return None  # without blocks or an annotation, a list of strings is data
 
 
@@ -216,11 +216,15 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     if origin in _SEQUENCE and not item:
         members = [member for member in arguments if member is not Ellipsis]
         return _mentions_block(annotation) and all(_is_content(member, item=True) for member in members)
-    return annotation in (str, *BLOCKS) or (annotation in (None, NoneType) and not item)
+    return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
 
 
 def _mentions_block(annotation: Any) -> bool:
-    return annotation in BLOCKS or any(map(_mentions_block, _type_arguments(annotation)))
+    return _is_block(annotation) or any(map(_mentions_block, _type_arguments(annotation)))
+
+
+def _is_block(annotation: Any) -> bool:
+    return isclass(annotation) and issubclass(annotation, ContentBlock)
 
 
 def _type_arguments(annotation: Any) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content_blocks import BLOCKS, Audio, EmbeddedResource, Image, ResourceLink, Text
+from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
 
 Block = Text | Image | Audio | ResourceLink | EmbeddedResource
 Role = Literal["user", "assistant"]
@@ -20,7 +20,7 @@ class PromptMessage:
     role: Role = "user"
 
     def __post_init__(self) -> None:
-        if self.role not in get_args(Role) or not isinstance(self.content, (str, *BLOCKS)):
+        if self.role not in get_args(Role) or not isinstance(self.content, str | Block):
             raise UsageError(
                 f"PromptMessage: {self.role!r:.100} with {type(self.content).__name__} is not a message; "
                 'pass a str or one content block, and role="user" or role="assistant"'
@@ -42,7 +42,7 @@ def prompt_messages(name: str, value: Any) -> list[dict[str, Any]]:
     found = [
         item if isinstance(item, PromptMessage) else PromptMessage(item)
         for item in items
-        if isinstance(item, (str, PromptMessage, *BLOCKS))
+        if isinstance(item, str | PromptMessage | Block)
     ]
     if not items or len(found) != len(items):
         raise UsageError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content_blocks import check_types, member_to_json
+from mcp_roundtrip.schema.member_checks import check_types, member_to_json
 from mcp_roundtrip.schema.output import untyped_to_json
 
 

@@ -20,7 +20,7 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
 }
 
 
-_MODULE_PREFIX = re.compile(r"\b(?:\w+\.|<locals>\.)+(?=\w)")
+_MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
 
 
@@ -203,7 +203,7 @@ def type_name(annotation: Any) -> str:
         annotation = annotation.__origin__
     if inspect.isclass(annotation):
         return annotation.__name__
-    return _MODULE_PREFIX.sub("", str(annotation))
+    return re.sub(_MODULE_PREFIX, "", str(annotation))
 
 
 def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.config import ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
-from pydantic_core import to_jsonable_python
+from pydantic.type_adapter import TypeAdapter
+from pydantic_core import ValidationError, to_jsonable_python
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""

@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
 from mcp_roundtrip.server.model import Parameters, TaskSupport
-from mcp_roundtrip.server.options import DEFAULT_CHANNELS
+from mcp_roundtrip.server.options import DEFAULT_CHANNELS, INPUT_RESPONSES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.views import View
 
 _CONTEXTS: Final = (ContextBase,)
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 
 
 def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str, Any]:
@@ -74,10 +73,11 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
 def tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
     """Return the option `channels` of a tool with these parameters. Raises DefinitionError."""
     channels = check_channels(name, given)
-    if "model" in channels:
-        from mcp_roundtrip.server.model_questions import reject_reserved_parameter  # few tools choose it
-
-        reject_reserved_parameter(name, parameters)
+    if "model" in channels and INPUT_RESPONSES in parameters.names:
+        raise DefinitionError(
+            f'{name}: the channel "model" adds an argument {INPUT_RESPONSES!r}; give the parameter another '
+            "name"
+        )
     return channels
 
 
@@ -108,7 +108,7 @@ def feature_name(decorator: str, name: str | None, function: Any) -> str:
 
 def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
     """Raise DefinitionError for a name that is not allowed or already registered."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         raise DefinitionError(
             f"{kind} name {name!r:.200} is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - ."
         )
@@ -140,7 +140,11 @@ def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] |
 
 def _check_context(signature: Signature) -> None:
     context_type = signature.context_type
-    if context_type is not None and issubclass(context_type, Context) is signature.is_async:
+    if context_type is None:
+        return
+    from mcp_roundtrip.engine.context import Context  # the author's module has imported it
+
+    if issubclass(context_type, Context) is signature.is_async:
         expected = "AsyncContext" if signature.is_async else "Context"
         instead = f"write `{signature.context_parameter}: {expected}`"
         raise DefinitionError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_roundtrip.deadline import Deadline
-from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
@@ -82,9 +81,11 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
 
         outcome = run_async_pass(feature, arguments, run, _call_info(call))
     else:
-        parameter = feature.parameters.context_parameter
-        context_argument = {} if parameter is None else {parameter: Context(run, _call_info(call))}
-        outcome = replay(feature.function, {**arguments, **context_argument}, run)
+        if (parameter := feature.parameters.context_parameter) is not None:
+            from mcp_roundtrip.engine.context import Context  # the author's module has imported it
+
+            arguments = {**arguments, parameter: Context(run, _call_info(call))}
+        outcome = replay(feature.function, arguments, run)
     if run.inputs.is_resumed and isinstance(outcome, NeedsInput):
         _log_changed_questions(call, run)
     return outcome

@@ -13,24 +13,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.schema.forms import SINGLE_FIELD
-from mcp_roundtrip.server.model import CallParams, Parameters, Reply
+from mcp_roundtrip.server.model import CallParams, Reply
+from mcp_roundtrip.server.options import INPUT_RESPONSES
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.tool_variants import INPUT_RESPONSES
 from mcp_roundtrip.server.unaskable import lost_effects, too_late_error
-
-
-def reject_reserved_parameter(name: str, parameters: Parameters) -> None:
-    """Raise DefinitionError for a tool that has a parameter of this name itself."""
-    if INPUT_RESPONSES in parameters.names:
-        raise DefinitionError(
-            f'{name}: the channel "model" adds an argument {INPUT_RESPONSES!r}; give the parameter another '
-            "name"
-        )
 
 
 def ask(this_round: Round, requests: Mapping[str, Mapping[str, Any]], journal: Journal) -> Reply:

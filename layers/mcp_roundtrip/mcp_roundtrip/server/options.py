@@ -32,6 +32,9 @@ DEFAULT_CHANNELS: Final[tuple[Fallback, ...]] = ("app", "page", "default")
 ANSWER_TOOL: Final = "answer_questions"
 """The tool through which views answer questions (`server.answer_tool`). No other tool can have its name."""
 
+INPUT_RESPONSES: Final = "input_responses"
+"""The argument in which a model passes on the answers of the user (`server.model_questions`)."""
+
 LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""
 

@@ -22,14 +22,11 @@ from mcp_roundtrip.protocol.capabilities import (
 )
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
-from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
+from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, ServerOptions
 from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Fallback
-
-INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which the model passes on the answers of the user."""
 
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
