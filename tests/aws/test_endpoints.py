@@ -1,5 +1,7 @@
 """Endpoints of AWS services, with botocore's resolver as the oracle for every Region that it lists."""
 
+from typing import Any
+
 import pytest
 from botocore.endpoint_provider import EndpointProvider
 from botocore.exceptions import EndpointProviderError
@@ -101,7 +103,8 @@ def test_a_configured_endpoint_is_used_as_botocore_uses_it(monkeypatch, environm
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "eu-west-1"}
-    oracle = get_session().create_client("kms", endpoint_url=argument, **keys)
+    session: Any = get_session()
+    oracle = session.create_client("kms", endpoint_url=argument, **keys)
     assert oracle.meta.endpoint_url.rstrip("/") == endpoint.url
     oracle.close()
 

@@ -1,6 +1,7 @@
 """HTTP/1.1 messages: what is sent, what is read, and what is refused."""
 
 from itertools import chain, repeat
+from typing import Any
 
 import h11
 import pytest
@@ -30,7 +31,8 @@ def test_a_request_is_valid_http():
     server = h11.Connection(h11.SERVER)
     headers = [("Host", "x.test"), ("X-Amz-Target", "TrentService.Sign")]
     server.receive_data(format_request("POST", "/a?b=c", headers, "Größe".encode()))
-    request, data, end = server.next_event(), server.next_event(), server.next_event()
+    events: list[Any] = [server.next_event() for _ in range(3)]
+    request, data, end = events
     assert (request.method, request.target, request.http_version) == (b"POST", b"/a?b=c", b"1.1")
     assert request.headers == [
         (b"host", b"x.test"),

@@ -2,6 +2,7 @@
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from botocore.retries import quota, standard
@@ -104,10 +105,13 @@ def test_an_error_without_a_response_that_no_attempt_can_mend_is_final():
 
 
 def test_the_costs_and_the_quota_are_those_of_botocore():
-    assert quota.RetryQuota()._max_capacity == QUOTA
-    assert standard.RetryQuotaChecker._RETRY_COST == RETRY_COST
-    assert standard.RetryQuotaChecker._THROTTLING_RETRY_COST == THROTTLING_RETRY_COST
-    assert standard.ExponentialBackoff._RETRY_AFTER_MAX_ADDITIONAL == MAX_EXTRA_PAUSE_S
+    capacity: Any = quota.RetryQuota()
+    checker: Any = standard.RetryQuotaChecker
+    backoff: Any = standard.ExponentialBackoff
+    assert capacity._max_capacity == QUOTA
+    assert checker._RETRY_COST == RETRY_COST
+    assert checker._THROTTLING_RETRY_COST == THROTTLING_RETRY_COST
+    assert backoff._RETRY_AFTER_MAX_ADDITIONAL == MAX_EXTRA_PAUSE_S
 
 
 FAILED, THROTTLED = AwsError("x", status=500), AwsError("ThrottlingException", status=400)

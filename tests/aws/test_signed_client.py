@@ -36,7 +36,7 @@ class Caller:
 
     def __init__(self, server, retries=None, *, ca_bundle=None, timeout_s=5, service="kms", host=None):
         self.now = 1_795_000_000.0
-        self.pauses = []
+        self.pauses: list[float] = []
         endpoint = endpoint_of(server.url)
         if host is not None:
             endpoint = endpoint._replace(host=host)
@@ -216,7 +216,7 @@ def test_each_attempt_is_signed_at_its_own_time():
 
         call.client._sleep = sleep
         call()
-    first, second = (request.header("x-amz-date") for request in server.requests)
+    first, second = (str(request.header("x-amz-date")) for request in server.requests)
     assert datetime.strptime(second, "%Y%m%dT%H%M%SZ") - datetime.strptime(
         first, "%Y%m%dT%H%M%SZ"
     ) == timedelta(seconds=60)

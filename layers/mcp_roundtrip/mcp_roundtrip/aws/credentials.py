@@ -136,6 +136,8 @@ class ContainerCredentials:
             response = self._connections.request(request, _TIMEOUT_S)
         except (NotSent, NoResponse) as error:
             raise AwsError("credentials_unavailable") from error
+        finally:
+            self._connections.close()  # the next request is hours away
         if response.status != 200:
             raise AwsError("credentials_unavailable", status=response.status)
         return response.body

@@ -1,0 +1,261 @@
+"""Credentials from environment variables and from a container's endpoint."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.credentials import RefreshableCredentials
+from botocore.utils import ContainerMetadataFetcher
+
+from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.credentials import (
+    CONTAINER_HOSTS,
+    MUST_REFRESH_BEFORE_S,
+    REFRESH_BEFORE_S,
+    ContainerCredentials,
+    find_credentials,
+)
+from support.scripted_server import respond, scripted
+
+NOW = 1_795_000_000.0
+KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret"}
+FULL, RELATIVE = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
+TOKEN, TOKEN_FILE = "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
+
+
+botocore_fetcher: Any = ContainerMetadataFetcher
+botocore_credentials: Any = RefreshableCredentials
+
+
+def find(environment) -> Any:
+    return find_credentials(environment)
+
+
+def values(credentials):
+    return credentials.access_key_id, credentials.secret_access_key, credentials.session_token
+
+
+# environment variables
+
+
+@pytest.mark.parametrize(
+    ("variables", "token"),
+    [
+        ({}, None),
+        ({"AWS_SESSION_TOKEN": "t"}, "t"),
+        ({"AWS_SECURITY_TOKEN": "old", "AWS_SESSION_TOKEN": "t"}, "old"),  # as botocore
+        ({"AWS_SESSION_TOKEN": ""}, ""),
+    ],
+)
+def test_the_variables_of_a_function_are_its_credentials(variables, token):
+    assert values(find(KEYS | variables)()) == ("AKID", "secret", token)
+
+
+def test_changed_variables_are_used():
+    environment = dict(KEYS)
+    credentials = find(environment)
+    environment |= {"AWS_ACCESS_KEY_ID": "NEXT", "AWS_SESSION_TOKEN": "t"}
+    assert values(credentials()) == ("NEXT", "secret", "t")
+
+
+def test_variables_come_before_a_container():
+    environment = KEYS | {FULL: "http://127.0.0.1:1/"}
+    assert values(find(environment)()) == ("AKID", "secret", None)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"AWS_ACCESS_KEY_ID": "AKID"},
+        {"AWS_SECRET_ACCESS_KEY": "secret"},
+        {"AWS_ACCESS_KEY_ID": "AKID", FULL: "http://127.0.0.1:1/"},
+        {"AWS_PROFILE": "p"},
+        {FULL: "http://evil.test/"},
+        {FULL: "ftp://127.0.0.1/"},
+        {FULL: "http://u@127.0.0.1/"},
+    ],
+)
+def test_everything_else_is_left_to_boto3(environment):
+    assert find_credentials(environment) is None
+
+
+# which endpoints get the token
+
+URIS = [
+    *("http://127.0.0.1:9/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "http://localhost:1/v1"),
+    *("http://169.254.170.2/v1", "http://169.254.170.23/v1", "http://[fd00:ec2::23]/v1"),
+    *("https://any.test/v1", "http://any.test/v1", "http://169.254.169.254/v1", "http://10.0.0.1/v1"),
+    *("http://localhost.evil.test/v1", "http://0.0.0.0/v1", "http://[::2]/v1", "http://2130706433/v1"),
+]
+
+
+@pytest.mark.parametrize("uri", URIS)
+def test_the_hosts_that_get_the_token_are_those_of_botocore(uri):
+    try:
+        botocore_fetcher(session=object())._validate_allowed_url(uri)
+        is_allowed = True
+    except ValueError:
+        is_allowed = False
+    assert (find_credentials({FULL: uri}) is not None) is is_allowed
+
+
+def test_the_hosts_and_the_times_are_those_of_botocore():
+    assert set(botocore_fetcher._ALLOWED_HOSTS) == CONTAINER_HOSTS
+    assert botocore_credentials._advisory_refresh_timeout == REFRESH_BEFORE_S
+    assert botocore_credentials._mandatory_refresh_timeout == MUST_REFRESH_BEFORE_S
+
+
+def test_a_relative_uri_is_one_of_the_container_s_host_and_comes_first():
+    credentials = find({RELATIVE: "/v2/credentials?id=1", FULL: "http://127.0.0.1:1/"})
+    assert (credentials._authority, credentials._target) == ("169.254.170.2", "/v2/credentials?id=1")
+
+
+# a container's endpoint
+
+
+def document(number=1, lasts_s=3600, **other):
+    expiration = datetime.fromtimestamp(NOW + lasts_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "AccessKeyId": f"AKID{number}",
+        "SecretAccessKey": "secret",
+        "Token": "token",
+        "Expiration": expiration,
+        **other,
+    }
+
+
+class Fetcher(ContainerCredentials):
+    """Container credentials from a server, at the time `now`. `pauses` has the pauses between attempts."""
+
+    def __init__(self, server, **environment):
+        self.now = NOW
+        self.pauses: list[float] = []
+        super().__init__(
+            f"{server.url}/creds?a=b", environment, clock=lambda: self.now, sleep=self.pauses.append
+        )
+
+    def key(self):
+        return self().access_key_id
+
+
+def test_credentials_are_fetched_once_and_used_until_they_are_about_to_expire():
+    with scripted(respond(200, document(1)), respond(200, document(2, 7200))) as server:
+        fetcher = Fetcher(server)
+        assert server.requests == []
+        assert [fetcher.key() for _ in range(3)] == ["AKID1"] * 3
+        fetcher.now += 3600 - REFRESH_BEFORE_S - 1
+        assert fetcher.key() == "AKID1"
+        fetcher.now += 1
+        assert [fetcher.key() for _ in range(3)] == ["AKID2"] * 3
+    assert [(request.method, request.target) for request in server.requests] == [("GET", "/creds?a=b")] * 2
+    assert {request.header("authorization") for request in server.requests} == {None}
+
+
+def test_the_token_is_sent(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("from-file")
+    documents = [respond(200, document(number)) for number in (1, 2, 3)]
+    with scripted(*documents) as server:
+        Fetcher(server, **{TOKEN: "from-variable"})()
+        fetcher = Fetcher(server, **{TOKEN: "from-variable", TOKEN_FILE: str(file)})
+        fetcher()
+        file.write_text("another")  # the platform replaces it
+        fetcher.now += 3600
+        fetcher()
+    tokens = [request.header("authorization") for request in server.requests]
+    assert tokens == ["from-variable", "from-file", "another"]
+
+
+@pytest.mark.parametrize("token", ["a\r\nX: y", "a\n"])
+def test_a_token_that_is_no_header_is_not_sent(token):
+    with scripted() as server, fails_with("credentials_token"):
+        Fetcher(server, **{TOKEN: token})()
+    assert server.requests == []
+
+
+def test_a_token_file_that_cannot_be_read_is_an_error(tmp_path):
+    with scripted() as server, fails_with("credentials_token"):
+        Fetcher(server, **{TOKEN_FILE: str(tmp_path / "missing")})()
+
+
+def fails_with(code):
+    return pytest.raises(AwsError, check=lambda error: error.code == code)
+
+
+BROKEN = {
+    "status": (respond(404, b"no"), "credentials_unavailable"),
+    "failing": (respond(500, document()), "credentials_unavailable"),
+    "redirect": (respond(302, document(), Location="http://evil.test"), "credentials_unavailable"),
+    "no JSON": (respond(200, b"no"), "credentials_malformed"),
+    "no object": (respond(200, b"[]"), "credentials_malformed"),
+    "no key": (respond(200, {"Token": "x"}), "credentials_malformed"),
+    "no expiry": (respond(200, document(Expiration=None)), "credentials_malformed"),
+    "another expiry": (respond(200, document(Expiration="soon")), "credentials_malformed"),
+}
+
+
+@pytest.mark.parametrize(("reply", "code"), BROKEN.values(), ids=BROKEN)
+def test_an_endpoint_without_credentials_is_asked_three_times(reply, code):
+    with scripted(reply, reply, reply) as server:
+        fetcher = Fetcher(server)
+        with fails_with(code):
+            fetcher()
+        assert (fetcher.pauses, len(server.requests)) == ([1, 1], 3)
+    with scripted(reply, respond(200, document())) as server:
+        assert Fetcher(server).key() == "AKID1"
+
+
+def test_usable_credentials_outlive_a_failing_endpoint_until_they_are_about_to_expire():
+    failing = [respond(500, b"")] * 3
+    with scripted(respond(200, document()), *failing, *failing) as server:
+        fetcher = Fetcher(server)
+        fetcher()
+        fetcher.now += 3600 - MUST_REFRESH_BEFORE_S - 1
+        assert fetcher.key() == "AKID1"
+        fetcher.now += 1
+        with fails_with("credentials_unavailable"):
+            fetcher()
+
+
+def test_one_thread_refreshes_while_others_use_what_they_have():
+    asked = threading.Event()
+
+    def answer_late(connected):
+        asked.set()
+        assert connected.server.over.wait(9)
+        return respond(200, document(2, 7200))(connected)
+
+    with scripted(respond(200, document()), answer_late) as server, ThreadPoolExecutor(1) as pool:
+        fetcher = Fetcher(server)
+        fetcher()
+        fetcher.now += 3600 - REFRESH_BEFORE_S
+        refreshed = pool.submit(fetcher.key)
+        assert asked.wait(9)
+        assert fetcher.key() == "AKID1"
+        server.over.set()
+        assert refreshed.result(9) == "AKID2"
+        assert fetcher.key() == "AKID2"
+    assert len(server.requests) == 2
+
+
+def test_threads_without_credentials_wait_for_one_request():
+    barrier = threading.Barrier(8)
+    with scripted(respond(200, document())) as server, ThreadPoolExecutor(8) as pool:
+        fetcher = Fetcher(server)
+
+        def key(_):
+            barrier.wait(9)
+            return fetcher.key()
+
+        assert set(pool.map(key, range(8))) == {"AKID1"}
+    assert len(server.requests) == 1
+
+
+def test_no_error_shows_a_secret():
+    replies = [respond(200, {"SecretAccessKey": "very secret"})] * 3
+    with scripted(*replies) as server, pytest.raises(AwsError) as failed:
+        Fetcher(server, **{TOKEN: "secret-token"})()
+    assert "secret" not in f"{failed.value!r} {failed.value.__cause__!r}"
