@@ -1,5 +1,8 @@
 """The benchmarks that need no other MCP server run against the current code."""
 
+import os
+import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -110,6 +113,43 @@ def test_a_cold_call_is_measured_by_stage_from_the_front_door_to_a_question(inst
     assert min(*sample.stages.values(), sample.cpu_ms) > 0
     assert cold_tables.cold_targets(found) == []  # there is no revision to compare with
     assert len(cold_tables.cold_tables(found)) == 2
+
+
+def run_python(interpreter, code):
+    return subprocess.run(
+        [interpreter, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_function_gets_the_cpu_time_of_its_memory(benchmarks, tmp_path):
+    import cpu_limits
+
+    with cpu_limits.cpu_limits(tmp_path) as limits:
+        if not limits.has_quotas:
+            skips.skip(skips.CGROUPS, limits.title)
+        group = run_python(limits.interpreter("tool", 512), "print(open('/proc/self/cgroup').read())")
+        assert "-tool" in group
+        [quota] = [
+            *Path("/sys/fs/cgroup").glob(f"**/*{os.getpid()}-tool/cpu.cfs_quota_us"),
+            *Path("/sys/fs/cgroup").glob(f"**/*{os.getpid()}-tool/cpu.max"),
+        ]
+        assert quota.read_text().split()[0] == str(20_000 * 512 // 1769)
+    assert not quota.exists()
+
+
+def test_without_quotas_a_function_runs_on_one_cpu_and_smaller_ones_are_not_measured(
+    benchmarks, tmp_path, monkeypatch
+):
+    import cpu_limits
+
+    if shutil.which("taskset") is None:
+        skips.skip(skips.LINUX, "taskset is not installed")
+    monkeypatch.setattr(cpu_limits, "_CGROUPS", ())
+    with cpu_limits.cpu_limits(tmp_path) as limits:
+        assert "no quotas" in limits.title
+        assert [limits.supports(memory_mb) for memory_mb in (512, 1769)] == [False, True]
+        count = run_python(limits.interpreter("tool", 1769), "import os; print(len(os.sched_getaffinity(0)))")
+        assert count == "1"
 
 
 def test_the_import_of_the_package_is_compared_only_with_another_revision(installed_packages):

@@ -12,6 +12,7 @@ NODE = "needs Node.js 20 or later, with npm"
 RUNTIME = "needs the interpreter of the runtime"
 READ_ONLY = "needs mounts, or a user other than root"
 HISTORY = "needs the repository's history"
+CGROUPS = "needs to create cgroups"
 
 PERMITTED = {
     LINUX: "the layer's wheels, AWS's emulator and /proc exist on Linux only; CI is Linux",
@@ -19,6 +20,7 @@ PERMITTED = {
     RUNTIME: "the artefact is tried with every runtime whose interpreter is installed; CI has three of four",
     READ_ONLY: "root writes to everything unless the code is mounted read-only",
     HISTORY: "an archive or a shallow clone has no revision to compare with",
+    CGROUPS: "a container may not create them, and the benchmark then runs on one CPU",
 }
 """Reason -> why a run without the test is acceptable."""
 
