@@ -286,10 +286,20 @@ def test_a_creation_that_loses_too_many_concurrent_updates_fails_without_a_task(
         alice.create()
 
 
-def test_a_creation_below_the_limit_takes_one_call_besides_journal_and_arguments(clock):
+def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_arguments(clock):
     store = CrashingStore(MemoryStore(), 10**9, is_done=False)
     alice = Principal(store, clock)
     for expected in (1, 2, 3):
         before = store.calls
         alice.create()
-        assert store.calls - before == len(JOURNAL.entries) + 2, expected
+        assert store.calls - before == len(JOURNAL.entries) + 3, expected
+
+
+def test_a_creation_above_the_limit_writes_nothing(clock):
+    store = MemoryStore()
+    alice = Principal(store, clock)
+    alice.create_many(LIMIT)
+    before = dict(store._items)
+    with pytest.raises(TooManyOpenTasks):
+        alice.create()
+    assert store._items == before

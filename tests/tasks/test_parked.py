@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.model import TASK, Status, WorkState
+from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.question_links import QuestionLinks
 from mcp_roundtrip.tasks.service import Tasks
@@ -230,4 +231,80 @@ def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
             assert table.links.answer(parked.link, {"size": YES}) == "stored"
         else:
             break
-    assert killed_call == 4, "step, arguments, link, and one transaction"
+    assert killed_call == 5, "the limit, step, arguments, link, and one transaction"
+
+
+def test_a_call_above_the_limit_writes_nothing():
+    table = Table(MemoryStore())
+    for number in range(LIMIT):
+        table.park(replace(ALICE, identity=f"call {number}"))
+    before = dict(table.store._items)
+    with pytest.raises(TooManyOpenTasks):
+        table.park()
+    assert table.store._items == before
+
+
+# -- tasks that are moved -----------------------------------------------------------------------------------
+
+
+def running_task(table, **options):
+    """Return a task of Alice that a worker runs."""
+    tasks = replace(table.calls.tasks, dialect="extension")
+    created = tasks.create(
+        CALL, "alice", Journal("flow"), worker="w", capabilities={}, ttl_ms=TTL_MS, **options
+    )
+    return Task.from_item(table.claim(created))
+
+
+def move(table, task):
+    def end(parked):
+        result = {"res": compact_json({"link": parked.link})}
+        return transitions.complete(owner="w", now_ms=table.now_ms(), attributes=result, version=task.version)
+
+    return table.calls.move(ALICE, task, CALL, JOURNAL, {"size": FORM}, end)
+
+
+def stored(table, task):
+    return Task.from_item(table.store.get(task.pk, TASK))
+
+
+def test_a_moved_task_ends_and_its_call_is_parked_with_the_journal(table):
+    task = running_task(table)
+    parked = move(table, task)
+    assert table.calls.find(ALICE) == parked
+    assert stored(table, task).result == {"link": parked.link}
+    assert TaskHistory.from_items(parked, table.store.query(parked.pk)).journal.entries == (STEP,)
+    assert list(table.links.find(parked.link).requests) == ["size"]
+
+
+def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
+    tasks = [running_task(table) for _ in range(LIMIT)]
+    parked = move(table, tasks[0])
+    with pytest.raises(TooManyOpenTasks):
+        running_task(table)
+    continued = running_task(table, continued=parked)
+    assert stored(table, continued).issued_counts == {"size": 1}
+    with pytest.raises(TooManyOpenTasks):
+        running_task(table)
+
+
+def test_a_task_that_changed_during_the_pass_is_not_moved(table):
+    task = running_task(table)
+    assert table.calls.tasks.store.update(task.pk, TASK, transitions.cancel(now_ms=table.now_ms()))
+    assert move(table, task) is None
+    assert table.calls.find(ALICE) is None
+    assert stored(table, task).status is Status.CANCELLED
+
+
+def test_a_task_whose_call_is_parked_already_ends_with_that_call(table):
+    first = table.park()
+    task = running_task(table)
+    assert move(table, task) == first
+    assert stored(table, task).result == {"link": first.link}
+
+
+def test_a_task_that_continues_a_parked_call_replaces_it_also_before_the_call_has_ended(table):
+    first = table.park()
+    parked = move(table, running_task(table, continued=first))
+    assert parked.pk != first.pk
+    assert table.calls.find(ALICE) == parked

@@ -98,6 +98,7 @@ class ParkedCalls(Struct, frozen=True):
         the call was out of time, and its next call continues. Raises TooManyOpenTasks, StoreError, and
         ItemTooLarge for the arguments or an entry.
         """
+        self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
         task = self._new(caller, journal, requests, channel)
         self._put_parts(task, call, journal)
         is_unused: Condition = Absent("call")

@@ -119,6 +119,7 @@ class Tasks(Struct, frozen=True):
             issued_counts=dict.fromkeys(journal.unused_responses, 1),
         )
         if continued is None:
+            self.limit.check(principal)  # a call that is refused writes nothing
             self.put_history(task, call, journal)
             self.limit.create(principal, task)
         elif (present := self.store.get(task.pk, TASK)) is not None:
