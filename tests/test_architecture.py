@@ -54,6 +54,7 @@ MAY_IMPORT = {
         "errors",
         "internal_errors",
         "ports",
+        "deadline",
         "auth",
         "environment",
         "settings",

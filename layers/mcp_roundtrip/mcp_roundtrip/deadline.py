@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,6 +21,9 @@ WORKER_RESERVE: Final = 0.1
 """The last fraction of a worker's time, in which it begins no step: a step that outlasts it runs again."""
 
 MAX_LAMBDA_TIMEOUT_MS: Final = 900_000
+
+retries_end_at_ms: ContextVar[float] = ContextVar("retries_end_at_ms", default=math.inf)
+"""When the retries of AWS calls end in this invocation, on the monotonic scale, in milliseconds."""
 
 
 class Deadline(Struct, frozen=True):
@@ -45,6 +51,16 @@ class Deadline(Struct, frozen=True):
     def without_reserve(self) -> Deadline:
         """Return the deadline of a pass that cannot be continued, so that it uses all of its time."""
         return replace(self, reserve_ms=0)
+
+
+@contextmanager
+def retries_until(deadline_ms: float) -> Iterator[None]:
+    """End the retries of the AWS calls in the block at `deadline_ms`, on the monotonic scale."""
+    token = retries_end_at_ms.set(deadline_ms)
+    try:
+        yield
+    finally:
+        retries_end_at_ms.reset(token)
 
 
 def lambda_remaining_ms(context: Any) -> int:

@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
+from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.log_lines import log_level, service_name
@@ -269,6 +270,7 @@ def _aws_clients(settings: Settings) -> AwsClients:
         signs=settings.aws_client is AwsClientKind.SIGNED,
         on_request=lambda service, operation: observer().count_aws_call(service),
         on_boto3=lambda reason: observer().record("boto3_needed", reason=reason),
+        time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
     )
 
 

@@ -10,13 +10,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.aws.client import AwsClient, OnRequest, ignore_request
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.credentials import CredentialSource, find_credentials
-from mcp_roundtrip.aws.endpoints import ServiceEndpoint, find_endpoint
+from mcp_roundtrip.aws.endpoints import find_endpoint
 from mcp_roundtrip.aws.retries import ConnectRetry, Retries, StandardRetries
 from mcp_roundtrip.aws.services import SERVICES
 from mcp_roundtrip.aws.signed_client import SignedClient
@@ -30,6 +31,8 @@ MAX_IDLE_S: Final = 60.0
 MAX_IDLE_BEFORE_INVOKE_S: Final = 5.0
 """The same for `invoke_client`. The environment may have been frozen, and the endpoint may have closed the
 connection; an error on it would not show whether the request arrived."""
+
+_PROXIES: Final = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 FIRST_DYNAMODB_PAUSE_S: Final = 0.025
 FIRST_PAUSE_S: Final = 0.05
@@ -88,61 +91,76 @@ class AwsClients:
     ) -> SignedClient | None:
         if not self._signs:
             return None
-        environment = self._environment
-        ca_bundle = environment.get("AWS_CA_BUNDLE") or environment.get("REQUESTS_CA_BUNDLE")
-        region = region or environment.get("AWS_DEFAULT_REGION")
-        endpoint = find_endpoint(service, region, environment, endpoint_url) if region else None
-        credentials = find_credentials(environment, ca_bundle)
-        reason = boto3_reason(environment, region, endpoint, credentials)
-        if reason is not None or region is None or endpoint is None or credentials is None:
-            self._report(reason or "")
+        try:
+            return self._make_signed_client(service, region, endpoint_url, retries, max_idle_s)
+        except _NeedsBoto3 as need:
+            self._signs = False
+            self._on_boto3(need.reason)
             return None
-        connections = Connections(endpoint, max_idle_s, ca_bundle, self._clock)
+
+    def _make_signed_client(
+        self, service: str, region: str | None, endpoint_url: str | None, retries: Retries, max_idle_s: float
+    ) -> SignedClient:
+        environment = self._environment
+        if reason := _boto3_feature(environment):
+            raise _NeedsBoto3(reason)
+        region = region or environment.get("AWS_DEFAULT_REGION")
+        if not region:
+            raise _NeedsBoto3("region")
+        endpoint = find_endpoint(service, region, environment, endpoint_url)
+        if endpoint is None:
+            raise _NeedsBoto3("endpoint")
         return SignedClient(
             SERVICES[service],
             region,
             endpoint,
-            credentials,
-            connections,
+            self._credentials,
+            Connections(endpoint, max_idle_s, self._ca_bundle, self._clock),
             retries,
             on_request=self._on_request,
             clock=self._clock,
             environment=environment,
         )
 
-    def _report(self, reason: str) -> None:
-        self._signs = False
-        self._on_boto3(reason)
+    @property
+    def _ca_bundle(self) -> str | None:
+        return self._environment.get("AWS_CA_BUNDLE") or self._environment.get("REQUESTS_CA_BUNDLE") or None
+
+    @cached_property
+    def _credentials(self) -> CredentialSource:
+        """The source for all clients: a container is asked once for all of them."""
+        credentials = find_credentials(self._environment, self._ca_bundle)
+        if credentials is None:
+            raise _NeedsBoto3("credentials")
+        return credentials
 
 
-def boto3_reason(
-    environment: Mapping[str, str],
-    region: str | None,
-    endpoint: ServiceEndpoint | None,
-    credentials: CredentialSource | None,
-) -> str | None:
-    """Return which part of the configuration only boto3 understands; None if there is none."""
+class _NeedsBoto3(Exception):
+    """The environment has a configuration that only boto3 understands."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _boto3_feature(environment: Mapping[str, str]) -> str | None:
+    """Return which feature of boto3 the environment asks for; None if it asks for none."""
     if any(environment[name] for name in environment if name.lower() in _PROXIES):
         return "proxy"
     if any(environment.get(name) for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")):
         return "profile"
-    if _exists(environment, "AWS_CONFIG_FILE", "config"):
+    if _has_file(environment, "AWS_CONFIG_FILE", "config"):
         return "shared_config"
     if environment.get("AWS_ACCOUNT_ID_ENDPOINT_MODE", "").lower() == "required":
         return "account_id_endpoint"
-    if region is None or endpoint is None:
-        return "region" if region is None else "endpoint"
-    is_first = bool(environment.get("AWS_ACCESS_KEY_ID"))  # otherwise these sources come before a container's
-    has_others = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") or _exists(
+    # Only a key in environment variables comes before these sources.
+    is_other = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") or _has_file(
         environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"
     )
-    return "credentials" if credentials is None or (has_others and not is_first) else None
+    return "credentials" if is_other and not environment.get("AWS_ACCESS_KEY_ID") else None
 
 
-_PROXIES: Final = frozenset({"http_proxy", "https_proxy", "all_proxy"})
-
-
-def _exists(environment: Mapping[str, str], variable: str, name: str) -> bool:
+def _has_file(environment: Mapping[str, str], variable: str, name: str) -> bool:
     """Return whether a file of the AWS CLI exists: the variable's, or ~/.aws/`name`."""
     return Path(environment.get(variable) or f"~/.aws/{name}").expanduser().is_file()
 

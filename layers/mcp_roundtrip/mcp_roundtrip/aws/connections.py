@@ -41,13 +41,16 @@ class Connections:
         clock: Callable[[], float] = time.time,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
+        self._kept: list[tuple[float, socket.socket]] = []
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
         self._ca_bundle = ca_bundle
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()
-        self._kept: list[tuple[float, socket.socket]] = []
+
+    def __del__(self) -> None:
+        self.close()
 
     def request(self, request: bytes, timeout_s: float) -> ServiceResponse:
         """Send a request once, and return its response.

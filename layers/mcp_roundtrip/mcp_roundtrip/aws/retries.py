@@ -7,9 +7,9 @@ https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable
-from secrets import SystemRandom
 from typing import Final, Protocol
 
 from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
@@ -43,8 +43,9 @@ RETRY_COST: Final = 14
 THROTTLING_RETRY_COST: Final = 5
 
 
-# From the kernel: environments of one snapshot share the state of `random`, and would retry together.
-_RANDOM: Final = SystemRandom().random
+def _kernel_random() -> float:
+    """Return a random number from the kernel: environments of one snapshot share the state of `random`."""
+    return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 class Retries(Protocol):
@@ -80,7 +81,7 @@ class StandardRetries:
         self,
         first_pause_s: float = 0.05,
         time_left_s: Callable[[], float] = lambda: math.inf,
-        random: Callable[[], float] = _RANDOM,
+        random: Callable[[], float] = _kernel_random,
         max_attempts: int = 3,
     ) -> None:
         self._first_pause_s = first_pause_s

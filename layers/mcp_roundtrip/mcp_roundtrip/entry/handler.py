@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.deadline import request_deadline_ms
+from mcp_roundtrip.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
@@ -41,7 +41,8 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         invocation = Invocation(
             correlation_id, deadline_ms, context, event, forwarded, request.max_response_bytes
         )
-        response = endpoint.respond(request, ports, invocation)
+        with retries_until(deadline_ms):
+            response = endpoint.respond(request, ports, invocation)
     except Exception as error:  # from make_ports or from this module: the endpoint raises nothing
         response = _fault_response(request, error, correlation_id)
     return response.raw if response.raw is not None else adapter.format_response(response)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.canonical import parse_json
-from mcp_roundtrip.deadline import lambda_remaining_ms, worker_deadline_ms
+from mcp_roundtrip.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
@@ -117,7 +117,9 @@ class WorkerInvocation(Struct, frozen=True):
             on_lease_lost=lambda lost: ports.observer.record("lease_lost", task=lost),
             wait_ms=ports.wait_ms,
         )
-        return worker.work(pk, Delivery(delivery_id, remaining_ms, port.lease_ms, on_renewed))
+        # A worker writes to its table until the invocation ends.
+        with retries_until(ports.clock_ms() + remaining_ms):
+            return worker.work(pk, Delivery(delivery_id, remaining_ms, port.lease_ms, on_renewed))
 
     def _hide(self, queue: str, receipt_handle: str) -> None:
         """Hide a message from other workers. If that fails, it is hidden for as long as before."""
