@@ -44,7 +44,8 @@ LAMBDA_ITSELF = {
 
 
 ASLEEP = {
-    ("sqs:SendMessage", arn("ProvisionTasks")): "a task sleeps only if the provider fails four times in a row"
+    (f"sqs:{operation}", arn("ProvisionTasks")): "a task sleeps if its provider fails four times in a row"
+    for operation in ("SendMessage", "ChangeMessageVisibility")
 }
 """Actions of a worker whose task sleeps, which no recorded flow does."""
 

@@ -511,16 +511,18 @@ def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(deployed):
     assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
 
 
-def test_a_wake_up_that_cannot_dispatch_stays_in_the_queue(woken, environment):
+def test_a_wake_up_that_cannot_dispatch_is_delivered_again_after_as_long_as_a_lease(woken):
     pk = woken.create(nap_ms=1_000)
     woken.dispatch(pk)
     woken.settle()
-    [(message, _)] = woken.queue.delayed()
     woken.clock.advance(1)
     woken.store.refused.add(pk)
-    failures = woken.work({"Records": [sqs_record(message)]})["batchItemFailures"]
-    assert failures == [{"itemIdentifier": message["MessageId"]}]
+    [wake_up] = woken.queue.receive(wait_s=TIMEOUT_S)
+    assert woken.queue.deliver([wake_up]) == [wake_up["MessageId"]]
+    assert woken.queue.receive() == [], "the worker has hidden it"
     woken.store.refused.clear()
-    assert woken.work({"Records": [sqs_record(message)]}) == {"batchItemFailures": []}
+    woken.queue.end_visibility_timeout(wake_up)
+    [again] = woken.queue.receive(wait_s=TIMEOUT_S)
+    assert woken.queue.deliver([again]) == []
     woken.settle()
     assert woken.status(pk) == "completed"
