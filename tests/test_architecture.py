@@ -26,11 +26,13 @@ MAY_IMPORT = {
     "principal": {"canonical"},
     "http": set[str](),
     "deadline": set[str](),
+    "fallbacks": set[str](),
     "journal": {"errors"},
     "protocol": {"errors", "internal_errors", "canonical"},
     "schema": {"errors", "internal_errors", "canonical"},
     "engine": {
-        *("errors", "internal_errors", "canonical", "journal", "principal", "deadline", "protocol", "schema"),
+        *("errors", "internal_errors", "canonical", "fallbacks", "journal", "principal", "deadline"),
+        *("protocol", "schema"),
     },
     "state": {"errors", "internal_errors", "canonical"},
     "question_page": {"canonical", "schema"},
@@ -47,7 +49,7 @@ MAY_IMPORT = {
     "ports": {"http", "auth", "state", "tasks"},
     "server": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports", "auth"),
-        *("journal", "protocol", "schema", "engine", "state", "tasks", "question_page"),
+        *("fallbacks", "journal", "protocol", "schema", "engine", "state", "tasks", "question_page"),
     },
     "prewarm": set[str](),
     "wiring": {
@@ -67,7 +69,7 @@ MAY_IMPORT = {
     },
     "entry": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports", "auth"),
-        *("protocol", "engine", "state", "tasks", "adapters", "server", "wiring"),
+        *("fallbacks", "protocol", "state", "tasks", "adapters", "server", "wiring"),
     },
 }
 """Part -> the parts it may import. The packages in development/ may import anything."""
@@ -234,8 +236,8 @@ NEVER_LOADED = {
 }
 """Modules that a plain call must never load, with their cost or purpose."""
 
-PACKAGE_BUDGET = 69
-"""Modules of this package that a plain call may load; one adds up to some milliseconds. (68 today.)"""
+PACKAGE_BUDGET = 71
+"""Modules of this package that a plain call may load; one adds up to some milliseconds. (70 today.)"""
 
 LIBRARY_BUDGET = 69
 """Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""

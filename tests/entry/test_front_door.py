@@ -83,6 +83,15 @@ def test_a_malformed_catalog_is_refused(text: str) -> None:
         Catalog.read(text)
 
 
+def test_a_forwarded_call_parses_no_definition_but_that_of_its_tool(tmp_path: Path, ports: Ports) -> None:
+    door = front_door(tmp_path, plain=plain, lasting=lasting)
+    forwarding = replace(ports, forward=lambda *invocation: {"statusCode": 200, "headers": {}, "body": "{}"})
+    request = HttpRequest("POST", headers(call("greet")), json.dumps(call("greet")))
+    assert door.endpoint.respond(request, forwarding, Invocation("id", 1e18)).raw is not None
+    parsed = [name for name, entry in door.catalog.tools.items() if "members" in vars(entry)]
+    assert parsed == ["greet"]
+
+
 def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path, ports: Ports) -> None:
     door = front_door(tmp_path, plain=plain, lasting=lasting)
     created = post(lasting.endpoint, call("last", meta=TASKS), ports)["result"]

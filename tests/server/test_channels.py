@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.engine.channels import Fallback
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
 from mcp_roundtrip_testing import EVERYTHING, Player
 from support.legacy_client import LegacyClient, text

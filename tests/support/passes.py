@@ -12,7 +12,7 @@ from typing import Any
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
-from mcp_roundtrip.engine.channels import Channels, Fallback
+from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, Recorder, TaskOptions
@@ -21,6 +21,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_testing.clock import FakeClock
 

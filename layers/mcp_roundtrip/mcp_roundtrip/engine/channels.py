@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
         def has_default(self) -> bool: ...
         def needs(self) -> Sequence[CapabilityPath]: ...
 
-
-Fallback = Literal["app", "page", "model", "default"]
-"""A channel for questions that the client cannot show.
-
-These are a form in an MCP App, a link to a form on the endpoint, the model, and the question's default.
-"""
-
-FALLBACKS: Final[tuple[Fallback, ...]] = get_args(Fallback)
 
 Channel = Literal["client", "app", "page", "model", "default"]
 """A fallback, or the protocol's own input requests ("client")."""

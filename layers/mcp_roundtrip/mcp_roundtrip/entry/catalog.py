@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import MsgspecError, Raw, Struct
+from msgspec.json import Decoder
 
 from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.model import TaskSupport
 
-if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
+_NAMES: Final = {"json": "definition", "signature_digest": "signatureDigest", "view_uri": "view"}
 
 
-class CatalogEntry(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
+class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each property is computed once
     """A feature in the catalog: its owner, its definition, and the options that lists depend on.
 
+    `json`: the definition, which is parsed when it is needed: a call needs that of one feature.
     `asks`: whether it is a tool that may ask. `channels`: the fallbacks of its questions.
     `view_uri`: the URI of the author's own view of a tool's results.
     """
 
     owner: str
-    members: Mapping[str, Any]
+    json: Raw
     task: TaskSupport | None = None
     channels: tuple[Fallback, ...] = ()
     asks: bool = False
@@ -32,30 +34,22 @@ class CatalogEntry(Struct, frozen=True, dict=True):  # dict: the digest is compu
     signature_digest: str | None = None
     view_uri: str | None = None
 
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> CatalogEntry:
-        """Read a row of the catalog file."""
-        return cls(
-            row["owner"],
-            row["definition"],
-            row.get("task"),
-            tuple(row.get("channels", ())),
-            row.get("asks") is True,
-            tuple(row.get("scopes", ())),
-            row.get("signatureDigest"),
-            row.get("view"),
-        )
-
     @property
     def asks_in_app(self) -> bool:
         """Whether a view may show the questions of the tool."""
         return self.asks and "app" in self.channels
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """The name, URI or URI template that identifies the feature."""
-        identity: str = self.members.get("uriTemplate") or self.members.get("uri") or self.members["name"]
-        return identity
+        """The name, URI or URI template that identifies the feature. Raises MsgspecError."""
+        identity = _IDENTITY.decode(self.json)
+        return identity.uri_template or identity.uri or identity.name
+
+    @cached_property
+    def members(self) -> Mapping[str, Any]:
+        """The definition."""
+        members: Mapping[str, Any] = parse_json(bytes(self.json))
+        return members
 
     @cached_property
     def definition_digest(self) -> str:
@@ -65,6 +59,27 @@ class CatalogEntry(Struct, frozen=True, dict=True):  # dict: the digest is compu
     def definition(self) -> Mapping[str, Any]:
         """Return the object that lists contain."""
         return self.members
+
+
+class _Identity(Struct, rename="camel"):
+    """The members of a definition that identify it. All have a name."""
+
+    name: str
+    uri: str | None = None
+    uri_template: str | None = None
+
+
+class _File(Struct, rename="camel"):
+    tools: tuple[CatalogEntry, ...] = ()
+    prompts: tuple[CatalogEntry, ...] = ()
+    resources: tuple[CatalogEntry, ...] = ()
+    templates: tuple[CatalogEntry, ...] = ()
+    scopes: dict[str, tuple[str, ...]] = {}
+    hide_unauthorized: bool = False
+
+
+_FILE: Final = Decoder(_File)
+_IDENTITY: Final = Decoder(_Identity)
 
 
 class Catalog(Struct, frozen=True):
@@ -78,30 +93,22 @@ class Catalog(Struct, frozen=True):
     prompts: Mapping[str, CatalogEntry]
     resources: Mapping[str, CatalogEntry]
     templates: Mapping[str, CatalogEntry]
-    scopes: Mapping[str, Sequence[str]]
+    scopes: Mapping[str, tuple[str, ...]]
     hides_unauthorized: bool = False
 
     @classmethod
     def read(cls, text: str) -> Catalog:
         """Read a catalog file; the lists keep their order. Raises ValueError for any other text."""
-        content = parse_json(text)
         try:
-            tools, prompts, resources, templates = (
-                {row["definition"][key]: CatalogEntry.read(row) for row in content.get(member, ())}
-                for member, key in CATALOG_KEYS.items()
-            )
-            scopes = {name: tuple(narrower) for name, narrower in content.get("scopes", {}).items()}
-            hides = content.get("hideUnauthorized") is True
-        except (KeyError, TypeError, AttributeError):
+            file = _FILE.decode(text)
+            kinds = (file.tools, file.prompts, file.resources, file.templates)
+            tools, prompts, resources, templates = ({each.name: each for each in kind} for kind in kinds)
+        except (MsgspecError, UnicodeError):
             raise ValueError("this is no catalog; write one with `make catalog`") from None
-        return cls(tools, prompts, resources, templates, scopes, hides)
+        return cls(tools, prompts, resources, templates, file.scopes, file.hide_unauthorized)
 
     @property
     def required_scopes(self) -> set[str]:
         """The scopes that any feature requires."""
         kinds = (self.tools, self.prompts, self.resources, self.templates)
         return {scope for kind in kinds for each in kind.values() for scope in each.scopes}
-
-
-CATALOG_KEYS: Final = {"tools": "name", "prompts": "name", "resources": "uri", "templates": "uriTemplate"}
-"""The lists of a catalog file, and the member that identifies a definition in each."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
+from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
@@ -15,7 +16,6 @@ from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.options import (
-    DEFAULT_CHANNELS,
     PAGE_SIZE,
     LegacyTasks,
     ServerOptions,
@@ -30,7 +30,6 @@ from mcp_roundtrip.server.runner import run_round
 from mcp_roundtrip.server.tools import ToolMethods
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.state.links import Link
 
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.channels import Channels, Fallback
+from mcp_roundtrip.engine.channels import Channels
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,

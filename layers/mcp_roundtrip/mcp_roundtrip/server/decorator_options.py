@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, FALLBACKS, Fallback
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
 from mcp_roundtrip.server.model import Parameters, TaskSupport
-from mcp_roundtrip.server.options import DEFAULT_CHANNELS, INPUT_RESPONSES
+from mcp_roundtrip.server.options import INPUT_RESPONSES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.schema.string_arguments import StringArguments
     from mcp_roundtrip.server.views import View
 
@@ -58,7 +58,6 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
     """Return the option `channels` of a server or a tool. Raises DefinitionError."""
     if given == DEFAULT_CHANNELS:
         return DEFAULT_CHANNELS
-    from mcp_roundtrip.engine.channels import FALLBACKS  # most servers choose none
 
     is_sequence = isinstance(given, Sequence) and not isinstance(given, str)
     channels = tuple(given) if is_sequence else ()

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.invocation import Invocation
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.scopes import ScopeHierarchy
-    from mcp_roundtrip.engine.channels import Fallback
 
 PAGE_SIZE: Final = 1_000
 """Default number of items in one page of a list."""
@@ -25,9 +25,6 @@ MAX_SERVER_INFO: Final = 2_000
 Every response carries them, and so does the client context of a forwarded call, for which Lambda accepts
 3,583 characters of Base64.
 """
-
-DEFAULT_CHANNELS: Final[tuple[Fallback, ...]] = ("app", "page", "default")
-"""The fallbacks of a server that chooses none."""
 
 ANSWER_TOOL: Final = "answer_questions"
 """The tool through which views answer questions (`server.answer_tool`). No other tool can have its name."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.signature import check_callable
@@ -24,11 +25,10 @@ from mcp_roundtrip.server.decorator_options import (
     tool_channels,
 )
 from mcp_roundtrip.server.model import Feature, TaskSupport
-from mcp_roundtrip.server.options import ANSWER_TOOL, DEFAULT_CHANNELS
+from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.completions import Completer
     from mcp_roundtrip.server.prompts import Prompt

@@ -9,10 +9,11 @@ argument for the answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
@@ -24,9 +25,6 @@ from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, ServerOptions
 from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
 
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",

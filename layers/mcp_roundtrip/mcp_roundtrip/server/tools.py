@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct, field
 
 from mcp_roundtrip.errors import ToolError
+from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
@@ -24,10 +25,9 @@ from mcp_roundtrip.server.model import (
     RunFeature,
     TaskSupport,
 )
-from mcp_roundtrip.server.options import DEFAULT_CHANNELS, ServerOptions
+from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Fallback
     from mcp_roundtrip.server.tool_variants import ToolList
     from mcp_roundtrip.server.views import View
 
