@@ -97,7 +97,7 @@ class Workers:
 
     def _run(self, pk: str, table: TaskTable, store: CrashingStore, observer: RequestObserver) -> None:
         clock = self.table.clock
-        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms, f"worker-{self.calls}")
+        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms, f"test-worker-{self.calls}")
 
         def clock_ms() -> float:
             is_over = self.always_replay and store.has_journaled

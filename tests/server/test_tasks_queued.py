@@ -245,6 +245,20 @@ def test_a_message_that_is_delivered_twice_stays_in_the_queue_until_its_worker_h
     ]
 
 
+def test_a_message_that_returns_before_the_lease_is_over_returns_again_right_after_it() -> None:
+    deployment = deployment_of(lambda ctx: ctx.step("work", int))
+    task_id = deployment.start("works")
+    deployment.deliver(crashes_at=2)
+    killed_at = deployment.clock()
+    [message] = deployment.queue.messages
+    deployment.clock.advance(50)
+    deployment.receive(message)
+    assert deployment.task(task_id).status is Status.WORKING
+    deployment.deliver()
+    assert deployment.clock() - killed_at == LEASE_S + MARGIN_S
+    assert deployment.task(task_id).status is Status.COMPLETED
+
+
 def test_a_worker_that_may_not_hide_its_message_says_so_and_works() -> None:
     deployment = deployment_of(lambda ctx: ctx.step("work", int))
     deployment.queue.is_refusing = True

@@ -148,7 +148,8 @@ def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(
     woken.run_workers()
     [(pk, at_ms)] = woken.dispatcher.wake_ups
     woken.clock.advance(60)
-    event: dict[str, Any] = {"Records": [{"messageId": "m", "body": f'{{"task":"{pk}","wake":{at_ms}}}'}]}
+    body = f'{{"task":"{pk}","wake":{at_ms}}}'
+    event: dict[str, Any] = {"Records": [{"messageId": "m", "receiptHandle": "r", "body": body}]}
     for call in range(2):  # the read, and the record of the dispatch
         store = CrashingStore(woken.store, call, is_done=True)
         with pytest.raises(WorkerKilled):

@@ -43,10 +43,6 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _do_nothing() -> None:
-    """Hide no message: there is none, or its queue is not known."""
-
-
 class WorkerInvocation(Struct, frozen=True):
     """One invocation of a worker function."""
 
@@ -74,33 +70,39 @@ class WorkerInvocation(Struct, frozen=True):
         self._record_end(pk, task)
 
     def handle_message(self, record: Mapping[str, Any]) -> bool:
-        """Work on the task of one message, or wake it; return False if the message has to be redelivered.
-
-        The message stays hidden for little longer than a lease, and again after each renewal: if the worker
-        is lost, it is soon delivered again. Until their turn comes, the other messages of a batch keep the
-        visibility timeout of their queue, which outlasts the invocation.
-        """
+        """Work on the task of one message, or wake it; return False if the message has to be redelivered."""
         if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
             return False
         self.ports.observer.begin(self.correlation_id)
         try:
-            message = parse_json(record["body"])
-            pk, queue = str(message["task"]), message.get("queue")
-            hide = partial(self._hide, queue, record["receiptHandle"]) if queue else _do_nothing
-            hide()
-            if "wake" in message:
-                self.ports.tasks().tasks.wake(pk, int(message["wake"]))
-            else:
-                self._record_end(pk, self._work(pk, record["messageId"], hide))
-        except LeaseHeld:  # a message that was delivered twice is one message, which must not be deleted
-            self._record_end(pk, None)
-            return False
+            return self._handle(record)
         except Exception as error:  # a failure of one message must not fail the others of the batch
             self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
             return False
+
+    def _handle(self, record: Mapping[str, Any]) -> bool:
+        """Handle a message, which stays hidden for little longer than a lease, and again after each renewal.
+
+        So it is soon delivered again if the worker is lost. Until their turn comes, the other messages of a
+        batch keep the visibility timeout of their queue, which outlasts the invocation.
+        """
+        message, lease_ms = parse_json(record["body"]), self.ports.tasks().lease_ms
+        pk = str(message["task"])
+        hide = partial(self._hide, pk, message.get("queue"), record["receiptHandle"])
+        hide(lease_ms)
+        if "wake" in message:
+            self.ports.tasks().tasks.wake(pk, int(message["wake"]))
+            return True
+        try:
+            task = self._work(pk, record["messageId"], partial(hide, lease_ms))
+        except LeaseHeld as held:  # this message was delivered twice; deleting it would delete both
+            hide(held.until_ms - self._now_ms())
+            self._record_end(pk, None)
+            return False
+        self._record_end(pk, task)
         return True
 
-    def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] = _do_nothing) -> Task | None:
+    def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
         """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
         ports, port, task_id = self.ports, self.ports.tasks(), pk.partition("#")[2]
         remaining_ms = lambda_remaining_ms(self.context)
@@ -121,13 +123,15 @@ class WorkerInvocation(Struct, frozen=True):
         with retries_until(ports.clock_ms() + remaining_ms):
             return worker.work(pk, Delivery(delivery_id, remaining_ms, port.lease_ms, on_renewed))
 
-    def _hide(self, queue: str, receipt_handle: str) -> None:
-        """Hide a message from other workers. If that fails, it is hidden for as long as before."""
-        port = self.ports.tasks()
+    def _hide(self, pk: str, queue: str | None, receipt_handle: str, lease_ms: int) -> None:
+        """Hide a message until a lease is over. If that fails, it is hidden for as long as before."""
+        if queue is None:  # a message of a revision that did not name it
+            return
         try:
-            port.hide_message(queue, receipt_handle, (port.lease_ms + MARGIN_MS) // 1000)
+            self.ports.tasks().hide_message(queue, receipt_handle, (lease_ms + MARGIN_MS) // 1000)
         except StoreError as error:
-            self.ports.observer.record_failure("message_not_hidden", error)
+            task_id = pk.partition("#")[2]
+            self.ports.observer.record_failure("message_not_hidden", error, task=task_id)
 
     def _record_end(self, pk: str, task: Task | None) -> None:
         observer, task_id = self.ports.observer, pk.partition("#")[2]

@@ -23,7 +23,8 @@ end of its invocation: after that, its owner no longer exists.
 - **A process that was stopped and continues.** The epoch clock went on, so the owner renews before its next
   write, and learns that it lost the lease. Every write of the item M depends on the owner. A journal entry
   does not: if the process is stopped between the check and the request, the entry may still be written. The
-  first entry counts for both workers, and that an at-most-once step began is an entry of one worker's own.
+  first entry counts for both workers, and the owner checks again before it goes on. That an at-most-once
+  step began is an entry of one worker's own, so its function is called once.
 - **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
@@ -86,7 +87,7 @@ class Delivery(Struct, frozen=True):
     id: str
     remaining_ms: int
     lease_ms: int
-    on_renewed: Callable[[], None] = lambda: None
+    on_renewed: Callable[[], None] | None = None
 
 
 class Lease:
@@ -156,7 +157,8 @@ class Lease:
         if self.is_lost or not self._is_trusted():
             return self.check()
         item = self._store.get(self._pk, TASK)
-        return item is not None and transitions.held_by(self.owner).holds(item)
+        # The process may have been stopped during the request.
+        return item is not None and transitions.held_by(self.owner).holds(item) and self.check()
 
     def renew(self) -> bool:
         """Extend the lease; return whether the worker may continue. Raises StoreError."""
@@ -177,7 +179,8 @@ class Lease:
             self.renew()
             if not self._is_owner or self._is_closed:
                 return None
-            self._delivery.on_renewed()
+            if self._delivery.on_renewed is not None:
+                self._delivery.on_renewed()
         except Exception as error:  # without renewals, another worker would take over a worker that runs
             if self._is_closed:
                 return None

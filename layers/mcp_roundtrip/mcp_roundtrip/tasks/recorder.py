@@ -37,16 +37,20 @@ class TaskRecorder(Struct):
     def record(self, entry: Entry) -> Entry:
         if entry.kind is Kind.ANSWER:  # stored when the client sent the response
             return entry
-        if not self.lease.check():
-            raise LeaseLost
+        self._check_lease()
         item = entry_to_item(self.task, entry, self.next_order)
         self.next_order += 1
         present = self.store.put_new(item)
+        self._check_lease()  # the process may have been stopped during the request
         return entry if present is None else entry_from_item(present)
 
     def holds_lease(self) -> bool:
         self.flush_status()
         return self.lease.verify()
+
+    def _check_lease(self) -> None:
+        if not self.lease.check():
+            raise LeaseLost
 
     def report_status(self, message: str) -> None:
         """Set the status message: at once, or with the next step if the last message was just written."""

@@ -79,7 +79,8 @@ class Worker(Struct, frozen=True):
 
     `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `new_owner` returns a unique id for
     each lease. `on_error` is called with a log event and an error that does not end the worker,
-    `on_abandoned` with the id of an abandoned task. `new_token` returns the token of a new link.
+    `on_abandoned` with the id of an abandoned task, `on_lease_lost` with that of a task which another worker
+    took from this one. `new_token` returns the token of a new link. `wait_ms` waits between two renewals.
     """
 
     store: TaskStore
@@ -112,27 +113,30 @@ class Worker(Struct, frozen=True):
             raise
 
     def _run(self, task: Task, lease: Lease) -> Task:
-        owner, item = lease.owner, None
         try:
-            history = TaskHistory.from_items(task, self.store.query(task.pk))
-            if task.attempts > 1 and history.next_order > task.seen_entries:
-                change = transitions.reset_attempts(owner=owner, seen_entries=history.next_order)
-                self.store.update(task.pk, TASK, change)
-            recorder = TaskRecorder(self.store, task, lease, history.next_order, self.clock_ms, self.on_error)
-            result = self.run_pass(task, history, recorder)
-            recorder.flush_status()
-            item = self._store_outcome(task, history, recorder, result)
+            item = self._run_pass(task, lease)
+        except LeaseLost:
+            item = None
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
-            change = _fail_change(owner, self.clock_ms(), too_large_error(error))
+            change = _fail_change(lease.owner, self.clock_ms(), too_large_error(error))
             item = self.store.update(task.pk, TASK, change)
-        except LeaseLost:
-            pass
-        if item is None:
-            item = self.store.update(task.pk, TASK, transitions.stop(owner=owner))
+        if item is None:  # the task has ended, or another worker has it
+            item = self.store.update(task.pk, TASK, transitions.stop(owner=lease.owner))
         if item is None:
             self.on_lease_lost(task.task_id)
         return task if item is None else Task.from_item(item)
+
+    def _run_pass(self, task: Task, lease: Lease) -> Item | None:
+        """Run a pass and write its outcome; return None if the lease was lost. Raises LeaseLost."""
+        history = TaskHistory.from_items(task, self.store.query(task.pk))
+        if task.attempts > 1 and history.next_order > task.seen_entries:
+            change = transitions.reset_attempts(owner=lease.owner, seen_entries=history.next_order)
+            self.store.update(task.pk, TASK, change)
+        recorder = TaskRecorder(self.store, task, lease, history.next_order, self.clock_ms, self.on_error)
+        result = self.run_pass(task, history, recorder)
+        recorder.flush_status()
+        return self._store_outcome(task, history, recorder, result)
 
     def _on_unclaimable(self, pk: str, delivery: Delivery) -> None:
         """Expire, abandon or dispatch again a task that could not be claimed; usually it has ended.
