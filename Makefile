@@ -63,7 +63,8 @@ OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
 PURE := $(addprefix tests/,adapters auth engine protocol schema server state testing test_architecture.py \
-                           test_canonical.py test_deadline.py test_http.py test_messages.py test_redaction.py test_settings.py)
+                           test_canonical.py test_cold_start.py test_deadline.py test_http.py test_messages.py test_redaction.py \
+                           test_settings.py)
 
 # Only `test` builds its virtual environments in parallel: two other goals could install into the same one.
 ifeq ($(MAKECMDGOALS),test)

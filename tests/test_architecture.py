@@ -1,14 +1,10 @@
-"""Direction of dependencies, and the budget of imports of a plain call."""
+"""Direction of dependencies, names that exist once, and the length of modules."""
 
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -202,89 +198,6 @@ LONGEST_MODULE = 330
 def test_no_module_exceeds_the_maximum_length() -> None:
     lengths = {module.as_posix(): len((PACKAGE / module).read_text().splitlines()) for module in modules()}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
-
-
-NEVER_LOADED = {
-    "asyncio": "40 ms, for async tools",
-    "boto3": "130 ms, for calls to AWS",
-    "botocore.session": "most of boto3",
-    "cryptography": "12 ms, for minting or verifying a token",
-    "jsonschema": "for a raw input_schema",
-    "concurrent.futures": "for steps in threads",
-    "ssl": "for outgoing HTTPS",
-    "http.client": "for outgoing HTTPS",
-    "urllib3": "for outgoing HTTPS",
-    # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
-    **({"email.message": "for outgoing HTTPS"} if sys.version_info >= (3, 13) else {}),
-    "mcp_roundtrip.aws": "for calls to AWS",
-    "mcp_roundtrip.s3": "for large results",
-    "mcp_roundtrip.tasks": "for tasks",
-    "mcp_roundtrip.auth.bearer": "for AuthMode bearer",
-    "mcp_roundtrip.question_page": "for browsers",
-    "mcp_roundtrip.server.question_page": "for browsers",
-    "mcp_roundtrip.state.codec": "for the first round trip",
-    "mcp_roundtrip.engine.channels": "for calls that ask",
-    "mcp_roundtrip.engine.url_polling": "for async tools",
-    "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",
-    "mcp_roundtrip.schema.raw_arguments": "for a raw input_schema",
-    "mcp_roundtrip.server.channels": "for calls that ask",
-    "mcp_roundtrip.server.client_behavior": "for calls that run out of time",
-    "mcp_roundtrip.server.answer_tool": "for clients that show views",
-    "mcp_roundtrip.server.app_questions": "for clients that show views",
-    "mcp_roundtrip.server.views": "for clients that show views",
-    "mcp_roundtrip.entry.front_door": "for the front door",
-}
-"""Modules that a plain call must never load, with their cost or purpose."""
-
-PACKAGE_BUDGET = 71
-"""Modules of this package that a plain call may load; one adds up to some milliseconds. (70 today.)"""
-
-LIBRARY_BUDGET = 69
-"""Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""
-
-PLAIN_CALL = """
-import os, sys, json
-os.environ |= {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
-from mcp_roundtrip import Server, Context
-server = Server("plain")
-@server.tool
-def add(ctx: Context, a: int, b: int) -> int:
-    return a + b
-prefix = "io.modelcontextprotocol/"
-meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {}}
-params = {"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": meta}
-answer = server.lambda_handler({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, None)
-assert answer["result"]["structuredContent"] == 3, answer
-print(json.dumps(sorted(sys.modules)), file=sys.stderr)
-"""
-
-
-@pytest.fixture(scope="module")
-def loaded() -> frozenset[str]:
-    """Return the loaded modules after the first call of a server with one tool."""
-    done = subprocess.run([sys.executable, "-c", PLAIN_CALL], capture_output=True, text=True, check=True)
-    return frozenset(json.loads(done.stderr))
-
-
-def test_a_plain_call_does_not_load_unneeded_modules(loaded: frozenset[str]) -> None:
-    assert {name: reason for name, reason in NEVER_LOADED.items() if name in loaded} == {}
-    # The test could never find a stale name.
-    assert [name for name in NEVER_LOADED if find_spec(name) is None] == []
-
-
-def test_a_plain_call_stays_within_its_budget_of_modules(loaded: frozenset[str]) -> None:
-    ours = {name for name in loaded if name.split(".")[0] == "mcp_roundtrip"}
-    libraries = {name for name in loaded - ours if name.split(".")[0] not in sys.stdlib_module_names}
-    assert len(ours) <= PACKAGE_BUDGET, sorted(ours)
-    assert len(libraries) <= LIBRARY_BUDGET, sorted(libraries)
-
-
-def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
-    """Both take most of the time of a cold start, and a front door runs no tool."""
-    code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = ("pydantic", "mcp_roundtrip.engine", "mcp_roundtrip.schema")
-    assert [name for name in done.stdout.split() if name.startswith(heavy)] == []
 
 
 PUBLIC = """

@@ -1,0 +1,198 @@
+"""What a cold start loads and creates: counted, because times vary."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import mcp_roundtrip
+
+PACKAGE = Path(mcp_roundtrip.__file__).parent
+
+NEVER_LOADED = {
+    "asyncio": "40 ms, for async tools",
+    "boto3": "130 ms, for calls to AWS",
+    "botocore.session": "most of boto3",
+    "cryptography": "12 ms, for minting or verifying a token",
+    "jsonschema": "for a raw input_schema",
+    "concurrent.futures": "for steps in threads",
+    "ssl": "for outgoing HTTPS",
+    "http.client": "for outgoing HTTPS",
+    "urllib3": "for outgoing HTTPS",
+    # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
+    **({"email.message": "for outgoing HTTPS"} if sys.version_info >= (3, 13) else {}),
+    "mcp_roundtrip.aws": "for calls to AWS",
+    "mcp_roundtrip.s3": "for large results",
+    "mcp_roundtrip.tasks": "for tasks",
+    "mcp_roundtrip.auth.bearer": "for AuthMode bearer",
+    "mcp_roundtrip.question_page": "for browsers",
+    "mcp_roundtrip.server.question_page": "for browsers",
+    "mcp_roundtrip.state.codec": "for the first round trip",
+    "mcp_roundtrip.engine.asking": "for calls that ask",
+    "mcp_roundtrip.engine.async_context": "for async tools",
+    "mcp_roundtrip.engine.channels": "for calls that ask",
+    "mcp_roundtrip.engine.elicitation": "for calls that ask",
+    "mcp_roundtrip.engine.steps": "for calls with steps",
+    "mcp_roundtrip.engine.url_polling": "for async tools",
+    "mcp_roundtrip.protocol.session_id": "for clients of the earlier versions",
+    "mcp_roundtrip.protocol.uri": "for resources",
+    "mcp_roundtrip.schema.content_blocks": "3 ms, for results with content blocks",
+    "mcp_roundtrip.schema.forms": "for calls that ask",
+    "mcp_roundtrip.schema.json_schema": "for lists",
+    "mcp_roundtrip.schema.member_checks": "for content blocks and declared metadata",
+    "mcp_roundtrip.schema.raw_arguments": "for a raw input_schema",
+    "mcp_roundtrip.schema.string_arguments": "for prompts and resources",
+    "mcp_roundtrip.server.channels": "for calls that ask",
+    "mcp_roundtrip.server.completions": "for completions",
+    "mcp_roundtrip.server.discovery": "for clients that connect",
+    "mcp_roundtrip.server.legacy": "for clients of the earlier versions",
+    "mcp_roundtrip.server.listing": "for lists",
+    "mcp_roundtrip.server.parked_calls": "for calls that ask on the question page",
+    "mcp_roundtrip.server.prompts": "for prompts",
+    "mcp_roundtrip.server.resources": "for resources",
+    "mcp_roundtrip.server.task_methods": "for tasks",
+    "mcp_roundtrip.server.tool_variants": "for lists",
+    "mcp_roundtrip.server.client_behavior": "for calls that run out of time",
+    "mcp_roundtrip.server.answer_tool": "for clients that show views",
+    "mcp_roundtrip.server.app_questions": "for clients that show views",
+    "mcp_roundtrip.server.views": "for clients that show views",
+    "mcp_roundtrip.entry.front_door": "for the front door",
+}
+"""Modules that a plain call must never load, with their cost or purpose."""
+
+PACKAGE_BUDGET = 71
+"""Modules of this package that a plain call may load; one adds up to a millisecond. (70 today.)"""
+
+LIBRARY_BUDGET = 69
+"""Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""
+
+PLAIN_CALL = """
+import os, sys, json
+os.environ |= {"MCP_AUTH_MODE": "none", "POWERTOOLS_SERVICE_NAME": "test"}
+from mcp_roundtrip import Server, Context
+server = Server("plain")
+@server.tool
+def add(ctx: Context, a: int, b: int) -> int:
+    return a + b
+prefix = "io.modelcontextprotocol/"
+meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities": {}}
+params = {"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": meta}
+answer = server.lambda_handler({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, None)
+assert answer["result"]["structuredContent"] == 3, answer
+import dataclasses, re
+own = [(name, vars(module)) for name, module in sys.modules.items() if name.startswith("mcp_roundtrip.")]
+found = {
+    "modules": sorted(sys.modules),
+    "dataclasses": [
+        f"{name}.{member}"
+        for name, members in own
+        for member, value in members.items()
+        if isinstance(value, type) and value.__module__ == name and dataclasses.is_dataclass(value)
+    ],
+    "patterns": [
+        f"{name}.{member}"
+        for name, members in own
+        for member, value in members.items()
+        if isinstance(value, re.Pattern)
+    ],
+}
+print(json.dumps(found), file=sys.stderr)
+"""
+
+
+def run_plain_call(program: str = PLAIN_CALL) -> dict[str, list[str]]:
+    """Return what a new process has loaded and created after the first call of a server with one tool."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    found: dict[str, list[str]] = json.loads(done.stderr)
+    return found
+
+
+@pytest.fixture(scope="module")
+def plain_call() -> dict[str, list[str]]:
+    return run_plain_call()
+
+
+@pytest.fixture(scope="module")
+def loaded(plain_call: dict[str, list[str]]) -> frozenset[str]:
+    return frozenset(plain_call["modules"])
+
+
+def test_a_plain_call_does_not_load_unneeded_modules(loaded: frozenset[str]) -> None:
+    assert {name: reason for name, reason in NEVER_LOADED.items() if name in loaded} == {}
+    # The test could never find a stale name.
+    assert [name for name in NEVER_LOADED if find_spec(name) is None] == []
+
+
+def test_a_plain_call_stays_within_its_budget_of_modules(loaded: frozenset[str]) -> None:
+    ours = {name for name in loaded if name.split(".")[0] == "mcp_roundtrip"}
+    libraries = {name for name in loaded - ours if name.split(".")[0] not in sys.stdlib_module_names}
+    assert len(ours) <= PACKAGE_BUDGET, sorted(ours)
+    assert len(libraries) <= LIBRARY_BUDGET, sorted(libraries)
+
+
+def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
+    """Both take most of the time of a cold start, and a front door runs no tool."""
+    code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = ("pydantic", "mcp_roundtrip.engine", "mcp_roundtrip.schema")
+    assert [name for name in done.stdout.split() if name.startswith(heavy)] == []
+
+
+def test_a_tool_without_a_context_does_not_load_the_context() -> None:
+    without = PLAIN_CALL.replace("ctx: Context, ", "").replace(", Context", "")
+    assert "Context" not in without
+    assert "mcp_roundtrip.engine.context" not in run_plain_call(without)["modules"]
+
+
+# -- what is created at import --------------------------------------------------------------------------
+
+DATACLASSES = {
+    "Audio": "an author's value, which pydantic serializes",
+    "Completion": "an author's value",
+    "Elicit": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
+    "ElicitUrl": "as above",
+    "EmbeddedResource": "an author's value, which pydantic serializes",
+    "Image": "an author's value, which pydantic serializes",
+    "ListRoots": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
+    "NamespacedRequest": "as above",
+    "Principal": "a value that authors return, and pydantic serializes",
+    "PromptMessage": "an author's value, which pydantic serializes",
+    "ResourceContents": "an author's value, which pydantic serializes",
+    "ResourceLink": "an author's value, which pydantic serializes",
+    "Root": "a value that authors return, and pydantic serializes",
+    "Sample": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
+    "Sampled": "a value that authors return, and pydantic serializes",
+    "Stored": "a value that authors return, and pydantic serializes",
+    "Text": "an author's value, which pydantic serializes",
+    "TraceContext": "a value that authors return, and pydantic serializes",
+    "_Resumption": "sets attributes that are no fields",
+}
+"""The records that are no msgspec Structs. Creating such a class takes 0.5 ms, ten times as long."""
+
+PATTERN_BUDGET = 6
+"""Regular expressions compiled at import, 0.1 ms each: those that a plain call uses. (6 today.)
+
+Others are strings, which `re.fullmatch` compiles once, when a call needs them.
+"""
+
+
+def test_records_are_structs_except_the_values_of_authors() -> None:
+    created = {
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+    }
+    assert created == DATACLASSES.keys()
+
+
+def test_a_plain_call_creates_one_dataclass_and_few_patterns(plain_call: dict[str, list[str]]) -> None:
+    assert plain_call["dataclasses"] == ["mcp_roundtrip.principal.Principal"]
+    assert len(plain_call["patterns"]) <= PATTERN_BUDGET, plain_call["patterns"]
