@@ -154,7 +154,6 @@ def test_a_tool_without_a_context_does_not_load_the_context() -> None:
 
 DATACLASSES = {
     "Audio": "an author's value, which pydantic serializes",
-    "Completion": "an author's value",
     "Elicit": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
     "ElicitUrl": "as above",
     "EmbeddedResource": "an author's value, which pydantic serializes",

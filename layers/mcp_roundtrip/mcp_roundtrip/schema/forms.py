@@ -10,7 +10,9 @@ from types import NoneType
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from msgspec import Struct
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic.fields import Field
+from pydantic.main import BaseModel
+from pydantic.type_adapter import TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.errors import DefinitionError

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
@@ -23,8 +23,7 @@ MAX_VALUES: Final = 100
 """Values in one response (schema, CompleteResult)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """Suggested values, best first: at most 100 are sent. `total` is the number of all matches, if known.
 
     Raises UsageError for values that are not text.
@@ -45,7 +44,7 @@ class Completion:
                 f"Completion.total is {self.total!r:.100}, with {len(values)} values; pass how many there "
                 "are in all, or None"
             )
-        object.__setattr__(self, "values", values)
+        force_setattr(self, "values", values)
 
 
 def _invalid_suggestions(value: object) -> UsageError:
