@@ -21,10 +21,9 @@ from cold_calls import forwarded_call, list_tools, plain_call, whole_chain
 from cold_figures import CHAIN, CHAIN_OF_TEMPLATE, FORWARDED, LISTED, ColdFigures, Row
 from cold_processes import ColdLambda, Sample, cold_lambda
 from cpu_limits import MB_OF_ONE_VCPU, cpu_limits
-from earlier_revision import RevisionUnavailable
 from import_times import own_import_ms
 from measure import AWSLABS, HERE, JSON_ONLY, MCP, OURS, BenchmarkError
-from revisions import Deployment
+from revisions import Deployment, RevisionUnavailable
 from tables import targets_table
 
 REVISION = "71cca3bfad243720d26a13fd2b04ed1b0f11b6e1"

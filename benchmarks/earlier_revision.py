@@ -1,10 +1,10 @@
 """Compare a plain call with the same call in an earlier revision.
 
 Features that a call does not use should not make it slower.
-The calls are interleaved. Both revisions run from a temporary folder with the installed dependencies.
+The calls are interleaved. Both revisions run from a temporary folder, each with its own dependencies.
 """
 
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 import measure
+import revisions
 from measure import OURS, BenchmarkError, Implementation
 from tables import Target, table
 
@@ -23,13 +24,7 @@ REVISION = "905104c0ec4c2d16455f0799996a5b22eaab08f9"
 
 FIRST_RUNS, WARM_RUNS, WARM_CALLS = 31, 15, 200
 
-ROOT = measure.HERE.parent
-LAYER = Path("layers/mcp_roundtrip")
 PRINT_PACKAGE_PATH = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
-
-
-class RevisionUnavailable(Exception):
-    """The earlier revision cannot be read. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +47,10 @@ def compare_with(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pair = (
-            _make_implementation(f"revision {revision}", _export_layer(revision, folder)),
-            _make_implementation("now", _copy_layer(folder)),
+            _make_implementation(
+                f"revision {revision}", revisions.export(revision, folder), folder / "before"
+            ),
+            _make_implementation("now", revisions.ROOT, folder / "now"),
         )
         for implementation in pair:
             measure.run_handler(implementation, 1)  # writes the bytecode caches
@@ -82,34 +79,19 @@ def _compared(
     return Comparison(median(before), median(now), median(ratios))
 
 
-def _export_layer(revision: str, folder: Path) -> Path:
-    """Export the layer of the earlier revision."""
-    archive, layer = folder / "before.zip", folder / "before"
-    command = ("git", "-C", ROOT, "archive", "--output", archive, revision, LAYER)
-    try:
-        subprocess.run(command, capture_output=True, text=True, check=True)
-    except FileNotFoundError:
-        raise RevisionUnavailable("git is not installed") from None
-    except subprocess.CalledProcessError as error:  # not a git checkout, or a shallow one
-        raise RevisionUnavailable(error.stderr.strip()) from None
-    shutil.unpack_archive(archive, layer)
-    return layer / LAYER
+def _make_implementation(title: str, source: Path, folder: Path) -> Implementation:
+    """Copy the layer, so that edits have no effect, and return an implementation that uses it.
 
-
-def _copy_layer(folder: Path) -> Path:
-    """Copy the current layer, so that both are read from the same disk and edits have no effect."""
-    layer = folder / "now" / LAYER
-    shutil.copytree(ROOT / LAYER, layer, ignore=shutil.ignore_patterns("__pycache__"))
-    return layer
-
-
-def _make_implementation(title: str, layer: Path) -> Implementation:
-    """Return an implementation that uses this layer. Raise BenchmarkError if Python imports another one."""
-    variables = {"PYTHONPATH": str(layer)}
+    Raise BenchmarkError if Python imports another layer.
+    """
+    package = folder / "layer"
+    revisions.copy_sources(source / revisions.LAYER / "mcp_roundtrip", package / "mcp_roundtrip")
+    path = (package, revisions.installed_dependencies(source / revisions.LAYER))
+    variables = {"PYTHONPATH": os.pathsep.join(map(str, path))}
     command = (sys.executable, "-c", PRINT_PACKAGE_PATH)
     found = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    if not found.stdout.startswith(str(layer)):
-        raise BenchmarkError(f"{title}: Python imports {found.stdout or found.stderr} instead of {layer}")
+    if not found.stdout.startswith(str(package)):
+        raise BenchmarkError(f"{title}: Python imports {found.stdout or found.stderr} instead of {package}")
     return Implementation(OURS.module, title, OURS.event, variables)
 
 

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from earlier_revision import RevisionUnavailable
 from mcp_roundtrip_local.template.yaml_reader import load
 from measure import HERE, BenchmarkError
 
@@ -22,6 +21,10 @@ CACHE = ROOT / ".cache" / "bench"
 LAYER, DEVELOPMENT, TEMPLATE = Path("layers/mcp_roundtrip"), Path("development"), Path("template.yaml")
 FUNCTIONS = HERE / "functions"
 NOW = "now"
+
+
+class RevisionUnavailable(Exception):
+    """A revision cannot be read. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,11 @@ def deploy_revision(revision: str, catalog: str, folder: Path) -> Deployment:
 
     Raise RevisionUnavailable or BenchmarkError.
     """
+    return _deploy(revision[:7], export(revision, folder), catalog, folder)
+
+
+def export(revision: str, folder: Path) -> Path:
+    """Write the files of a revision into a new folder of `folder`. Raise RevisionUnavailable."""
     archive, source = folder / "revision.zip", folder / "revision"
     command: list[str | Path] = ["git", "-C", ROOT, "archive", "--output", archive, revision]
     try:
@@ -55,21 +63,31 @@ def deploy_revision(revision: str, catalog: str, folder: Path) -> Deployment:
     except subprocess.CalledProcessError as error:  # not a git checkout, or a shallow one
         raise RevisionUnavailable(error.stderr.strip()) from None
     shutil.unpack_archive(archive, source)
-    return _deploy(revision[:7], source, catalog, folder)
+    return source
 
 
 def _deploy(title: str, source: Path, catalog: str, folder: Path) -> Deployment:
     package, functions = folder / title / "layer", folder / title / "functions"
-    compiled = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(source / LAYER / "mcp_roundtrip", package / "mcp_roundtrip", ignore=compiled)
-    shutil.copytree(FUNCTIONS, functions, ignore=compiled)
-    path = [package, source / DEVELOPMENT]
-    run([sys.executable, "-m", catalog, "--functions", functions], PYTHONPATH=os.pathsep.join(map(str, path)))
+    copy_sources(source / LAYER / "mcp_roundtrip", package / "mcp_roundtrip")
+    copy_sources(FUNCTIONS, functions)
+    dependencies = installed_dependencies(source / LAYER)
+    path = os.pathsep.join(map(str, (package, source / DEVELOPMENT, dependencies)))
+    run([sys.executable, "-m", catalog, "--functions", functions], PYTHONPATH=path)
     compile_bytecode(package)
     compile_bytecode(functions)
-    lock, declared = source / LAYER / "requirements.lock", source / LAYER / "requirements.txt"
-    dependencies = installed((lock if lock.exists() else declared).read_text(encoding="utf-8"))
     return Deployment(title, functions, (package, dependencies, runtime()), *memory_sizes(source / TEMPLATE))
+
+
+def copy_sources(source: Path, target: Path) -> None:
+    """Copy a folder without its bytecode caches."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def installed_dependencies(layer: Path) -> Path:
+    """Return a folder with a layer's dependencies: the locked versions, if the revision has a lock."""
+    lock = layer / "requirements.lock"
+    file = lock if lock.exists() else layer / "requirements.txt"
+    return installed(file.read_text(encoding="utf-8"))
 
 
 def memory_sizes(template: Path) -> tuple[int, int]:

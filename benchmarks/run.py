@@ -20,6 +20,7 @@ import earlier_revision
 import forwarding
 import layer_size
 import measure
+import revisions
 import state_codecs
 import task_figures
 from earlier_revision import Comparison
@@ -165,7 +166,7 @@ def compare_with_revision(revision: str) -> Mapping[str, Comparison] | str:
     """Return the comparison, or the reason for its absence. Raise BenchmarkError."""
     try:
         return earlier_revision.compare_with(revision)
-    except earlier_revision.RevisionUnavailable as error:
+    except revisions.RevisionUnavailable as error:
         return str(error)
 
 

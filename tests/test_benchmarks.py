@@ -27,6 +27,16 @@ def benchmarks(monkeypatch):
         sys.modules.pop(path.stem, None)
 
 
+@pytest.fixture
+def installed_packages(benchmarks, monkeypatch):
+    """Run cold functions with the packages of this environment, because installing them takes 20 s."""
+    import cold_chain
+    import revisions
+
+    monkeypatch.setattr(revisions, "installed", lambda requirements: Path(sysconfig.get_path("purelib")))
+    monkeypatch.setattr(cold_chain, "REVISION", "0" * 40)  # not in git
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -71,29 +81,21 @@ def test_a_question_is_measured_by_each_channel_from_the_call_to_the_result(benc
 
 def test_an_unknown_revision_is_not_compared(benchmarks):
     import earlier_revision
+    import revisions
 
-    with pytest.raises(earlier_revision.RevisionUnavailable):
+    with pytest.raises(revisions.RevisionUnavailable):
         earlier_revision.compare_with("0" * 40, 1, 1, 1)
 
 
-def test_this_revision_can_be_compared_with_itself(benchmarks):
+def test_this_revision_can_be_compared_with_itself(installed_packages):
     import earlier_revision
+    import revisions
 
     try:
         found = earlier_revision.compare_with("HEAD", 1, 1, 1)
-    except earlier_revision.RevisionUnavailable as reason:
+    except revisions.RevisionUnavailable as reason:
         skips.skip(skips.HISTORY, str(reason))
     assert all(min(each.before, each.now, each.ratio) > 0 for each in found.values())
-
-
-@pytest.fixture
-def installed_packages(benchmarks, monkeypatch):
-    """Run cold functions with the packages of this environment, because installing them takes 20 s."""
-    import cold_chain
-    import revisions
-
-    monkeypatch.setattr(revisions, "installed", lambda requirements: Path(sysconfig.get_path("purelib")))
-    monkeypatch.setattr(cold_chain, "REVISION", "0" * 40)  # not in git
 
 
 def test_a_cold_call_is_measured_by_stage_from_the_front_door_to_a_question(installed_packages):
