@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing import FakeClock, Player
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
 from support.legacy_client import LegacyClient
 
 RAN: list[str] = []
@@ -44,3 +46,66 @@ def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channel
 def test_no_channel_takes_the_place_of_the_clients_model() -> None:
     error = Player(make_server(("model",)), client="chatgpt").call("summarize").error
     assert error["data"]["requiredCapabilities"] == {"sampling": {}}
+
+
+SIGN_IN = "sign in, so that the user is asked on a page"
+
+
+def asking_server() -> Server:
+    server = Server("x")
+
+    @server.tool(requires=["elicitation.url"])
+    def visit(ctx: Context) -> str:
+        ctx.elicit_url("page", "Visit the page.", "https://pay.example.com", done=lambda: True)
+        return "visited"
+
+    @server.tool(requires=["elicitation.url"], channels=("app", "default"))
+    def no_page(ctx: Context) -> str:
+        return "done"
+
+    @server.tool(requires=["sampling"])
+    def summarize(ctx: Context) -> str:
+        return ctx.sample("summary", "Summarize.", max_tokens=10).text
+
+    @server.tool
+    def samples(ctx: Context) -> str:
+        return ctx.sample("summary", "Summarize.", max_tokens=10).text
+
+    @server.tool
+    def asks(ctx: Context) -> int:
+        return ctx.elicit("size", "How large?", int)
+
+    @server.tool
+    def asks_late(ctx: Context) -> int:
+        ctx.step("begin", str)
+        return ctx.elicit("size", "How large?", int)
+
+    return server
+
+
+@pytest.mark.parametrize(
+    ("tool", "helps"),
+    [
+        ("visit", True),
+        ("asks", True),
+        ("asks_late", True),
+        ("no_page", False),
+        ("summarize", False),
+        ("samples", False),
+    ],
+)
+def test_an_anonymous_caller_reads_that_signing_in_helps_if_a_page_could_ask(tool: str, helps: bool) -> None:
+    error = Player(asking_server(), {}).call(tool).error
+    assert error["code"] == -32021
+    assert (SIGN_IN in error["message"]) is helps
+
+
+@pytest.mark.parametrize(("tool", "helps"), [("asks", True), ("samples", False)])
+def test_an_earlier_client_without_a_session_reads_it_too(tool: str, helps: bool) -> None:
+    client = LegacyClient(asking_server(), ports=make_ports(tasks=TaskTable(FakeClock())))
+    assert ("signs in" in client.error_text(tool)) is helps
+
+
+def test_signing_in_does_not_help_without_a_table() -> None:
+    error = Player(asking_server(), {}, ports={"tasks": None}).call("visit").error
+    assert SIGN_IN not in error["message"]

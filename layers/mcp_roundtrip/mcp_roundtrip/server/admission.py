@@ -40,7 +40,6 @@ from mcp_roundtrip.server.model import FeatureCall, Handler, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Channels  # the front door runs no engine
     from mcp_roundtrip.protocol.uri_template import UriIndex
 
 
@@ -219,14 +218,3 @@ def require_capabilities(
     lacking = missing_capabilities(context.request.meta.capabilities, required)
     if lacking:
         raise MissingClientCapability(lacking, needed_by=needed_by or context.request.method)
-
-
-def require_feature_capabilities(call: FeatureCall, channels: Channels) -> None:
-    """Check the capabilities that the feature requires. Raises MissingClientCapability.
-
-    A channel that reaches the user is as good as the client's own elicitation.
-    """
-    feature = call.feature
-    lacking = [path for path in feature.requires if not channels.supports(path)]
-    if lacking:
-        require_capabilities(call.context, lacking, f"The {feature.kind} {feature.name!r}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.channels import Channels
+from mcp_roundtrip.errors import MissingClientCapability
 from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
@@ -54,6 +56,35 @@ def _is_usable(fallback: Fallback, call: FeatureCall) -> bool:
             return may_park(call)
         case "model":
             return not declares(call.context.request.meta.capabilities, ELICITATION_FORM)
+
+
+def require_feature_capabilities(call: FeatureCall, channels: Channels) -> None:
+    """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
+
+    A channel that reaches the user is as good as the client's own elicitation.
+    """
+    feature = call.feature
+    lacking = missing_capabilities(
+        call.context.request.meta.capabilities,
+        [path for path in feature.requires if not channels.supports(path)],
+    )
+    if lacking:
+        needed_by, remedy = f"The {feature.kind} {feature.name!r}", remedy_for(call, lacking)
+        raise MissingClientCapability(lacking, needed_by=needed_by, remedy=remedy)
+
+
+def remedy_for(call: FeatureCall, lacking: Mapping[str, Any]) -> str:
+    """Return what the caller can do about capabilities that the client does not declare."""
+    if signing_in_helps(call, lacking):
+        return "sign in, so that the user is asked on a page, or use a client that declares them"
+    return "use one that declares them"
+
+
+def signing_in_helps(call: FeatureCall, lacking: Mapping[str, Any]) -> bool:
+    """Return whether the question page could ask in place of the client if the caller were known."""
+    context, tool = call.context, call.feature
+    has_page = isinstance(tool, Tool) and "page" in tool.channels and context.serves_pages
+    return has_page and not context.is_identified and lacking.keys() == {"elicitation"}
 
 
 def reaches_user(channels: Channels) -> bool:

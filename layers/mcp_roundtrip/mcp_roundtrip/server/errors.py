@@ -26,7 +26,6 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 from mcp_roundtrip.server.model import FeatureCall
-from mcp_roundtrip.server.tools import Tool
 
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""
@@ -58,9 +57,11 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, MissingClientCapability) and error.lost:
         asked = sorted(error.questions)
         observer.record("asked_after_steps", **identity, asked=asked, after=list(error.lost))
-    elif isinstance(error, MissingClientCapability) and error.questions and _lacks_only_identity(call):
-        remedy = "sign in, so that the user is asked on a page, or use a client that declares them"
-        error = MissingClientCapability(error.required, error.questions, remedy=remedy)
+    if isinstance(error, MissingClientCapability) and error.questions:
+        from mcp_roundtrip.server.channels import remedy_for  # most calls can ask
+
+        remedy = remedy_for(call, error.required)
+        error = MissingClientCapability(error.required, error.questions, lost=error.lost, remedy=remedy)
     if isinstance(error, ProtocolError):
         if (problem := reason_not_sendable(error)) is None:
             return ClientError(error)
@@ -80,13 +81,6 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     observer.record_failure(f"{kind}_raised", error, **identity)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
-
-
-def _lacks_only_identity(call: FeatureCall) -> bool:
-    """Return whether the question page could ask the questions of this call if its caller were known."""
-    context, tool = call.context, call.feature
-    has_page = isinstance(tool, Tool) and "page" in tool.channels and context.serves_pages
-    return has_page and not context.is_identified
 
 
 def collapse_exception_group(error: BaseException) -> BaseException:

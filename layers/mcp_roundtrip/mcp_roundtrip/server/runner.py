@@ -14,7 +14,6 @@ from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.server.admission import require_feature_capabilities
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round, max_rounds
@@ -32,6 +31,8 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
     """Run one round. Raises ProtocolError for a request that is refused before the function runs."""
     channels = partial(_usable_channels, call)
     if call.feature.requires:
+        from mcp_roundtrip.server.channels import require_feature_capabilities  # few features require any
+
         require_feature_capabilities(call, channels())
     try:
         call = take_model_responses(call, channels)

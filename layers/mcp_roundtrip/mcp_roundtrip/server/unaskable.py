@@ -9,9 +9,13 @@ from mcp_roundtrip.errors import MissingClientCapability, dotted_capabilities
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
+from mcp_roundtrip.server.channels import signing_in_helps
 from mcp_roundtrip.server.model import FeatureCall
 
 _ASKABLE: Final = f"A client that supports elicitation in MCP {PROTOCOL_VERSION} can"
+
+
+_SIGN_IN: Final = " If the user signs in, this client can show them a link to a page that asks."
 
 
 def unaskable_error(call: FeatureCall, error: MissingClientCapability, *, asks_model: bool) -> CallAborted:
@@ -20,8 +24,12 @@ def unaskable_error(call: FeatureCall, error: MissingClientCapability, *, asks_m
     if error.lost:
         return too_late_error(call)
     if not error.questions:
-        return CallAborted(_requirements_text(kind, error))
+        return CallAborted(
+            _requirements_text(kind, error) + _SIGN_IN * signing_in_helps(call, error.required)
+        )
     text = _cannot_ask_text(kind, map(_quote, error.questions.values()))
+    if signing_in_helps(call, error.required):
+        text += _SIGN_IN
     if asks_model and any(question.is_user_only() for question in error.questions.values()):
         text += " Only the user may answer it: an answer that a model passes on does not count."
     return CallAborted(text)

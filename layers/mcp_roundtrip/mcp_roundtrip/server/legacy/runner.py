@@ -30,8 +30,12 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.request_validation import RequestMeta
-from mcp_roundtrip.server.admission import require_feature_capabilities
-from mcp_roundtrip.server.channels import reaches_user, usable_channels, without_input_capabilities
+from mcp_roundtrip.server.channels import (
+    reaches_user,
+    require_feature_capabilities,
+    usable_channels,
+    without_input_capabilities,
+)
 from mcp_roundtrip.server.errors import client_error
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext
