@@ -13,7 +13,17 @@ import pytest
 from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.approval import Approval
-from support.client_matrix import PAGE, Cell, examples, play, play_long_work, replace_table, table
+from support.client_matrix import (
+    PAGE,
+    PROMPT,
+    Cell,
+    examples,
+    play,
+    play_long_work,
+    play_prompt,
+    replace_table,
+    table,
+)
 from support.project import FUNCTIONS
 
 pytest_plugins = ["support.example_services", "support.approval"]
@@ -38,6 +48,7 @@ def matrix(approval: Approval) -> Matrix:
         _played["matrix"] = {
             profile.name: {
                 **{each.tool: play(profile, each, owners) for each in examples(decide, profile.title)},
+                PROMPT: play_prompt(profile, owners),
                 LONG_WORK: play_long_work(profile),
             }
             for profile in PROFILES
@@ -63,6 +74,7 @@ def test_a_question_goes_through_the_channel_that_the_client_shows(matrix: Matri
     for profile in PROFILES:
         cells = matrix[profile.name]
         expected = "client" if profile.answers_forms else "App" if profile.shows_apps else "page"
+        assert (cells[PROMPT].word == "client") is (profile.answers_forms and not profile.is_legacy)
         for tool in ("update_work_item", "provision_database"):
             assert cells[tool].word == expected, (profile.name, tool)
 

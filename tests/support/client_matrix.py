@@ -125,6 +125,25 @@ def _carry_out(player: Player, example: Example) -> Cell:
         return Cell((), False, str(error))
 
 
+# -- a prompt -----------------------------------------------------------------------------------------------
+
+PROMPT = "triage"
+ITEM = "User Story #4476: Save a search and be notified of new results"
+
+
+def play_prompt(profile: ClientProfile, owners: Mapping[str, Server]) -> Cell:
+    """Get a prompt as this client's user does: answer its question, or give the argument."""
+    player = _player(profile, front_door, owners)
+    played = player.prompt(PROMPT)
+    channel = "argument"
+    if "error" not in played.message and profile.answers_questions:
+        played, channel = played.answer(work_item=ITEM), "client"
+    else:
+        played = player.prompt(PROMPT, {"workItemId": "4476"})
+    text = "" if "error" in played.message else played.messages[0]["content"]["text"]
+    return Cell((channel,), text.startswith(f"Triage {ITEM}"), repr(played))
+
+
 # -- a call that takes longer than a request ----------------------------------------------------------------
 
 STEPS = 6
@@ -162,13 +181,18 @@ def play_long_work(profile: ClientProfile) -> Cell:
 
 
 def table(rows: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the table; clients with equal cells share a row. `rows` are by client, then by column."""
-    columns = [*next(iter(rows.values()))]
+    """Return the table; clients with equal cells share a row, and tools with equal cells a column.
+
+    `rows` are by client, then by tool.
+    """
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for tool in next(iter(rows.values())):
+        columns.setdefault(tuple(cells[tool] for cells in rows.values()), []).append(tool)
     groups: dict[tuple[str, ...], list[str]] = {}
-    for client, cells in rows.items():
-        groups.setdefault(tuple(cells.values()), []).append(client)
+    for client, cells in zip(rows, zip(*columns, strict=True), strict=True):
+        groups.setdefault(cells, []).append(client)
     lines = [
-        "| | " + " | ".join(columns) + " |",
+        "| | " + " | ".join(map(", ".join, columns.values())) + " |",
         "|---" * (len(columns) + 1) + "|",
         *(f"| {', '.join(clients)} | " + " | ".join(cells) + " |" for cells, clients in groups.items()),
     ]
@@ -177,5 +201,5 @@ def table(rows: Mapping[str, Mapping[str, str]]) -> str:
 
 def replace_table(document: str, text: str) -> str:
     """Return the page with this table in the place of its own."""
-    header = re.escape(text.partition("\n")[0])
-    return re.sub(rf"{header}\n(\|.*\n)*", lambda _: text, document)
+    first_tool = re.escape(text.split(maxsplit=3)[2].rstrip(","))
+    return re.sub(rf"\| \| {first_tool}.*\n(\|.*\n)*", lambda _: text, document)
