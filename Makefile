@@ -5,7 +5,7 @@
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
-#   ARGUMENTS=…                      for cost and scale: other assumptions, as ARGUMENTS=--help lists them
+#   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   NAME=…                           for new-tool: the name of the tool, such as find_orders
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
@@ -120,6 +120,10 @@ hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude C
 .PHONY: bench
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
+
+.PHONY: simulate
+simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/scale.md)
+	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
 
 .PHONY: scale
 scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/scale.md)

@@ -216,11 +216,20 @@ def _configurations_table(
 def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:
     messages = Counter(sqs_request=usage.task[WORKER] * assumptions.sqs_requests)
     renewals = Counter(sqs_request=usage.work_minute["renewal"])
+    wake_up = Counter(
+        sqs_request=assumptions.sqs_requests,
+        lambda_request=1,
+        lambda_gb_s=assumptions.tool_ms / 1000 * usage.memory_mb[WORKER] / 1024,
+        log_gb=assumptions.log_bytes / 1024**3,
+        read_unit=1,
+        write_unit=1,
+    )
     large, metric, month = Counter(s3_put=1, s3_get=1), Counter(metric_month=1), usage.month
     keys, alarms, dashboards = "kms_key_month", "alarm_month", "dashboard_month"
     costs = {
         "SQS for a million tasks with `TaskDelivery` `queue`": prices.usd(messages) * MILLION,
         "SQS for a million minutes of work with `TaskDelivery` `queue`": prices.usd(renewals) * MILLION,
+        "a million wake-ups of sleeping tasks: a message, and an invocation": prices.usd(wake_up) * MILLION,
         "S3 for a million large results, each downloaded once": prices.usd(large) * MILLION,
         f"the stack's {month[keys]} KMS keys, per month": prices.usd(month, keys),
         f"the stack's alarms on {month[alarms]} metrics, per month": prices.usd(month, alarms),

@@ -65,6 +65,9 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
     assert f"${prices.usd({'metric_month': 1}):.2f} in a month" in prose
+    shown = re.search(r"a million wake-ups[^|]*\| ([0-9.]+) \|", (ROOT / "docs/cost.md").read_text("utf-8"))
+    assert shown is not None
+    assert f"[${shown[1]}](cost.md#other-costs)" in (ROOT / "docs/tasks.md").read_text("utf-8")
     minutes = cost.make_bill(usage.work_minute, usage.memory_mb, cost.Assumptions())
     renewals, worker = (prices.usd(minutes, name) * cost.MILLION for name in ("write_unit", "lambda_gb_s"))
     assert (

@@ -58,6 +58,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._items: dict[tuple[str, str], Item] = {}
+        self._sort_keys: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
     def put_new(self, item: Item) -> Item | None:
@@ -66,7 +67,7 @@ class MemoryStore:
         with self._lock:
             present = self._items.get(name)
             if present is None:
-                self._items[name] = dict(item)
+                self._write(item)
             return None if present is None else dict(present)
 
     def get(self, pk: str, sk: str) -> Item | None:
@@ -77,8 +78,8 @@ class MemoryStore:
     def query(self, pk: str) -> Sequence[Item]:
         with self._lock:
             # DynamoDB orders sort keys by their UTF-8 bytes.
-            names = sorted((name for name in self._items if name[0] == pk), key=lambda n: n[1].encode())
-            return [dict(self._items[name]) for name in names]
+            sort_keys = sorted(self._sort_keys.get(pk, ()), key=str.encode)
+            return [dict(self._items[pk, sk]) for sk in sort_keys]
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         with self._lock:
@@ -93,14 +94,21 @@ class MemoryStore:
             written = [each for each in changed if each is not None]
             if len(written) < len(updates):
                 return False
-            self._items |= {_key(each): each for each in (dict(item), *written)}
+            for each in (item, *written):
+                self._write(each)
             return True
 
     def _update(self, pk: str, sk: str, change: Change) -> Item | None:
         changed = self._changed(pk, sk, change)
         if changed is not None:
-            self._items[pk, sk] = dict(changed)
+            self._write(changed)
         return changed
+
+    def _write(self, item: Item) -> None:
+        pk, sk = name = _key(item)
+        if name not in self._items:
+            self._sort_keys.setdefault(pk, []).append(sk)
+        self._items[name] = dict(item)
 
     def _changed(self, pk: str, sk: str, change: Change) -> Item | None:
         changed = change.apply_to(self._items.get((pk, sk), {}))

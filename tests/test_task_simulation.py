@@ -1,0 +1,68 @@
+"""The costs of a task stay the same as tasks become more, and no partition of the table becomes hot."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+
+FEW, MANY = 2_000, 8_000
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    """Import the script, and hide its modules from other tests afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        import task_simulation
+
+        yield task_simulation
+    for path in BENCHMARKS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+@pytest.fixture(scope="module")
+def results(simulation):
+    return [simulation.simulate(tasks) for tasks in (FEW, MANY)]
+
+
+def test_everything_that_is_counted_grows_in_proportion_to_the_tasks(results):
+    few, many = results
+    assert {name: MANY // FEW * count for name, count in few.counts.items()} == many.counts
+
+
+def test_no_partition_becomes_hot(results):
+    few, many = results
+    assert few.busiest == many.busiest <= 20, "DynamoDB takes 1,000 writes in a second"
+
+
+def test_each_task_gets_one_worker_for_each_reason_to_run_it(simulation, results):
+    """A task runs when it is created, answered, woken, and after each lost worker; nothing runs it twice."""
+    reasons = Counter(invocation=len(simulation.KINDS))
+    for kind in simulation.KINDS:
+        reasons["wake-up"] += kind.tool == "sleeps"
+        reasons["lost worker"] += kind.renewals is not None
+        reasons["retry"] += kind.renewals is not None and kind.is_repeated
+        reasons["renewal"] += kind.renewals or 0
+        is_redispatched = kind.renewals is not None and not kind.is_repeated
+        reasons["invocation"] += kind.tool in ("asks", "sleeps") or is_redispatched
+    per_group = {name: results[1].counts[name] * len(simulation.KINDS) // MANY for name in reasons}
+    assert per_group == reasons
+
+
+def test_the_table_of_the_scale_page_has_the_same_figures(simulation, results):
+    document = (ROOT / "docs/scale.md").read_text("utf-8")
+    row = [f"{simulation.TASKS:,}", *results[1].row()[1:]]
+    assert f"| {' | '.join(row)} |\n" in document, 'make simulate ARGUMENTS="--into docs/scale.md"'
+    busiest = f"busiest second of any partition has {results[1].busiest} of"
+    assert busiest in " ".join(document.split())
+
+
+def test_a_task_that_does_not_end_is_an_error(simulation):
+    stuck = simulation.Simulation()
+    stuck.dispatch = lambda worker, pk: None
+    with pytest.raises(simulation.BenchmarkError, match="is not completed"):
+        stuck.check(stuck.run(1))
