@@ -2,6 +2,7 @@ import pytest
 
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_testing import FakeClock
+from support.aws_clients import DEFAULT_KIND
 from support.kms_clients import running
 from support.tokens import NOW
 
@@ -13,9 +14,15 @@ def strict_kms():
 
 
 @pytest.fixture
-def kms(strict_kms):
-    """Return a boto3 client of the strict KMS, over HTTP."""
-    with running(strict_kms) as connected:
+def kind():
+    """Return the kind of the clients. Modules override it to test both."""
+    return DEFAULT_KIND
+
+
+@pytest.fixture
+def kms(strict_kms, kind):
+    """Return a client of the strict KMS, over HTTP."""
+    with running(strict_kms, kind) as connected:
         yield connected
 
 

@@ -14,7 +14,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
 from mcp_roundtrip.tasks.store import Update
 from mcp_roundtrip.tasks.transitions import claim
-from support.aws_clients import REGION
+from support.aws_clients import KINDS, REGION
 from support.dynamodb_clients import Wire, behind, client, new_table
 
 pytest_plugins = ["support.ministack"]
@@ -27,9 +27,16 @@ READY = {"pk": "p", "sk": "M", "st": "working", "rn": "R", "ver": 1, "att": 0, "
 CLAIM = claim(owner="me", delivery="request", until_ms=2_000, now_ms=1_000, max_attempts=5)
 
 
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
 @pytest.fixture
-def dynamodb(ministack_dynamodb):
-    return ministack_dynamodb
+def dynamodb(ministack, kind):
+    connected = client(ministack, kind=kind)
+    yield connected
+    connected.close()
 
 
 @pytest.fixture
@@ -51,9 +58,9 @@ def wire(ministack):
 
 
 @pytest.fixture
-def store_losing_responses(wire, table):
+def store_losing_responses(wire, table, kind):
     """Return a store of the same table that sends its requests over `wire`."""
-    with behind(wire, attempts=2) as dynamodb:
+    with behind(wire, attempts=2, kind=kind) as dynamodb:
         yield DynamoStore(dynamodb, table)
 
 
@@ -90,9 +97,9 @@ def pauses():
 
 
 @pytest.fixture
-def recording_store(wire, table, pauses):
+def recording_store(wire, table, pauses, kind):
     """Return a store of the same table over `wire` that records its pauses."""
-    with behind(wire) as dynamodb:
+    with behind(wire, kind=kind) as dynamodb:
         yield DynamoStore(dynamodb, table, pause_s=pauses.append)
 
 
@@ -215,29 +222,29 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_a_store_error_has_the_aws_error_code(operation, refusal):
-    with behind(Wire(refuse=[refusal])) as dynamodb, fails_with(refusal[1]):
+def test_a_store_error_has_the_aws_error_code(operation, refusal, kind):
+    with behind(Wire(refuse=[refusal]), kind=kind) as dynamodb, fails_with(refusal[1]):
         operation(DynamoStore(dynamodb, "tasks"))
 
 
-def test_a_refused_connection_is_a_store_error(operation):
+def test_a_refused_connection_is_a_store_error(operation, kind):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        dynamodb = client(f"http://127.0.0.1:{unused.getsockname()[1]}")
+        dynamodb = client(f"http://127.0.0.1:{unused.getsockname()[1]}", kind=kind)
         with fails_with("EndpointConnectionError"):
             operation(DynamoStore(dynamodb, "tasks"))
 
 
-def test_a_dynamodb_that_does_not_respond_times_out(operation):
+def test_a_dynamodb_that_does_not_respond_times_out(operation, kind):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        dynamodb = client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1)
+        dynamodb = client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1, kind=kind)
         with fails_with("timeout"):
             operation(DynamoStore(dynamodb, "tasks"))
         dynamodb.close()
 
 
-def test_a_truncated_response_is_a_store_error(ministack, operation):
-    with behind(Wire(ministack, lose=[nothing])) as dynamodb, fails_with("ConnectionClosedError"):
+def test_a_truncated_response_is_a_store_error(ministack, operation, kind):
+    with behind(Wire(ministack, lose=[nothing]), kind=kind) as dynamodb, fails_with("ConnectionClosedError"):
         operation(DynamoStore(dynamodb, "tasks"))
 
 
@@ -266,14 +273,16 @@ def test_a_store_error_contains_nothing_of_an_item(store, dynamodb):
 
 @pytest.mark.parametrize(("failures", "succeeds"), [(1, True), (2, True), (3, False)])
 def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
-    wire, store, table, monkeypatch, failures, succeeds
+    wire, store, table, monkeypatch, failures, succeeds, kind
 ):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     store.put_new(ITEM)
     wire.refuse = failures * [(500, "InternalServerError")]
-    with behind(wire) as dynamodb:
-        recording_store = AwsClients().client("dynamodb", REGION, dynamodb.meta.endpoint_url)
+    with behind(wire, kind=kind) as dynamodb:
+        recording_store = AwsClients(signs=kind == "signed").client(
+            "dynamodb", REGION, dynamodb.meta.endpoint_url
+        )
         store = DynamoStore(recording_store, table)
         if succeeds:
             assert store.get("p", "M") == ITEM

@@ -5,7 +5,7 @@ from typing import Any
 
 import h11
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws import http1
@@ -91,6 +91,7 @@ RESPONSES = {
 
 
 @pytest.mark.parametrize(("wire", "response"), RESPONSES.values(), ids=RESPONSES)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_a_response_is_read_however_it_is_divided(wire, response, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(wire) - 1))))

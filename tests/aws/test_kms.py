@@ -27,8 +27,13 @@ from mcp_roundtrip.state.renewal import FIRST_RETRY_S, RENEWAL_RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_key import KmsFault
 from mcp_roundtrip_testing import FakeClock
-from support.aws_clients import REGION
+from support.aws_clients import KINDS, REGION
 from support.kms_clients import client, mac_key, running, signing_key
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
 
 
 @pytest.fixture
@@ -216,11 +221,11 @@ def test_an_error_contains_nothing_of_the_message_to_sign(strict_kms, signer, ke
 
 @pytest.mark.parametrize(("throttled", "signs"), [(1, True), (2, True), (3, False)])
 def test_the_client_succeeds_if_one_of_three_attempts_is_answered(
-    strict_kms, kms, arn, clock, monkeypatch, throttled, signs
+    strict_kms, kms, arn, clock, monkeypatch, throttled, signs, kind
 ):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    retrying_client = AwsClients().client("kms", REGION, kms.meta.endpoint_url)
+    retrying_client = AwsClients(signs=kind == "signed").client("kms", REGION, kms.meta.endpoint_url)
     signer = KmsSigner(retrying_client, KmsKey(kms, arn, clock))
     strict_kms.fail_next(throttled, operation="Sign")
     if signs:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.retries import quota, standard
 from botocore.session import get_session
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
@@ -81,6 +81,7 @@ def oracle(model, error, attempt, random):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_botocore_makes_the_same_decision(name, data):
     model = MODELS[name]

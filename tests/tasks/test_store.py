@@ -1,6 +1,8 @@
 """The contract of a TaskStore: MemoryStore, and DynamoStore on three implementations of DynamoDB."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from functools import cache
 
 import pytest
 from moto import mock_aws
@@ -10,51 +12,58 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
 from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, Update, item_size
 from support.dynamodb_clients import client, new_table
+from support.moto_server import serve_moto
 
 pytest_plugins = ["support.dynalite", "support.ministack"]
 
 ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3, "raw": b"\x00\xff"}
 
 
-@pytest.fixture
-def memory():
-    return MemoryStore()
+STORES = (
+    "memory",
+    *("moto-boto3", "moto-signed", "ministack-boto3", "ministack-signed"),
+    *("dynalite-boto3", "dynalite-signed"),
+)
+"""Each emulator with each kind of client."""
 
 
 @pytest.fixture(scope="module")
-def moto_dynamodb():
-    connected = client()
-    yield connected
-    connected.close()
+def moto():
+    with serve_moto("dynamodb") as url:
+        yield url
 
 
-@pytest.fixture
-def moto(moto_dynamodb):
-    with mock_aws():
-        yield DynamoStore(moto_dynamodb, new_table(moto_dynamodb))
-
-
-@pytest.fixture
-def ministack_store(ministack_dynamodb):
-    return DynamoStore(ministack_dynamodb, new_table(ministack_dynamodb))
-
-
-@pytest.fixture
-def dynalite_store(dynalite_dynamodb):
-    return DynamoStore(dynalite_dynamodb, new_table(dynalite_dynamodb))
-
-
-STORES = ("memory", "moto", "ministack_store", "dynalite_store")
+@pytest.fixture(scope="module")
+def connect():
+    """Return a function that returns a client of an endpoint, the same for all tests."""
+    with ExitStack() as clients:
+        yield cache(lambda url, kind: clients.enter_context(closing(client(url, kind=kind))))
 
 
 @pytest.fixture(params=STORES)
-def store(request):
-    return request.getfixturevalue(request.param)
+def store(request, connect):
+    emulator, _, kind = request.param.partition("-")
+    if emulator == "memory":
+        yield MemoryStore()
+    elif request.param == "moto-boto3":
+        with mock_aws():
+            yield new_store(connect(None, kind))
+    elif emulator == "moto":
+        with mock_aws():
+            yield new_store(connect(request.getfixturevalue("moto"), kind))
+    else:
+        url = request.getfixturevalue(f"{emulator}_dynamodb").meta.endpoint_url
+        yield new_store(connect(url, kind))
+
+
+def new_store(dynamodb):
+    return DynamoStore(dynamodb, new_table(dynamodb))
 
 
 def except_stores(**why):
-    """Parametrize over all stores except some, whose differences from AWS are named."""
-    return pytest.mark.parametrize("store", [name for name in STORES if name not in why], indirect=True)
+    """Parametrize over all stores except those of some emulators or clients, for the reasons given."""
+    names = [name for name in STORES if not why.keys() & set(name.split("-"))]
+    return pytest.mark.parametrize("store", names, indirect=True)
 
 
 # creating items
@@ -226,7 +235,7 @@ def test_a_change_returns_the_changed_item(store, change, differences):
     assert store.get("p", "M") == expected
 
 
-@except_stores(moto="loses updates among threads")
+@except_stores(moto="loses updates among threads", boto3="takes seconds, and threads share clients anyway")
 def test_no_optimistic_update_of_concurrent_threads_is_lost(store):
     store.put_new({"pk": "p", "sk": "M", "ver": 0, "n": 0})
 
@@ -253,7 +262,7 @@ def test_a_change_that_requires_absence_creates_the_item(store, condition):
 
 COUNT = Change(any_of(Absent("n"), Below("n", 2)), set={"last": "x"}, add={"n": 1})
 
-with_transactions = except_stores(dynalite_store="has no TransactWriteItems")
+with_transactions = except_stores(dynalite="has no TransactWriteItems")
 
 
 @with_transactions
@@ -307,7 +316,7 @@ def test_a_transaction_writes_nothing_if_the_new_item_is_too_large(store):
     assert store.get("q", "O") is None
 
 
-@except_stores(dynalite_store="has no TransactWriteItems", moto="loses updates among threads")
+@except_stores(dynalite="has no TransactWriteItems", moto="loses updates among threads")
 def test_concurrent_transactions_succeed_exactly_as_often_as_their_condition_allows(store):
     def write(number):
         return store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
@@ -351,7 +360,7 @@ def test_an_update_that_makes_an_item_too_large_is_refused(store, size):
     assert store.get("p", "A") == item
 
 
-@except_stores(dynalite_store="counts the characters of text, not its bytes")
+@except_stores(dynalite="counts the characters of text, not its bytes")
 def test_the_size_after_an_update_is_measured_in_bytes(store):
     item = item_of(MAX_ITEM, "é")
     store.put_new(item)
