@@ -40,7 +40,7 @@ class TaskJournal:
     entries: dict[str, Entry] = field(default_factory=dict)
     is_cancelled: bool = False
 
-    def record(self, entry: Entry) -> Entry:
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         return self.entries.setdefault(entry.key, entry)
 
     def holds_lease(self) -> bool:
@@ -281,7 +281,7 @@ def test_an_error_while_journaling_a_result_is_not_retried() -> None:
         return 1
 
     class Taken(TaskJournal):
-        def record(self, entry: Entry) -> Entry:
+        def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
             return replace(entry, value="what another worker journaled")
 
     async def body(ctx: AsyncContext) -> Any:

@@ -122,7 +122,7 @@ def test_a_checkpoint_inside_a_step_is_refused() -> None:
 
 def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time() -> None:
     class OwnTask:
-        def record(self, entry: Entry) -> Entry:
+        def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
             return entry
 
         def holds_lease(self) -> bool:

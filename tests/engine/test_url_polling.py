@@ -316,7 +316,7 @@ class TaskJournal:
 
     entries: dict[str, Entry] = field(default_factory=dict)
 
-    def record(self, entry: Entry) -> Entry:
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         return self.entries.setdefault(entry.key, entry)
 
     def holds_lease(self) -> bool:

@@ -271,7 +271,7 @@ def a_namespaced_request_without_a_domain() -> None:
 class Recorded:
     """A task's recorder."""
 
-    def record(self, entry: Entry) -> Entry:
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         return entry
 
     def holds_lease(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip import AsyncContext, Context, Server, StepInterrupted
+from mcp_roundtrip import AsyncContext, Context, Retry, Server, StepFailed, StepInterrupted
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import Ports
@@ -83,6 +83,21 @@ def careful_step(ctx: Context) -> str:
         return ctx.step("first", record_run, "first", at_most_once=True)
     except StepInterrupted:
         return "interrupted"
+
+
+@server.tool(task="required")
+def retried_step(ctx: Context) -> str:
+    ctx.run_as_task(ttl_ms=24 * 3_600_000)
+
+    def second_run_fails() -> str:
+        if "first" in RAN:
+            raise ConnectionError
+        return record_run("first")
+
+    try:
+        return ctx.step("first", second_run_fails, retry=Retry(attempts=1))
+    except StepFailed:
+        return "failed"
 
 
 @server.tool(task="required")
@@ -305,6 +320,50 @@ def test_an_async_worker_that_was_stopped_writes_nothing_and_starts_no_step(
     assert RAN == ["first"]
     assert deployment.recorded() == ["lease_lost"]
     assert not deployment.observer.failures
+
+
+class StoppingStore(CrashingStore):
+    """A store whose worker is stopped at one call, before the request or after it, while `meanwhile` runs."""
+
+    def __init__(
+        self, store: TaskStore, call: int, meanwhile: Callable[[], object], *, is_done: bool
+    ) -> None:
+        CrashingStore.__init__(self, store, call, is_done)
+        self.meanwhile = meanwhile
+
+    def _call(self, name: str, operation: Callable[[], Any]) -> Any:
+        number, self.calls = self.calls, self.calls + 1
+        if number != self.killed_call:
+            return operation()
+        result = operation() if self.is_done else None
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(self.meanwhile).result()
+        RAN.append("continues")
+        return result if self.is_done else operation()
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("call", range(1, 7))  # claim, query, get, put, get, put, complete
+@pytest.mark.parametrize("tool", ["two_steps", "careful_step", "retried_step"])
+def test_a_worker_that_was_stopped_in_a_request_writes_nothing_and_starts_no_step(
+    deployment: LeaseDeployment, tool: str, call: int, is_done: bool
+) -> None:
+    task_id, pk = deployment.begin(tool)
+    left = list[Item]()
+
+    def stopped() -> None:
+        deployment.clock.advance(LEASE_S + 1)
+        deployment.timer = HeartbeatTimer()
+        deployment.get(task_id)
+        deployment.run_workers()
+        assert deployment.status(task_id) == "completed"
+        left.extend(deployment.rows(pk))
+
+    deployment.invoke(pk, None, StoppingStore(deployment.store, call, stopped, is_done=is_done))
+    if left:  # the tool makes so many calls
+        assert deployment.rows(pk) == left
+        assert not {"first", "second"} & set(RAN[RAN.index("continues") :])
+        assert RAN.count("first") <= (2 if tool == "two_steps" else 1)
 
 
 def test_a_nonrepeatable_step_of_a_stopped_worker_is_not_run_again(deployment: LeaseDeployment) -> None:

@@ -41,10 +41,11 @@ class HostServices(Struct, frozen=True):
 class Recorder(Protocol):
     """Stores the entries of a task as they are made. Both methods raise StoreError."""
 
-    def record(self, entry: Entry) -> Entry:
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         """Store an entry and return the one that counts: the first one stored under this key.
 
-        Raises LeaseLost, and ItemTooLarge.
+        With `as_owner`, it is stored only if this worker owns the task at that moment. Raises LeaseLost, and
+        ItemTooLarge.
         """
         ...
 

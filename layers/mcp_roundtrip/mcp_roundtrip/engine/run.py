@@ -159,11 +159,14 @@ class Run:
             raise self.drift_error(key, f"is recorded as {was}, and the code uses it as {now}")
         return entry
 
-    def record(self, entry: Entry) -> Entry:
-        """Journal an entry and return the one that counts: in a task, another worker may have been first."""
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
+        """Journal an entry and return the one that counts: in a task, another worker may have been first.
+
+        `as_owner`: a worker that took the task has decided something because the entry is missing.
+        """
         if self.tasks.recorder is not None:
             try:
-                entry = self.tasks.recorder.record(entry)
+                entry = self.tasks.recorder.record(entry, as_owner=as_owner)
             except (StoreError, ItemTooLarge, LeaseLost) as error:
                 raise self.fail(error) from error
         self.history.add(entry)

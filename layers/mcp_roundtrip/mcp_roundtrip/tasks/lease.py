@@ -21,10 +21,10 @@ end of its invocation: after that, its owner no longer exists.
   (`LeaseHeld`), and cannot tell whether that worker is alive until the lease is over or was renewed.
 - **A late renewal.** Until another worker claims the task, the owner may renew a lease that is over.
 - **A process that was stopped and continues.** The epoch clock went on, so the owner renews before its next
-  write, and learns that it lost the lease. Every write of the item M depends on the owner. A journal entry
-  does not: if the process is stopped between the check and the request, the entry may still be written. The
-  first entry counts for both workers, and the owner checks again before it goes on. That an at-most-once
-  step began is an entry of one worker's own, so its function is called once.
+  write, and learns that it lost the lease. Every write of the item M depends on the owner. So does the result
+  of a step that is not simply run again (`write_as_owner`). Other journal entries do not: if the process is
+  stopped between the check and the request, such an entry may still be written. The first one counts for
+  both workers, and the owner checks again before it goes on.
 - **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
@@ -51,7 +51,7 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import TaskStore, Update
 
 MARGIN_MS: Final = 5_000
 """How much longer a lease lasts than its invocation, at most: clocks differ."""
@@ -146,11 +146,18 @@ class Lease:
         )
         return self._store.update(self._pk, TASK, claim)
 
+    def owns(self) -> bool:
+        """Return whether the worker has the lease; renew an old one first. Raises StoreError.
+
+        It may journal the result of a step that it ran, also if the task was cancelled meanwhile.
+        """
+        if self._is_owner and not self._is_trusted():
+            self.renew()
+        return self._is_owner
+
     def check(self) -> bool:
-        """Return whether the worker may write and start steps; renew an old lease. Raises StoreError."""
-        if self.is_lost:
-            return False
-        return self._is_trusted() or self.renew()
+        """Return whether the worker may continue; renew an old lease first. Raises StoreError."""
+        return self.owns() and self._is_open
 
     def verify(self) -> bool:
         """Return the same after a request to the table, which notices a cancellation. Raises StoreError."""
@@ -159,6 +166,18 @@ class Lease:
         item = self._store.get(self._pk, TASK)
         # The process may have been stopped during the request.
         return item is not None and transitions.held_by(self.owner).holds(item) and self.check()
+
+    def write_as_owner(self, item: Item) -> bool:
+        """Write a new item and renew the lease in one transaction; return whether the worker had the lease.
+
+        Raises StoreError, and ItemTooLarge.
+        """
+        with self._lock:
+            now_ms = self._clock_ms()
+            renewal = transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
+            self._is_owner = self._store.put_new_and_update(item, Update(self._pk, TASK, renewal))
+            self._renewed_at_ms = now_ms
+            return self._is_owner
 
     def renew(self) -> bool:
         """Extend the lease; return whether the worker may continue. Raises StoreError."""

@@ -34,12 +34,16 @@ class TaskRecorder(Struct):
     _message: str | None = None
     _reported_at_ms: int = 0
 
-    def record(self, entry: Entry) -> Entry:
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         if entry.kind is Kind.ANSWER:  # stored when the client sent the response
             return entry
         self._check_lease()
         item = entry_to_item(self.task, entry, self.next_order)
         self.next_order += 1
+        if as_owner:
+            if not self.lease.write_as_owner(item):
+                raise LeaseLost
+            return entry
         present = self.store.put_new(item)
         self._check_lease()  # the process may have been stopped during the request
         return entry if present is None else entry_from_item(present)
@@ -49,7 +53,7 @@ class TaskRecorder(Struct):
         return self.lease.verify()
 
     def _check_lease(self) -> None:
-        if not self.lease.check():
+        if not self.lease.owns():
             raise LeaseLost
 
     def report_status(self, message: str) -> None:
