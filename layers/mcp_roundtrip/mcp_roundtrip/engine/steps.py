@@ -107,9 +107,8 @@ class Step:
             raise usage_errors().invalid_step(self.key, error) from None
         if exceeds_depth(data, MAX_DEPTH):
             raise usage_errors().deep_result(self.key, MAX_DEPTH)
-        # Without a result, a worker raises StepInterrupted or StepFailed: a late one would contradict it.
-        as_owner = self.at_most_once or self.has_retry
-        entry = self.run.record(Entry(self.key, Kind.STEP, data), as_owner=as_owner)
+        # The worker that takes the task raises StepInterrupted: a late result would contradict it.
+        entry = self.run.record(Entry(self.key, Kind.STEP, data), as_owner=self.at_most_once)
         # In a task another worker may have been first: its result is the one that a replay returns.
         return result if entry.value == data else revive(entry.value, annotation)
 

@@ -22,9 +22,9 @@ end of its invocation: after that, its owner no longer exists.
 - **A late renewal.** Until another worker claims the task, the owner may renew a lease that is over.
 - **A process that was stopped and continues.** The epoch clock went on, so the owner renews before its next
   write, and learns that it lost the lease. Every write of the item M depends on the owner. So does the result
-  of a step that is not simply run again (`write_as_owner`). Other journal entries do not: if the process is
-  stopped between the check and the request, such an entry may still be written. The first one counts for
-  both workers, and the owner checks again before it goes on.
+  of an at-most-once step (`write_as_owner`), because the next worker decides by its absence. Other journal
+  entries do not: if the process is stopped between the check and the request, the entry may still be
+  written. The first one counts for both workers, and the owner checks again before it goes on.
 - **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
