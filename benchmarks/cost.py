@@ -43,7 +43,7 @@ class Assumptions:
     front_door_ms: int = assumption(15, "the front door's own time in milliseconds, without waiting")
     worker_ms: int = assumption(100, "duration of a worker invocation, in milliseconds")
     cold_share: float = assumption(0.01, "share of invocations with a cold start")
-    init_ms: int = assumption(600, "duration of a cold start, in milliseconds")
+    init_ms: int = assumption(300, "duration of a cold start, in milliseconds")
     log_bytes: int = assumption(1_200, "bytes logged by an invocation: its line and three lines of Lambda")
     access_log_bytes: int = assumption(400, "bytes logged by API Gateway for a request")
     calls_per_hour: int = assumption(1_000, "calls with a question per hour and execution environment")
