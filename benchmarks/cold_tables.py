@@ -100,8 +100,9 @@ def _peer_table(figures: ColdFigures) -> str:
     for name, values in own.items():
         ratios = [f"{_ratio(values, own[each.title]):.3f}" for each in PEER_LIMITS]
         compared = (f"{median(values):.0f}", *ratios) if name != JSON_ONLY.title else ("", "", "")
-        rows.append((name, f"{median(figures.peers.total_ms(name)):.0f}", *compared))
-    header = ("", "all", f"without {JSON_ONLY.title}", *(f"/ {each.title}" for each in PEER_LIMITS))
+        whole, cpu = (f"{median(each(name)):.0f}" for each in (figures.peers.total_ms, figures.peers.cpu_ms))
+        rows.append((name, whole, *compared, cpu))
+    header = ("", "all", f"without {JSON_ONLY.title}", *(f"/ {each.title}" for each in PEER_LIMITS), "CPU ms")
     return table(title, header, rows)
 
 
