@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import StateSigning, TokenType
+from mcp_roundtrip.settings import AwsClientKind, StateSigning, TokenType
 
 ONE, TWO = "01" * 16, "ef" * 16
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
@@ -50,6 +50,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_STATE_ENCRYPTION": "enabled",
             "MCP_STATE_ENCRYPTION_KEY_ARN": "arn:d",
             "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "arn:e",
+            "MCP_AWS_CLIENT": "boto3",
             "MCP_ALLOWED_ORIGINS": "https://a.test,https://b.test",
             "MCP_OWNERS": '{"weather": "fn"}',
             "MCP_MAX_OPEN_TASKS": "0",
@@ -71,6 +72,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.revoked_certificates == {ONE, TWO}
     assert settings.state_encryption_key_arn == "arn:d"
     assert settings.trusted_state_encryption_key_arns == ("arn:e",)
+    assert settings.aws_client is AwsClientKind.BOTO3
     assert settings.allowed_origins == {"https://a.test", "https://b.test"}
     assert settings.owners == {"weather": "fn"}
     assert settings.max_open_tasks == 0
@@ -125,6 +127,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**BEARER, "MCP_TOKEN_ALGORITHMS": "none"}, "MCP_TOKEN_ALGORITHMS"),
     ({**BEARER, "MCP_TOKEN_ALGORITHMS": "RS256,HS256"}, "MCP_TOKEN_ALGORITHMS"),
     ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
+    ({**MINIMAL, "MCP_AWS_CLIENT": "botocore"}, "MCP_AWS_CLIENT"),
     ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "-1"}, "MCP_MAX_OPEN_TASKS"),
     ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "101"}, "MCP_MAX_OPEN_TASKS"),
     ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),

@@ -34,7 +34,7 @@ INIT_TIMEOUT_S = 10.0
 
 DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
 
-_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "MCP_AWS_CLIENT")
 
 
 @dataclass(frozen=True, slots=True)
