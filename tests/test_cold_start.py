@@ -154,18 +154,13 @@ def test_a_tool_without_a_context_does_not_load_the_context() -> None:
 
 DATACLASSES = {
     "Audio": "an author's value, which pydantic serializes",
-    "Elicit": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
-    "ElicitUrl": "as above",
     "EmbeddedResource": "an author's value, which pydantic serializes",
     "Image": "an author's value, which pydantic serializes",
-    "ListRoots": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
-    "NamespacedRequest": "as above",
     "Principal": "a value that authors return, and pydantic serializes",
     "PromptMessage": "an author's value, which pydantic serializes",
     "ResourceContents": "an author's value, which pydantic serializes",
     "ResourceLink": "an author's value, which pydantic serializes",
     "Root": "a value that authors return, and pydantic serializes",
-    "Sample": "its base class is abstract, and msgspec's metaclass is not ABCMeta",
     "Sampled": "a value that authors return, and pydantic serializes",
     "Stored": "a value that authors return, and pydantic serializes",
     "Text": "an author's value, which pydantic serializes",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct, field
 
 from mcp_roundtrip.engine.questions import UNSET, Question, Unset
 from mcp_roundtrip.internal_errors import InvalidAnswer
@@ -34,8 +36,7 @@ class Sampled:
         return "".join(block["text"] for block in blocks if block.get("type") == "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Sample(Question[Sampled]):
+class Sample(Question[Sampled], Struct, frozen=True):
     """Send `sampling/createMessage` to the client's model.
 
     `messages` is a prompt or a list of SamplingMessages. `options` are further params under their names in
@@ -90,8 +91,7 @@ class Root:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ListRoots(Question[tuple[Root, ...]]):
+class ListRoots(Question[tuple[Root, ...]], Struct, frozen=True):
     """Send `roots/list`."""
 
     key: str = "roots"
@@ -123,8 +123,7 @@ def _is_namespaced(name: str) -> bool:
     return bool(_NAMESPACED.fullmatch(name)) and name.partition("/")[0].split(".")[1] not in _RESERVED_LABELS
 
 
-@dataclass(frozen=True, slots=True)
-class NamespacedRequest(Question[Mapping[str, Any]]):
+class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
     """Send a request outside of the core protocol, such as `com.example/approval`. Experimental.
 
     The client has to declare the name in its `extensions`.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from inspect import isclass, iscoroutine
 from typing import Any, ClassVar, Final, TypeVar
 
+from msgspec import Struct
 from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
 
 from mcp_roundtrip.engine.inputs import InputRequest
@@ -53,8 +53,7 @@ class _Elicitation(Question[T]):
         return raw.get("content")
 
 
-@dataclass(frozen=True, slots=True)
-class Elicit(_Elicitation[T]):
+class Elicit(_Elicitation[T], Struct, frozen=True):
     """Ask the user to fill in a form.
 
     `model` is a flat pydantic model or dataclass, or the type of a single field. With `user_only`, an answer
@@ -104,8 +103,7 @@ def _is_valid_default(default: Any, model: Any) -> bool:
     return isinstance(default, (int, float) if model is float else model)
 
 
-@dataclass(frozen=True, slots=True)
-class ElicitUrl(_Elicitation[None]):
+class ElicitUrl(_Elicitation[None], Struct, frozen=True):
     """Send the user to a URL, and wait until `done` returns True.
 
     `done` is called every `poll_interval_ms` milliseconds (at least 1,000) for as long as the round lasts, or

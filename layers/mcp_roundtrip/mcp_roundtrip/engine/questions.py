@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
@@ -27,7 +27,7 @@ DEFAULT_POLL_INTERVAL_MS: Final = 2_000
 """The default time between two calls of the `done` of a URL elicitation."""
 
 
-class Question(ABC, Generic[T]):
+class Question(Generic[T]):
     """A server-to-client request with a key of the author's choice and, optionally, a default."""
 
     key: str

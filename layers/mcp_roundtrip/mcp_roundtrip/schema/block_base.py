@@ -17,7 +17,7 @@ class ContentBlock:
         raise NotImplementedError
 
 
-def text_content(text: str) -> dict[str, Any]:
+def text_block(text: str) -> dict[str, Any]:
     """Return `TextContent`. Raises UsageError for half of a surrogate pair."""
     check_text("Text.text", text)
     return {"type": "text", "text": text}

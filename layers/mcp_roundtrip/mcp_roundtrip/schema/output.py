@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.block_base import ContentBlock, text_content
+from mcp_roundtrip.schema.block_base import ContentBlock, text_block
 from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
@@ -196,13 +196,13 @@ def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:
     if value is None:
         return []
     if isinstance(value, str):
-        return [text_content(value)]
+        return [text_block(value)]
     if isinstance(value, ContentBlock):
         return [value.to_wire()]
     if not isinstance(value, _SEQUENCE) or not all(isinstance(item, (str, ContentBlock)) for item in value):
         return None
     if text_alone or any(isinstance(item, ContentBlock) for item in value):
-        return [text_content(item) if isinstance(item, str) else item.to_wire() for item in value]
+        return [text_block(item) if isinstance(item, str) else item.to_wire() for item in value]
     return None  # without blocks or an annotation, a list of strings is data
 
 
