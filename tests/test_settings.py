@@ -53,6 +53,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_AWS_CLIENT": "boto3",
             "MCP_ALLOWED_ORIGINS": "https://a.test,https://b.test",
             "MCP_OWNERS": '{"weather": "fn"}',
+            "MCP_TASK_LEASE_S": "15",
             "MCP_MAX_OPEN_TASKS": "0",
             "MCP_MAX_ROUNDS": "5",
             "MCP_ROUND_TTL_S": "60",
@@ -75,7 +76,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.aws_client is AwsClientKind.BOTO3
     assert settings.allowed_origins == {"https://a.test", "https://b.test"}
     assert settings.owners == {"weather": "fn"}
-    assert settings.max_open_tasks == 0
+    assert (settings.task_lease_s, settings.max_open_tasks) == (15, 0)
     assert (settings.max_rounds, settings.round_ttl_s, settings.flow_ttl_s) == (5, 60, 120)
     assert (settings.max_body_bytes, settings.max_json_values) == (6_291_456, 100_000)
     assert settings.required("issuer") == "urn:x"
@@ -128,6 +129,8 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**BEARER, "MCP_TOKEN_ALGORITHMS": "RS256,HS256"}, "MCP_TOKEN_ALGORITHMS"),
     ({**BEARER, "MCP_TOKEN_ALGORITHMS": "rs256"}, "MCP_TOKEN_ALGORITHMS"),
     ({**MINIMAL, "MCP_AWS_CLIENT": "botocore"}, "MCP_AWS_CLIENT"),
+    ({**MINIMAL, "MCP_TASK_LEASE_S": "14"}, "MCP_TASK_LEASE_S"),
+    ({**MINIMAL, "MCP_TASK_LEASE_S": "901"}, "MCP_TASK_LEASE_S"),
     ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "-1"}, "MCP_MAX_OPEN_TASKS"),
     ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "101"}, "MCP_MAX_OPEN_TASKS"),
     ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),

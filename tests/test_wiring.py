@@ -253,3 +253,8 @@ def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.Mo
     with pytest.raises(SettingsError) as refused:
         ports.forward("tides", {}, {}, 9)
     assert refused.value.setting == "MCP_OWNERS"
+
+
+def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
+    ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
+    assert ports.tasks().lease_ms == 120_000

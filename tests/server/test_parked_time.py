@@ -3,6 +3,8 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.tasks.lease import MARGIN_MS
+from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.messages import META
 from support.parked_deployment import ParkedDeployment
@@ -82,3 +84,25 @@ def test_a_request_that_crashes_repeats_at_most_the_step_that_was_not_recorded(d
         deployment.call("long_work")
     assert sorted(set(ran)) == list(range(STEPS))
     assert len(ran) - STEPS == crashing.killed_at.startswith("put_new J#")
+
+
+class LeaseStore(MemoryStore):
+    """A store that records how long each lease lasts that a request claims or renews."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock, self.claimed, self.renewed = clock, [], []
+
+    def update(self, pk, sk, change):
+        if "lu" in change.set:
+            leases = self.claimed if "lo" in change.set else self.renewed
+            leases.append(change.set["lu"] - round(self.clock() * 1_000))
+        return super().update(pk, sk, change)
+
+
+def test_the_lease_lasts_as_long_as_the_request_and_is_not_renewed(deployment):
+    deployment.store = deployment.table.store = LeaseStore(deployment.clock)
+    play(deployment)
+    assert len(deployment.store.claimed) >= 2
+    assert set(deployment.store.claimed) == {deployment.round_ms + MARGIN_MS}
+    assert deployment.store.renewed == []

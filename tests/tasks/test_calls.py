@@ -20,6 +20,7 @@ from mcp_roundtrip.tasks.worker import Worker
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import new_table
+from support.heartbeat_timer import HeartbeatTimer
 
 pytest_plugins = ["support.ministack"]
 
@@ -34,6 +35,8 @@ NEW_STEP = Counter(GetItem=1, PutItem=1)
 RESUMED = Counter(Query=1, UpdateItem=2)
 
 server = Server("counted_tasks")
+timers: list[HeartbeatTimer] = []
+"""The timer of each worker."""
 
 
 def text(size: int) -> str:
@@ -62,6 +65,19 @@ def long_text(ctx: Context, size: int) -> str:
     """Return a result of `size` bytes."""
     ctx.run_as_task()
     return text(size)
+
+
+@server.tool(task="required")
+def long_step(ctx: Context, renewals: int) -> None:
+    """Run a step during which the lease is renewed so many times."""
+    ctx.run_as_task()
+    ctx.step("long", lambda: [timers[-1].fire() for _ in range(renewals)])
+
+
+@server.tool(task="required")
+def step_at_most_once(ctx: Context) -> None:
+    ctx.run_as_task()
+    ctx.step("charge", lambda: None, at_most_once=True)
 
 
 @dataclass
@@ -96,9 +112,10 @@ class CountedTasks:
     def work(self):
         body = TaskRunner(server._tool_methods, make_ports(), Invocation("worker", 1e18))
         dispatcher = RecordingDispatcher()
-        Worker(self.store, dispatcher, body, now_ms, lambda: secrets.token_hex(12)).work(
-            self.task.pk, Delivery("", 900_000, LEASE_MS)
-        )
+        owner = secrets.token_hex(12)
+        timers.append(HeartbeatTimer())
+        worker = Worker(self.store, dispatcher, body, now_ms, lambda: owner, wait_ms=timers[-1])
+        worker.work(self.task.pk, Delivery("", 900_000, LEASE_MS))
         return self.taken()
 
     def poll(self):
@@ -201,6 +218,17 @@ def test_each_new_step_takes_one_get_and_one_put(counted_tasks, count):
     for _ in range(count):
         expected += NEW_STEP
     assert counted_tasks.work() == expected
+
+
+@pytest.mark.parametrize("renewals", [0, 1, 5])
+def test_each_renewal_of_a_lease_takes_one_update(counted_tasks, renewals):
+    counted_tasks.create("long_step", renewals=renewals)
+    assert counted_tasks.work() == RESUMED + NEW_STEP + Counter(UpdateItem=renewals)
+
+
+def test_an_at_most_once_step_takes_one_get_one_put_and_one_transaction(counted_tasks):
+    counted_tasks.create("step_at_most_once")
+    assert counted_tasks.work() == RESUMED + NEW_STEP + Counter(TransactWriteItems=1)
 
 
 def test_a_cancellation_takes_one_get_and_one_update(counted_tasks):

@@ -8,6 +8,10 @@
 `store`        the interface to the table, and a store in memory
 `service`      what clients can do: create, get, update and cancel tasks
 `limit`        the limit of open tasks for each principal
+`endings`      how a task ends that no worker finishes
 `worker`       runs the tool of a task
+`lease`        who holds a task, for how long, and what the holder may do
+`heartbeat`    renews a lease in a thread
+`recorder`     writes the journal entries and status messages of a pass
 =============  ===========================================================================================
 """
