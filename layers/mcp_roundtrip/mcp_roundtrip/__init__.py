@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mcp_roundtrip.garbage_collection import collect_rarely
+
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_context import AsyncContext
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
@@ -124,6 +126,8 @@ _MODULES = {
     "UsageError": "mcp_roundtrip.errors",
     "one_of": "mcp_roundtrip.schema.forms",
 }
+
+collect_rarely()  # before the imports of these modules, which are most of an initialization
 
 
 def __getattr__(name: str) -> Any:
