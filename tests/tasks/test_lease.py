@@ -224,6 +224,17 @@ def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
     assert table.renewed == 1
 
 
+def test_a_failed_log_line_does_not_end_the_heartbeats(table: Table) -> None:
+    lease = table.claimed()
+
+    def fail(event: str, error: Exception) -> None:
+        raise RuntimeError
+
+    lease.on_error = fail
+    table.store.is_down = True
+    assert lease.beat() == LEASE_MS / RETRIES
+
+
 def test_heartbeats_end_when_another_worker_has_the_lease(table: Table) -> None:
     lease = table.claimed()
     table.take_over()

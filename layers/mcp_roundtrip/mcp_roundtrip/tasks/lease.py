@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -203,7 +204,8 @@ class Lease:
         except Exception as error:  # without renewals, another worker would take over a worker that runs
             if self._is_closed:
                 return None
-            self.on_error("lease_renewal_failed", error)
+            with suppress(Exception):  # a log line must not end the renewals
+                self.on_error("lease_renewal_failed", error)
             return self._delivery.lease_ms / RETRIES
         return self.renewal_interval_ms
 
