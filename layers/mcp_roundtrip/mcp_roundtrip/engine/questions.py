@@ -27,7 +27,7 @@ DEFAULT_POLL_INTERVAL_MS: Final = 2_000
 """The default time between two calls of the `done` of a URL elicitation."""
 
 
-# Not an ABC: its subclasses are Structs, which have a metaclass of their own. Type checkers find a missing method.
+# Not an ABC, because its subclasses are Structs, which have another metaclass. mypy finds a missing method.
 class Question(Generic[T]):
     """A server-to-client request with a key of the author's choice and, optionally, a default."""
 
