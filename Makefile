@@ -133,6 +133,10 @@ scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries
 cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/cost.md)
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
 
+.PHONY: storm
+storm: $(VENV)/.dev  ## lose a worker at every call of a task, in every way, and print how long the task waits
+	$(VENV)/bin/python tests/storm/run.py
+
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events with a valid requestState
 	$(VENV)/bin/python -m mcp_roundtrip_local.sample_events

@@ -28,7 +28,7 @@ gc.disable()
 LONGEST_FIRST = (
     "artefact/test_emulator.py",
     "sam/test_using_elsewhere.py",
-    "tasks/test_killed_workers.py",
+    "storm/test_storm.py",
     "clients/test_real_clients.py",
     "bounds/test_worst_bodies.py",
     "artefact/test_deployed.py",

@@ -14,7 +14,7 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import new_table
-from support.worker_process import ANSWER, DELIVERY, create, lines, make_worker, now_ms
+from support.recorded_steps import ANSWER, DELIVERY, create, lines, make_worker, now_ms
 
 pytest_plugins = ["support.ministack"]
 

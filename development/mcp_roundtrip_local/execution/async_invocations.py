@@ -35,7 +35,7 @@ class AsyncInvocation:
     attempts: int = 0
 
 
-class Run(Protocol):
+class RunFunction(Protocol):
     """Runs a function once."""
 
     def __call__(
@@ -58,7 +58,7 @@ class AsyncInvocations:
     def __init__(
         self,
         functions: Callable[[], Mapping[str, Function]],
-        run: Run,
+        run: RunFunction,
         send: Callable[[str, str], bool],
         timers: Timers,
         log: Callable[[str], None],

@@ -1,0 +1,300 @@
+"""Worker processes: forked, connected to their coordinator, killed, stopped and continued."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_local.execution.environment import InvocationResult
+from mcp_roundtrip_local.execution.runtime_api import (
+    Exited,
+    Raised,
+    Ready,
+    Responded,
+    RuntimeApi,
+    RuntimeEvent,
+)
+from storm.virtual_time import VirtualTime
+
+TIMEOUT_S = 900
+"""The timeout of the worker function."""
+
+
+class Zygote:
+    """The process that forks workers, so that they need not import anything."""
+
+    def __init__(self) -> None:
+        script = Path(__file__).with_name("zygote.py")
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(script.parent.parent)},
+        )
+
+    def fork(self, *addresses: str) -> int:
+        with self._lock:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            print(*addresses, file=self._process.stdin, flush=True)
+            return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+class Thread:
+    """A thread of a worker process. While it runs, it holds the time, unless its invocation does that."""
+
+    def __init__(self, process: WorkerProcess, connection: Connection, *, is_main: bool) -> None:
+        self.process = process
+        self.is_main = is_main
+        self.is_waiting = False
+        self.holds_time = False
+        self.blocks_heartbeat = False
+        self._connection = connection
+        self._time = process.time
+        self._waits = 0
+
+    def serve(self) -> None:
+        """Answer the calls of this thread until it ends."""
+        with suppress(EOFError, OSError):
+            while True:
+                self._answer(*self._connection.recv())
+        self.process.on_disconnect(self)
+
+    def end(self) -> None:
+        """Release the time of a thread that will not run again. The runner of a main thread holds it."""
+        self._waits += 1
+        if self.is_waiting and self.is_main:
+            self._time.hold()
+        elif self.holds_time and not self.is_main:
+            self._time.release()
+        self.is_waiting = self.holds_time = False
+
+    def wait(self, duration_s: float | None = None) -> None:
+        """Let the time pass; the thread continues after `duration_s`, or never."""
+        self._waits += 1
+        number, self.is_waiting = self._waits, True
+        if duration_s is not None:
+            duration_s += 0 if self.is_main else self.process.heartbeat_delay_s
+            self._time.call_at(self._time.now_s() + duration_s, lambda: self._resume(number))
+        if self.is_main or self.holds_time:
+            self._time.release()
+        self.holds_time = False
+
+    def resume_with(self, result: Any) -> None:
+        """Continue a thread that waits."""
+        self._time.hold()
+        self.is_waiting, self.holds_time = False, True
+        self._send(result)
+
+    def _resume(self, number: int) -> None:
+        with self.process.lock:
+            if number != self._waits or not self.is_waiting:
+                return
+            if not self.is_main and self.process.blocks_heartbeat:
+                return
+            if self.process.is_stopped:
+                self.process.due.append((self, None))
+            else:
+                self.resume_with(None)
+
+    def _answer(self, name: str, *arguments: Any) -> None:
+        if self.process.has_exited.is_set():  # the request of a process that is killed is lost
+            return
+        if name == "wait":
+            with self.process.lock:
+                self.wait(*arguments)
+                if not self.is_main:
+                    self._send("waiting")
+        elif name == "stop_waiting":
+            with self.process.lock:
+                self._waits += 1
+                if self.holds_time:
+                    self._time.release()
+                self.is_waiting = self.holds_time = False
+                self._send("stopped")
+        else:
+            self.process.answer(self, name, *arguments)
+
+    def _send(self, result: Any) -> None:
+        with suppress(OSError):
+            self._connection.send(result)
+
+    reply = _send
+
+
+class WorkerProcess:
+    """A worker process. `on_call` answers the calls of its threads (thread, name, arguments)."""
+
+    def __init__(self, time: VirtualTime, on_call: Callable[..., None]) -> None:
+        self.time = time
+        self.answer = on_call
+        self.lock = threading.RLock()
+        self.pid = 0
+        self.deadline_ms = 0
+        self.is_stopped = False
+        self.heartbeat_delay_s = 0.0
+        self.due: list[tuple[Thread, Any]] = []
+        self.has_exited = threading.Event()
+        self.on_exit: Callable[[], None] = lambda: None
+        self._threads: list[Thread] = []
+
+    def serve(self, connection: Connection, *, is_main: bool) -> None:
+        """Answer the calls of one thread until it ends."""
+        thread = Thread(self, connection, is_main=is_main)
+        with self.lock:
+            self._threads.append(thread)
+        thread.serve()
+
+    @property
+    def blocks_heartbeat(self) -> bool:
+        """Whether its main thread hangs in a call under the lock that its heartbeat needs."""
+        return not self.is_stopped and any(
+            thread.is_main and thread.is_waiting and thread.blocks_heartbeat for thread in self._threads
+        )
+
+    def kill(self) -> None:
+        """Kill the process, whatever its threads do."""
+        with self.lock:
+            if self.has_exited.is_set():
+                return
+            self.expect_exit()
+            os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Stop the process, as a frozen environment is. Its waits end when it continues."""
+        with self.lock:
+            self.is_stopped = True
+            os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a stopped process continue."""
+        with self.lock:
+            self.is_stopped = False
+            due, self.due = self.due, []
+            for thread, result in due:
+                thread.resume_with(result() if callable(result) else result)
+            os.kill(self.pid, signal.SIGCONT)
+
+    def on_disconnect(self, thread: Thread) -> None:
+        with self.lock:
+            self._threads.remove(thread)
+            if not thread.is_main:
+                if not self.has_exited.is_set():
+                    thread.end()
+                return
+            self.expect_exit()
+        self.on_exit()
+
+    def expect_exit(self) -> None:
+        """Answer no more calls: the process is about to exit."""
+        with self.lock:
+            if not self.has_exited.is_set():
+                self.has_exited.set()
+                for thread in self._threads:
+                    thread.end()
+
+
+class ForkedEnvironment:
+    """An execution environment (see `mcp_roundtrip_local.execution.pools`) in virtual time."""
+
+    def __init__(self, time: VirtualTime, process: WorkerProcess, fork: Callable[[str], int]) -> None:
+        self._time = time
+        self._process = process
+        self._api = RuntimeApi()
+        self._is_ready = False
+        self._invocation = 0
+        process.on_exit = lambda: self._api.reports.put(Exited(-signal.SIGKILL))
+        process.pid = fork(self._api.address)
+
+    @property
+    def alive(self) -> bool:
+        return not self._process.has_exited.is_set()
+
+    def start(self) -> InvocationResult | None:
+        if not self._is_ready:
+            assert isinstance(self._api.reports.get(timeout=60), Ready)
+            self._is_ready = True
+        return None
+
+    def invoke(
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
+    ) -> InvocationResult:
+        self._invocation += 1
+        number, deadline_s = self._invocation, self._time.now_s() + TIMEOUT_S
+        self._process.deadline_ms = round(deadline_s * 1000)
+        self._time.call_at(deadline_s, lambda: self._time_out(number))
+        event = RuntimeEvent(
+            str(request_id), payload, function_arn, self._process.deadline_ms, client_context
+        )
+        self._api.pending.put(event)
+        match self._api.reports.get():
+            case Responded(answer):
+                self._invocation += 1
+                return InvocationResult(answer)
+            case Raised(error):
+                self._invocation += 1
+                return InvocationResult(error, failed=True)
+        self.stop()
+        return InvocationResult(b'{"errorType": "Runtime.ExitError"}', failed=True)
+
+    def stop(self) -> None:
+        self._invocation += 1
+        self._process.kill()
+        self._api.close()
+
+    def _time_out(self, number: int) -> None:
+        if number == self._invocation:
+            self._process.kill()
+
+
+class Listener:
+    """Accepts the connections of worker processes; `find` returns the process with an id."""
+
+    def __init__(self, path: Path, find: Callable[[int], WorkerProcess]) -> None:
+        self.address = str(path)
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(self.address)
+        self._socket.listen()
+        self._find = find
+        self._is_closed = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._is_closed = True
+        with socket.socket(socket.AF_UNIX) as last:  # wakes the accepting thread
+            last.connect(self.address)
+
+    def _accept(self) -> None:
+        with self._socket:
+            while True:
+                stream, _ = self._socket.accept()
+                if self._is_closed:
+                    stream.close()
+                    return
+                threading.Thread(
+                    target=self._connect, args=(Connection(stream.detach()),), daemon=True
+                ).start()
+
+    def _connect(self, connection: Connection) -> None:
+        with suppress(EOFError, OSError):  # the process was killed
+            pid, is_main = connection.recv()
+            self._find(pid).serve(connection, is_main=is_main)

@@ -1,0 +1,30 @@
+"""`make storm`: lose a worker at every call, in every way and deployment; print how long tasks wait."""
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from storm.laws import assert_laws
+from storm.outcome import run_all
+from storm.plan import all_cases
+from storm.processes import Zygote
+from storm.report import GOAL_S, as_table, slowest_claims
+
+
+def main() -> int:
+    started = time.monotonic()
+    zygote = Zygote()
+    outcomes = run_all(zygote, all_cases(zygote))
+    zygote.close()
+    for outcome in outcomes:
+        assert_laws(outcome)
+    print(f"{len(outcomes)} tasks lost a worker and completed ({time.monotonic() - started:.0f} s).\n")
+    print("Seconds of Lambda's time from the loss of a worker to the next claim, at most:\n")
+    print(as_table(outcomes))
+    return 0 if all(max(figures) <= GOAL_S for figures in slowest_claims(outcomes).values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

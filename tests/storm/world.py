@@ -1,0 +1,379 @@
+"""One task with its client, Lambda, a queue, the table and worker processes, in virtual time.
+
+Lambda's retries, the queue and the processes' runtime API are those of the local runner
+(`mcp_roundtrip_local`), the workers are processes under AWS's runtime client.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
+from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip_local.execution.async_invocations import AsyncInvocation, AsyncInvocations
+from mcp_roundtrip_local.execution.environment import InvocationResult
+from mcp_roundtrip_local.execution.pools import Pool
+from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.services.sqs import Queues
+from mcp_roundtrip_local.template.model import EventInvokeConfig, Function, Queue
+from storm.function import OUT_OF_MEMORY, STEPS
+from storm.processes import TIMEOUT_S, ForkedEnvironment, Listener, Thread, WorkerProcess, Zygote
+from storm.virtual_time import VirtualTime
+
+POLL_S = 5.0
+LIMIT_S = 3 * 3600.0
+ANSWER = {"action": "accept", "content": {"value": True}}
+FUNCTION = Function(
+    "Worker", "", Path("/"), (), {}, TIMEOUT_S, 1024, event_invoke=EventInvokeConfig(max_retries=2)
+)
+QUEUE = Queue("Tasks", "Worker", visibility_timeout_s=930, max_receives=12)
+
+
+class Delivery(StrEnum):
+    """How workers are dispatched: the parameter TaskDelivery of the template."""
+
+    INVOKE = "invoke"
+    QUEUE = "queue"
+
+
+class End(StrEnum):
+    """How a worker process ends, or pauses."""
+
+    KILL = "SIGKILL"
+    MEMORY = OUT_OF_MEMORY
+    TIMEOUT = "timeout"
+    STOP = "SIGSTOP"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss of the process that makes the call number `place` (from 0, over all workers of the task).
+
+    It is lost before the coordinator performs the call, or after; a process that is lost in a step, `after_s`
+    after its beginning. The calls of heartbeats are counted on their own.
+    """
+
+    end: End
+    place: int
+    side: str = "before"
+    after_s: float = 0.0
+    in_heartbeat: bool = False
+    """Whether it is lost in a call of its heartbeat."""
+    stopped_s: float = 200.0
+    """How long a process stops."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a process did, or that happened to it. `pid` is 0 for the client."""
+
+    kind: str
+    at_s: float
+    pid: int
+    name: str = ""
+    detail: str = ""
+
+
+@dataclass
+class World:
+    """One task. Use it as a context manager."""
+
+    zygote: Zygote
+    delivery: Delivery = Delivery.INVOKE
+    polls: bool = True
+    loss: Loss | None = None
+    events: list[Event] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    store: TaskStore = field(default_factory=MemoryStore)
+    steps: Mapping[str, float] = field(default_factory=lambda: STEPS)
+    """The seconds that each step takes."""
+    lease_ms: int = 60_000
+    heartbeat_delay_s: float = 0.0
+    """How late each heartbeat of the first process is."""
+    deliveries: int = 1
+    """How often each dispatch is delivered at the same time."""
+    on_step: Callable[[str, WorkerProcess], None] = lambda name, process: None
+    """Called when a worker begins a step."""
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="storm-")))
+        self.time = VirtualTime(folder / "time")
+        self._stack.callback(self.time.close)
+        self._time_file = str(folder / "time")
+        self._processes: dict[int, WorkerProcess] = {}
+        self._known = threading.Condition()
+        self._calls = {"call": 0, "heartbeat": 0}
+        self._listener = Listener(folder / "socket", self._find)
+        self._stack.callback(self._listener.close)
+        self._pool = Pool(self._launch)
+        self._stack.callback(self._pool.close)
+        self._queues = Queues(lambda: {QUEUE.name: QUEUE}, self._run, self.log.append, self.time)
+        self.invocations = AsyncInvocations(
+            lambda: {FUNCTION.name: FUNCTION}, self._run, lambda arn, body: True, self.time, self.log.append
+        )
+        self.tasks = Tasks(self.store, _ClientDispatcher(self), self.time.now_ms)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    # -- the task ---------------------------------------------------------------------------------------
+
+    def create(self) -> None:
+        """Create the task, and start its client."""
+        call = TaskCall("tools/call", "provision", {}, None, None)
+        created = self.tasks.create(
+            call,
+            None,
+            Journal("storm"),
+            worker="w",
+            capabilities={"elicitation": {}},
+            ttl_ms=int(LIMIT_S) * 1000,
+        )
+        self.pk, self.task_id = created.pk, created.task_id
+        self.time.call_at(self.time.now_s() + POLL_S, self._look)
+
+    def run(self) -> Task:
+        """Create the task, and let it run until it has ended and no worker runs."""
+        self.create()
+        self.time.run_until(lambda: False, LIMIT_S)
+        return self.task
+
+    @property
+    def task(self) -> Task:
+        item = self.store.get(self.pk, TASK)
+        assert item is not None
+        return Task.from_item(item)
+
+    @property
+    def journal(self) -> dict[str, Any]:
+        rows = self.store.query(self.pk)
+        return {
+            str(row["sk"]).removeprefix(ENTRY): json.loads(str(row["v"]))
+            for row in rows
+            if str(row["sk"]).startswith(ENTRY)
+        }
+
+    def _look(self) -> None:
+        """Poll, and answer questions. A client that does not poll is notified of questions."""
+        task = self.tasks.get(None, self.task_id) if self.polls else self.task
+        if task.is_terminal:
+            return
+        if task.requests and task.work_state is WorkState.AWAITING:
+            self.tasks.update(None, self.task_id, dict.fromkeys(task.requests, ANSWER))
+        self.time.call_at(self.time.now_s() + POLL_S, self._look)
+
+    # -- AWS --------------------------------------------------------------------------------------------
+
+    def dispatch(self, pk: str) -> None:
+        if self.delivery is Delivery.INVOKE:
+            now_s, request_id = self.time.now_s(), str(uuid.uuid4())
+            payload = json.dumps({"task": pk}).encode()
+            for _ in range(self.deliveries):
+                accepted = AsyncInvocation(FUNCTION.name, payload, None, None, request_id, now_s)
+                self.invocations.deliver(accepted, now_s)
+        else:
+            self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "queue": QUEUE.name}))
+
+    def dispatch_at(self, pk: str, at_ms: int) -> None:
+        if self.delivery is Delivery.QUEUE:
+            delay_s = min(-(-max(at_ms - self.time.now_ms(), 0) // 1000), 900)
+            self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "wake": at_ms}), DelaySeconds=delay_s)
+
+    def sqs(self, operation: str, **parameters: Any) -> None:
+        body = json.dumps({"QueueUrl": f"/{QUEUE.name}", **parameters}).encode()
+        response = self._queues.respond(
+            Request("POST", "/", (("x-amz-target", f"AmazonSQS.{operation}"),), body)
+        )
+        if response.status != 200:
+            raise StoreError(json.loads(response.body)["__type"])
+
+    def deliver_again(self) -> None:
+        """Deliver the last invocation or message once more, while it is processed."""
+        if self.delivery is Delivery.QUEUE:
+            self.sqs("ChangeMessageVisibility", ReceiptHandle=self._last[1], VisibilityTimeout=0)
+        else:
+            request_id, payload = self._last
+            now_s = self.time.now_s()
+            again = AsyncInvocation(FUNCTION.name, payload.encode(), None, None, request_id, now_s)
+            self.invocations.deliver(again, now_s)
+
+    def _run(self, function: str, payload: bytes, *more: Any) -> InvocationResult:
+        if more:
+            request_id = str(more[-1])
+            self._last = request_id, payload.decode()
+        else:
+            [record] = json.loads(payload)["Records"]
+            request_id = str(uuid.uuid4())
+            self._last = request_id, record["receiptHandle"]
+        return self._pool.invoke(payload, function_arn="arn", request_id=request_id)
+
+    def _launch(self) -> ForkedEnvironment:
+        process = WorkerProcess(self.time, self._answer)
+        process.heartbeat_delay_s = 0 if self._processes else self.heartbeat_delay_s
+        addresses = (self._listener.address, self._time_file)
+        environment = ForkedEnvironment(self.time, process, lambda api: self.zygote.fork(*addresses, api))
+        with self._known:
+            self._processes[process.pid] = process
+            self._known.notify_all()
+        return environment
+
+    def _find(self, pid: int) -> WorkerProcess:
+        with self._known:
+            assert self._known.wait_for(lambda: pid in self._processes, 60)
+            return self._processes[pid]
+
+    # -- calls of workers -------------------------------------------------------------------------------
+
+    def note(self, kind: str, process: WorkerProcess | None, name: str = "", detail: str = "") -> None:
+        self.events.append(Event(kind, self.time.now_s(), process.pid if process else 0, name, detail))
+
+    def _answer(self, thread: Thread, name: str, *arguments: Any) -> None:
+        process, thread.blocks_heartbeat = thread.process, False
+        match name:
+            case "hello":
+                thread.reply(None)
+                return
+            case "limits":
+                thread.reply((process.deadline_ms, self.lease_ms))
+                return
+            case "begin_step" | "end_step":
+                step = str(arguments[0])
+                self.note(name, process, *arguments)
+                if name == "begin_step":
+                    self.on_step(step, process)
+                call: Callable[[], Any] = lambda: self.steps[step]  # noqa: E731
+                label = f"{name} {step}"
+            case "store":
+                thread.blocks_heartbeat, operation, *rest = arguments
+                call = lambda: self._call_store(process, operation, rest)  # noqa: E731
+                label = _call_name(operation, rest)
+            case "dispatch" | "dispatch_at":
+                call = lambda: getattr(self, name)(*arguments)  # noqa: E731
+                label = name
+            case "hide":
+                _, handle, seconds = arguments
+                call = lambda: self.sqs(  # noqa: E731
+                    "ChangeMessageVisibility", ReceiptHandle=handle, VisibilityTimeout=seconds
+                )
+                label = name
+        self._perform(thread, label, call)
+
+    def _perform(self, thread: Thread, label: str, call: Callable[[], Any]) -> None:
+        kind = "call" if thread.is_main else "heartbeat"
+        number = self._calls[kind]
+        self._calls[kind] += 1
+        self.note(kind, thread.process, label)
+        if self._is_lost(thread, number, "before", label, call):
+            return
+        try:
+            result = call()
+        except Exception as error:
+            result = error
+        if self._is_lost(thread, number, "after", label, lambda: result):
+            return
+        thread.reply(result)
+
+    def _is_lost(self, thread: Thread, number: int, side: str, label: str, result: Callable[[], Any]) -> bool:
+        loss, process = self.loss, thread.process
+        place = (number, side, not thread.is_main)
+        if loss is None or (loss.place, loss.side, loss.in_heartbeat) != place:
+            return False
+        match loss.end:
+            case End.KILL if loss.after_s:
+                self.time.call_at(self.time.now_s() + loss.after_s, lambda: self._kill(process, label))
+                return False
+            case End.KILL:
+                self._kill(process, label)
+            case End.MEMORY:
+                self._note_loss(process, label)
+                process.expect_exit()
+                thread.reply(OUT_OF_MEMORY)
+            case End.TIMEOUT:
+                at_s = process.deadline_ms / 1000
+                self.time.call_at(at_s, lambda: self._note_loss(process, label))
+                with process.lock:
+                    thread.wait()
+            case End.STOP:
+                with process.lock:
+                    thread.wait()
+                    process.due.append((thread, result))
+                self.stop(process, 0, loss.stopped_s, label)
+        return True
+
+    def stop(self, process: WorkerProcess, after_s: float, duration_s: float, label: str = "") -> None:
+        """Stop a process after some time, for some time."""
+
+        def stop() -> None:
+            self.note("stopped", process, label)
+            process.stop()
+
+        def resume() -> None:
+            if not process.has_exited.is_set():
+                self.note("continued", process)
+                process.resume()
+
+        at_s = self.time.now_s() + after_s
+        if after_s:
+            self.time.call_at(at_s, stop)
+        else:
+            stop()
+        self.time.call_at(at_s + duration_s, resume)
+
+    def _kill(self, process: WorkerProcess, label: str) -> None:
+        self._note_loss(process, label)
+        process.kill()
+
+    def _note_loss(self, process: WorkerProcess, label: str) -> None:
+        """Record the loss of a worker, and whether its task needs another one."""
+        needs_worker = self.task.work_state in (WorkState.READY, WorkState.LEASED)
+        self.note("lost", process, label, "needs a worker" if needs_worker else "")
+
+    def _call_store(self, process: WorkerProcess, operation: str, arguments: list[Any]) -> Any:
+        before = self.task if hasattr(self, "pk") else None
+        result = getattr(self.store, operation)(*arguments)
+        is_written = (result is None) if operation == "put_new" else bool(result)
+        if operation not in ("get", "query") and is_written:
+            self.note("written", process, _call_name(operation, arguments))
+            after = self.task
+            if before is not None and after.lease_owner not in (None, before.lease_owner):
+                self.note("claimed", process, str(after.lease_owner))
+            if after.is_terminal and before is not None and not before.is_terminal:
+                self.note("ended", process, after.status)
+        return result
+
+
+@dataclass
+class _ClientDispatcher:
+    """Dispatches workers for the client's requests."""
+
+    world: World
+
+    def dispatch(self, worker: str, pk: str) -> None:
+        self.world.dispatch(pk)
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        self.world.dispatch_at(pk, at_ms)
+
+
+def _call_name(operation: str, arguments: list[Any]) -> str:
+    match operation:
+        case "query":
+            return operation
+        case "put_new" | "put_new_and_update":
+            return f"{operation} {arguments[0]['sk']}"
+    return f"{operation} {arguments[1]}"
