@@ -18,6 +18,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
+from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
 from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_local.sample_events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO
 from mcp_roundtrip_testing.client_profile import ClientProfile
@@ -27,6 +28,9 @@ from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Recorded, recorded
 
 pytest_plugins = ["support.real_clients"]
+
+DECLARE_NOTHING = ("openai-agents", "python-sdk")
+"""Clients whose requests are equal without a handler of questions. The first one follows no rounds at all."""
 
 SINDH = "Hyderabad, Sindh, Pakistan"
 
@@ -48,21 +52,6 @@ def with_profiles() -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("client", "option", "profile"), rows, indirect=["client"], ids=ids)
 
 
-def _with_and_without_tasks() -> pytest.MarkDecorator:
-    rows = [
-        (client, tasks)
-        for client in real_clients()
-        for tasks in (False, True)
-        if client.tasks or not tasks
-        if tasks or not client.tasks_always
-    ]
-    ids = [f"{client.id}-tasks" if tasks else client.id for client, tasks in rows]
-    return pytest.mark.parametrize(("client", "tasks"), rows, indirect=["client"], ids=ids)
-
-
-with_and_without_tasks = _with_and_without_tasks()
-
-
 def accept(**content: Any) -> dict[str, Any]:
     return {"action": "accept", "content": content}
 
@@ -76,6 +65,12 @@ def examples_server() -> Iterator[Recorded]:
 @pytest.fixture(scope="module")
 def probe_server() -> Iterator[Recorded]:
     with recorded(FOLDER / "probe/template.yaml") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def signed_in_probe() -> Iterator[Recorded]:
+    with recorded(FOLDER / "probe/template.yaml", user=True) as served:
         yield served
 
 
@@ -225,6 +220,19 @@ def test_it_does_not_follow_a_round_without_questions(
     assert probe.methods().count(TOOLS_CALL) == 1
 
 
+@select(lambda client: client.id in DECLARE_NOTHING)
+def test_without_input_capabilities_a_long_call_continues_in_another_call(
+    client: RealClient, process: ClientProcess, signed_in_probe: Recorded
+) -> None:
+    count = 1 + DECLARE_NOTHING.index(client.id)  # the same call of another client would continue this one
+    results = []
+    with process.connected(signed_in_probe.url, asks=False):
+        while not results or META_PARKED_CALL in results[-1].meta:
+            results.append(process.call("pauses", {"count": count}))
+    assert results[-1].value == {"done": list(range(1, count + 1))}
+    assert [result.meta[META_PARKED_CALL] for result in results[:-1]] == [{"status": "working"}]
+
+
 @can_be_asked
 def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
     client: RealClient, process: ClientProcess, examples: Recorded
@@ -238,13 +246,11 @@ def test_a_client_with_tasks_follows_one_and_others_get_the_same_result(
     assert examples.methods().count(TASKS_UPDATE) == client.tasks
 
 
-@with_and_without_tasks
 def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
-    client: RealClient, process: ClientProcess, examples: Recorded, tasks: bool
+    client: RealClient, process: ClientProcess, examples: Recorded
 ) -> None:
-    # The same call of another client would continue this one.
-    arguments = {"name": f"orders-{client.id}{'-tasks' * tasks}"}
-    with process.connected(examples.url, asks=False, tasks=tasks):
+    arguments = {"name": f"orders-{client.id}"}  # the same call of another client would continue this one
+    with process.connected(examples.url, asks=False, tasks=client.tasks):
         for answer in ("small", "eu-west-1", "Yes"):
             asked = process.call("provision_database", arguments)
             assert not asked.is_error
@@ -253,7 +259,7 @@ def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
     assert called.value["price"] == "$26.28 a month"
     assert called.value["host"].startswith(called.value["id"])
     assert len(examples.calls()) == 4
-    assert (TASKS_GET in examples.methods()) == tasks
+    assert (TASKS_GET in examples.methods()) == client.tasks
 
 
 def test_a_user_who_declines_on_the_question_page_ends_the_call(
