@@ -1,70 +1,25 @@
-"""The signed client against a strict server: failures, retries, connections and TLS."""
+"""The signed client against a strict server: failures, retries and connections."""
 
 import os
 import socket
-import ssl
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from datetime import datetime, timedelta
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from mcp_roundtrip.aws import http1
 from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S
-from mcp_roundtrip.aws.connections import MAX_KEPT, Connections
-from mcp_roundtrip.aws.retries import ConnectRetry, StandardRetries
-from mcp_roundtrip.aws.services import SERVICES
-from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.connections import MAX_KEPT
+from mcp_roundtrip.aws.retries import ConnectRetry
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
-from support.aws_clients import REGION, endpoint_of
 from support.scripted_server import hang, reset, respond, scripted, send
+from support.signed_callers import Caller, fails_with
 
 OK = respond(200, {})
 THROTTLED = respond(400, {"__type": "ThrottlingException"})
 FAILING = respond(500, {"__type": "KMSInternalException"})
-
-
-class Caller:
-    """A signed client of KMS on a server, with a clock, that records its pauses."""
-
-    def __init__(self, server, retries=None, *, ca_bundle=None, timeout_s=5, service="kms", host=None):
-        self.now = 1_795_000_000.0
-        self.pauses: list[float] = []
-        endpoint = endpoint_of(server.url)
-        if host is not None:
-            endpoint = endpoint._replace(host=host)
-        self.connections = Connections(endpoint, MAX_IDLE_S, ca_bundle, lambda: self.now)
-        self.client = SignedClient(
-            SERVICES[service],
-            REGION,
-            endpoint,
-            lambda: AwsCredentials("test", "test"),
-            self.connections,
-            retries or StandardRetries(random=lambda: 1),
-            clock=lambda: self.now,
-            sleep=self.pauses.append,
-            read_timeout_s=timeout_s,
-        )
-
-    def __call__(self, **options):
-        return self.client.call("GetPublicKey", KeyId="k", **options)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
-
-
-def fails_with(code, kind=AwsError):
-    return pytest.raises(kind, check=lambda error: error.code == code)
 
 
 # responses that do not arrive
@@ -258,14 +213,17 @@ def test_a_connection_that_the_server_closed_is_replaced_before_sending():
 
 
 def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
-    extra = respond(200, {"KeyId": "another"})
+    sent = threading.Event()
 
     def respond_twice(connected):
         OK(connected)
-        return extra(connected)
+        stays_open = respond(200, {"KeyId": "another"})(connected)
+        sent.set()
+        return stays_open
 
     with scripted(respond_twice) as server, Caller(server, ConnectRetry()) as call:
         assert call() == {}
+        assert sent.wait(9)
         assert call() == {}
     assert server.connections == 2
 
@@ -338,113 +296,6 @@ def test_an_endpoint_that_cannot_be_reached_is_an_error_of_a_request_that_was_no
         pass  # nothing listens any more
     with Caller(server, ConnectRetry(), host=host) as call, fails_with("EndpointConnectionError", NotSent):
         call()
-
-
-# TLS
-
-
-@pytest.fixture(scope="module")
-def authority():
-    return Authority("One CA")
-
-
-class Authority:
-    """A certificate authority, and a server certificate by it."""
-
-    def __init__(self, name):
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        constraints = x509.BasicConstraints(ca=True, path_length=None)
-        self.certificate = self._issue(self._name, self._key.public_key(), constraints)
-
-    def _issue(self, subject, public_key, *extensions, days=1):
-        now = datetime.now(UTC)
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(public_key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=2))
-            .not_valid_after(now + timedelta(days=days))
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
-        )
-        for extension in extensions:
-            builder = builder.add_extension(extension, critical=True)
-        return builder.sign(self._key, hashes.SHA256())
-
-    def bundle(self, folder):
-        path = folder / "ca.pem"
-        path.write_bytes(self.certificate.public_bytes(Encoding.PEM))
-        return str(path)
-
-    def context(self, folder, *names, days=1):
-        """Return the TLS settings of a server with these names."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
-        alternatives = x509.SubjectAlternativeName(names)
-        certificate = self._issue(subject, key.public_key(), alternatives, days=days)
-        path = folder / "server.pem"
-        path.write_bytes(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            + certificate.public_bytes(Encoding.PEM)
-        )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
-        return context
-
-
-LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
-
-
-def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authority, tmp_path):
-    with (
-        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
-        Caller(server, ca_bundle=authority.bundle(tmp_path)) as call,
-    ):
-        for _ in range(3):
-            assert call() == {}
-    assert [request.connection for request in server.requests] == [1, 1, 1]
-
-
-WRONG = {
-    "another name": (x509.DNSName("kms.test"), 1),
-    "expired": (LOOPBACK, -1),
-}
-
-
-@pytest.mark.parametrize(("name", "days"), WRONG.values(), ids=WRONG)
-def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days):
-    with (
-        scripted(tls=authority.context(tmp_path, name, days=days)) as server,
-        Caller(server, ConnectRetry(), ca_bundle=authority.bundle(tmp_path)) as call,
-        fails_with("SSLError", NoResponse),
-    ):
-        call()
-    assert server.requests == []
-
-
-@pytest.mark.parametrize("trusted", [None, "Another CA"])
-def test_a_server_with_a_certificate_of_an_unknown_authority_gets_no_request(authority, tmp_path, trusted):
-    bundle = trusted and Authority(trusted).bundle(tmp_path)
-    with (
-        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
-        Caller(server, ca_bundle=bundle) as call,
-        fails_with("SSLError", NoResponse),
-    ):
-        call()
-    assert server.requests == []
-    assert call.pauses == [0.05, 0.1]
-
-
-def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path):
-    with scripted() as server, Caller(server, ca_bundle=str(tmp_path / "missing")) as call:
-        call.connections._endpoint = call.connections._endpoint._replace(scheme="https")
-        with fails_with("invalid_ca_bundle"):
-            call()
 
 
 # other headers

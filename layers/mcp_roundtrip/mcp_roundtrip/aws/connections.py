@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from functools import cache
+from contextlib import suppress
 from select import POLLIN, poll
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +45,7 @@ class Connections:
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
         self._ca_bundle = ca_bundle
+        self._is_amazon = ca_bundle is None
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()
@@ -89,7 +90,18 @@ class Connections:
         return None
 
     def _open(self) -> socket.socket:
-        context = tls_context(self._ca_bundle) if self._endpoint.scheme == "https" else None
+        if self._endpoint.scheme == "http":
+            return self._connect(None)
+        from mcp_roundtrip.aws import trust  # imports ssl, which local endpoints do not need
+
+        if self._is_amazon and self._endpoint.host.endswith(trust.AMAZON_HOSTS):
+            if context := trust.trust_amazon():
+                with suppress(NoResponse):
+                    return self._connect(context)
+            self._is_amazon = False
+        return self._connect(trust.trust_all(self._ca_bundle))
+
+    def _connect(self, context: SSLContext | None) -> socket.socket:
         host = self._endpoint.host
         connection = None
         try:
@@ -102,23 +114,6 @@ class Connections:
             raise _open_error(error) from error
         except UnicodeError as error:  # a label of over 63 characters
             raise NotSent("EndpointConnectionError") from error
-
-
-@cache
-def tls_context(ca_bundle: str | None) -> SSLContext:
-    """Return the TLS settings of all clients: the system's root certificates, or those of a file.
-
-    Raises AwsError if the file cannot be read.
-    """
-    import ssl  # local endpoints do not need it
-
-    try:
-        context = ssl.create_default_context(cafile=ca_bundle)
-    except OSError as error:  # also ssl.SSLError
-        raise AwsError("invalid_ca_bundle") from error
-    # Python 3.13 began to refuse authorities that other clients accept, such as those of some proxies.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
 
 
 def _open_error(error: OSError) -> AwsError:

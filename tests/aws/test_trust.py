@@ -1,0 +1,209 @@
+"""Which certificates of servers are accepted."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from mcp_roundtrip.aws import trust
+from mcp_roundtrip.aws.client import NoResponse
+from mcp_roundtrip.aws.retries import ConnectRetry
+from support.scripted_server import scripted
+from support.signed_callers import Caller, fails_with
+
+
+@pytest.fixture(scope="module")
+def authority():
+    return Authority("One CA")
+
+
+class Authority:
+    """A certificate authority, and a server certificate by it."""
+
+    def __init__(self, name):
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        constraints = x509.BasicConstraints(ca=True, path_length=None)
+        self.certificate = self._issue(self._name, self._key.public_key(), constraints)
+
+    def _issue(self, subject, public_key, *extensions, days=1):
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=2))
+            .not_valid_after(now + timedelta(days=days))
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
+        )
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=True)
+        return builder.sign(self._key, hashes.SHA256())
+
+    def bundle(self, folder):
+        path = folder / "ca.pem"
+        path.write_bytes(self.certificate.public_bytes(Encoding.PEM))
+        return str(path)
+
+    def context(self, folder, *names, days=1):
+        """Return the TLS settings of a server with these names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
+        alternatives = x509.SubjectAlternativeName(names)
+        certificate = self._issue(subject, key.public_key(), alternatives, days=days)
+        path = folder / "server.pem"
+        path.write_bytes(
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            + certificate.public_bytes(Encoding.PEM)
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(path)
+        return context
+
+
+LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
+
+
+def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authority, tmp_path):
+    with (
+        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
+        Caller(server, ca_bundle=authority.bundle(tmp_path)) as call,
+    ):
+        for _ in range(3):
+            assert call() == {}
+    assert [request.connection for request in server.requests] == [1, 1, 1]
+
+
+WRONG = {
+    "another name": (x509.DNSName("kms.test"), 1),
+    "expired": (LOOPBACK, -1),
+}
+
+
+@pytest.mark.parametrize(("name", "days"), WRONG.values(), ids=WRONG)
+def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days):
+    with (
+        scripted(tls=authority.context(tmp_path, name, days=days)) as server,
+        Caller(server, ConnectRetry(), ca_bundle=authority.bundle(tmp_path)) as call,
+        fails_with("SSLError", NoResponse),
+    ):
+        call()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("trusted", [None, "Another CA"])
+def test_a_server_with_a_certificate_of_an_unknown_authority_gets_no_request(authority, tmp_path, trusted):
+    bundle = trusted and Authority(trusted).bundle(tmp_path)
+    with (
+        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
+        Caller(server, ca_bundle=bundle) as call,
+        fails_with("SSLError", NoResponse),
+    ):
+        call()
+    assert server.requests == []
+    assert call.pauses == [0.05, 0.1]
+
+
+def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path):
+    with scripted() as server, Caller(server, ca_bundle=str(tmp_path / "missing")) as call:
+        call.connections._endpoint = call.connections._endpoint._replace(scheme="https")
+        with fails_with("invalid_ca_bundle"):
+            call()
+
+
+# Amazon's authorities
+
+
+@pytest.fixture
+def system(monkeypatch, tmp_path):
+    """Return a function that sets the authorities that the operating system trusts."""
+
+    def trusting(*authorities):
+        bundle = tmp_path / "system.pem"
+        certificates = [each.certificate.public_bytes(Encoding.PEM).decode() for each in authorities]
+        bundle.write_text("# Autorität\n" + "# Autorität\n".join(certificates))
+        monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+        monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+
+    trust.trust_amazon.cache_clear()
+    trust.trust_all.cache_clear()
+    monkeypatch.setattr(trust, "AMAZON_HOSTS", ("127.0.0.1",))
+    yield trusting
+    trust.trust_amazon.cache_clear()
+    trust.trust_all.cache_clear()
+
+
+def is_amazon(authority, monkeypatch):
+    digest = sha256(authority.certificate.public_bytes(Encoding.DER)).hexdigest()
+    monkeypatch.setattr(trust, "AMAZON_AUTHORITIES", frozenset({digest}))
+
+
+def test_a_server_with_a_certificate_by_amazon_needs_no_other_authority(
+    authority, tmp_path, system, monkeypatch
+):
+    system(Authority("Another"), authority)
+    is_amazon(authority, monkeypatch)
+    with scripted(tls=authority.context(tmp_path, LOOPBACK)) as server, Caller(server) as call:
+        assert call() == {}
+    context = trust.trust_amazon()
+    assert context is not None
+    assert context.cert_store_stats()["x509"] == 1
+    assert trust.trust_all.cache_info().currsize == 0
+
+
+def test_a_server_with_another_certificate_is_called_if_the_system_trusts_its_authority(
+    authority, tmp_path, system, monkeypatch
+):
+    amazon = Authority("Amazon")
+    system(amazon, authority)
+    is_amazon(amazon, monkeypatch)
+    with (
+        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
+        Caller(server, ConnectRetry()) as call,
+    ):
+        for _ in range(2):
+            assert call() == {}
+            call.client.close()
+    assert len(server.requests) == 2
+    assert server.connections == 3  # Amazon's authorities were tried once
+
+
+def test_an_authority_of_amazon_that_the_system_does_not_trust_is_not_trusted(
+    authority, tmp_path, system, monkeypatch
+):
+    system(Authority("Another"))
+    is_amazon(authority, monkeypatch)
+    with (
+        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
+        Caller(server, ConnectRetry()) as call,
+        fails_with("SSLError", NoResponse),
+    ):
+        call()
+    assert trust.trust_amazon() is None
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("content", [None, "", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"])
+def test_a_system_without_a_file_of_authorities_is_no_error(system, monkeypatch, tmp_path, content):
+    bundle = tmp_path / "bundle.pem"
+    if content is not None:
+        bundle.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    assert trust.trust_amazon() is None
+
+
+def test_the_names_of_endpoints_outside_amazon_s_partitions_are_none_of_amazon():
+    hosts = ["kms.cn-north-1.amazonaws.com.cn", "kms.us-iso-east-1.c2s.ic.gov", "amazonaws.com.evil.test"]
+    assert [host for host in hosts if host.endswith(trust.AMAZON_HOSTS)] == []

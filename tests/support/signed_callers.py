@@ -1,0 +1,62 @@
+"""A signed client whose clock and pauses a test controls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.clients import MAX_IDLE_S
+from mcp_roundtrip.aws.connections import Connections
+from mcp_roundtrip.aws.retries import Retries, StandardRetries
+from mcp_roundtrip.aws.services import SERVICES
+from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.sigv4 import AwsCredentials
+from support.aws_clients import REGION, endpoint_of
+from support.scripted_server import ScriptedServer
+
+
+class Caller:
+    """A signed client of KMS on a server, with a clock, that records its pauses."""
+
+    def __init__(
+        self,
+        server: ScriptedServer,
+        retries: Retries | None = None,
+        *,
+        ca_bundle: str | None = None,
+        timeout_s: float = 5,
+        service: str = "kms",
+        host: str | None = None,
+    ) -> None:
+        self.now = 1_795_000_000.0
+        self.pauses: list[float] = []
+        endpoint = endpoint_of(server.url)
+        if host is not None:
+            endpoint = endpoint._replace(host=host)
+        self.connections = Connections(endpoint, MAX_IDLE_S, ca_bundle, lambda: self.now)
+        self.client = SignedClient(
+            SERVICES[service],
+            REGION,
+            endpoint,
+            lambda: AwsCredentials("test", "test"),
+            self.connections,
+            retries or StandardRetries(random=lambda: 1),
+            clock=lambda: self.now,
+            sleep=self.pauses.append,
+            read_timeout_s=timeout_s,
+        )
+
+    def __call__(self, **options: Any) -> dict[str, Any]:
+        return self.client.call("GetPublicKey", KeyId="k", **options)
+
+    def __enter__(self) -> Caller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+
+def fails_with(code: str, kind: type[AwsError] = AwsError) -> Any:
+    return pytest.raises(kind, check=lambda error: error.code == code)
