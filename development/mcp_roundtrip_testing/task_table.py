@@ -71,7 +71,7 @@ class CrashingStore:
         return self.calls > self.killed_call
 
     def put_new(self, item: Item) -> Item | None:
-        self.has_journaled = self.has_journaled or str(item["sk"]).startswith(ENTRY)
+        self._note_entry(item)
         return self._call(f"put_new {item['sk']!s}", lambda: self.store.put_new(item))
 
     def get(self, pk: str, sk: str) -> Item | None:
@@ -84,8 +84,12 @@ class CrashingStore:
         return self._call(f"update {sk}", lambda: self.store.update(pk, sk, change))
 
     def put_new_and_update(self, item: Item, *updates: Update) -> bool:
+        self._note_entry(item)
         name = " ".join(["put_new_and_update", str(item["sk"]), *(each.sk for each in updates)])
         return self._call(name, lambda: self.store.put_new_and_update(item, *updates))
+
+    def _note_entry(self, item: Item) -> None:
+        self.has_journaled = self.has_journaled or str(item["sk"]).startswith(ENTRY)
 
     def _call(self, name: str, operation: Callable[[], T]) -> T:
         number, self.calls = self.calls, self.calls + 1

@@ -188,10 +188,10 @@ class DyingStore(CrashingStore):
         super().__init__(store, 10**9, is_done=False)
         self._sort_key = sort_key
 
-    def put_new(self, item):
+    def put_new_and_update(self, item, *updates):
         if item["sk"] == self._sort_key:
             self.killed_call = self.calls
-        return super().put_new(item)
+        return super().put_new_and_update(item, *updates)
 
 
 class CancellingStore(CrashingStore):
