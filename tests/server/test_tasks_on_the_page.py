@@ -8,6 +8,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
 from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
 from mcp_roundtrip.tasks.question_links import QuestionLinks
+from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 from support.parked_deployment import TOKEN
 from support.task_deployment import DECLARED, TaskDeployment, accepted
@@ -17,6 +18,7 @@ DECLINED = {"action": "decline"}
 
 server = Server("tasks")
 effects: list[str] = []
+clocks: list[FakeClock] = []
 
 
 def effect(name: str) -> str:
@@ -48,6 +50,20 @@ def defaults(ctx: Context) -> bool:
     """Ask with a default."""
     ctx.run_as_task()
     return ctx.elicit("keep", "Keep it?", bool, default=False)
+
+
+@server.tool(task="optional")
+def long(ctx: Context) -> str:
+    """Ask first, and then take a minute."""
+    ctx.elicit("go", "Begin?", bool)
+    for number in range(6):
+        ctx.step(f"part {number}", ten_seconds)
+    return "6 parts"
+
+
+def ten_seconds() -> str:
+    clocks[-1].advance(10)
+    return effect("part")
 
 
 @server.tool(task="required")
@@ -149,6 +165,14 @@ def test_a_client_without_tasks_continues_in_requests(deployment):
     assert answer(deployment, ended(deployment, "rename"), name=accepted("new")) == "stored"
     assert text(deployment.call("rename", capabilities={})["result"]) == "new"
     assert effects == ["locked", "new"]
+
+
+def test_a_parked_call_that_runs_out_of_time_becomes_a_task(deployment):
+    asked = deployment.call("long")["result"]
+    assert answer(deployment, asked, go=accepted(True)) == "stored"
+    clocks.append(deployment.clock)
+    assert text(ended(deployment, "long")) == "6 parts"
+    assert effects == ["part"] * 6
 
 
 def test_a_declined_question_ends_the_next_task_with_an_error_for_the_model(deployment):
