@@ -1,4 +1,4 @@
-"""Repeat a test with a worker killed at each call of the store."""
+"""Repeat a test with a worker lost at each call of the store."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from mcp_roundtrip_testing.workers import Crash
 def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
     """Yield players for repetitions of a test, each with a different crash.
 
-    The first repetition has no crash and counts the calls of the store. For each call, two repetitions
-    follow: the worker is killed before the store performs the call, or after. Then each dispatch is lost in
-    one repetition. The log names the crash. Raises AssertionError if the test has no tasks or is not
-    deterministic.
+    The first repetition has no crash and counts the calls of the store. For each call, three repetitions
+    follow: the worker is killed before the store performs the call, or after it; or its process stops before
+    the call until another worker has taken the task, and continues. Lambda's retry and a poll replace killed
+    workers in turn. Then each dispatch is lost in one repetition. The log names the crash. Raises
+    AssertionError if the test has no tasks or is not deterministic.
     """
     first = make_player()
     yield first
     assert first.workers.calls, "no worker called the store, so none can be killed"
     for number in range(first.workers.calls):
-        for is_done in (False, True):
+        is_retried = number % 2 == 0
+        for crash in (
+            Crash(number, is_done=False, is_retried=is_retried),
+            Crash(number, is_done=True, is_retried=not is_retried),
+            Crash(number, is_done=False, is_suspended=True),
+        ):
             player = make_player()
-            player.workers.crash = Crash(number, is_done)
+            player.workers.crash = crash
             yield player
             assert player.workers.crash is None, (
                 f"in this repetition, no worker made call {number} of the store"

@@ -128,7 +128,7 @@ class PlayedTask(PlayedCall):
                 continue
             if "error" in message or table.is_at_rest(self.task_id):
                 return replace(self, message=message)
-            table.pass_time(self.task_id)
+            self.workers.pass_time(self.task_id)
         raise AssertionError(f"the task does not rest after {MAX_TURNS} workers and polls")
 
     def _after(self, method: str, **params: Any) -> PlayedTask:

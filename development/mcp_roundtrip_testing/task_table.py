@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
@@ -55,7 +55,8 @@ class WorkerKilled(BaseException):
 class CrashingStore:
     """A store that kills its worker at call number `killed_call` (from 0), before it is performed or after.
 
-    From then on every call raises WorkerKilled, so nothing more is written.
+    From then on every call raises WorkerKilled, so nothing more is written. With `on_reached`, it calls that
+    instead of killing the worker, and continues.
     """
 
     store: TaskStore
@@ -64,11 +65,12 @@ class CrashingStore:
     calls: int = 0
     killed_at: str = ""
     has_journaled: bool = False
+    on_reached: Callable[[], None] | None = None
 
     @property
     def is_dead(self) -> bool:
         """Whether the worker was killed."""
-        return self.calls > self.killed_call
+        return self.calls > self.killed_call and self.on_reached is None
 
     def put_new(self, item: Item) -> Item | None:
         self._note_entry(item)
@@ -93,13 +95,16 @@ class CrashingStore:
 
     def _call(self, name: str, operation: Callable[[], T]) -> T:
         number, self.calls = self.calls, self.calls + 1
-        if number == self.killed_call:
-            self.killed_at = name
-        if number == self.killed_call and self.is_done:
-            operation()
-        if number >= self.killed_call:
+        if number < self.killed_call or (number > self.killed_call and self.on_reached is not None):
+            return operation()
+        if number > self.killed_call:
             raise WorkerKilled
-        return operation()
+        self.killed_at = name
+        result = operation() if self.is_done else None
+        if self.on_reached is None:
+            raise WorkerKilled
+        self.on_reached()
+        return cast(T, result) if self.is_done else operation()
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,16 +23,35 @@ from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKil
 NEVER: Final = 1 << 62
 """A call number that no worker reaches."""
 
+RETRY_DELAY_S: Final = 61.0
+"""The seconds until Lambda repeats a failed asynchronous invocation: a minute, and its start."""
+
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A worker is killed at call number `call` of the store (from 0, over all workers): after the call if
-    `is_done`, otherwise before."""
+    """A worker is lost at call number `call` of the store (from 0, over all workers): after the call if
+    `is_done`, otherwise before.
+
+    It is killed, or with `is_suspended` its process stops until another worker has taken the task, and then
+    continues with the call. Lambda repeats the invocation, unless `is_retried` is false; then a poll
+    dispatches the next worker.
+    """
 
     call: int
     is_done: bool
+    is_suspended: bool = False
+    is_retried: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A repeated invocation, which has the request id of the one that failed."""
+
+    due_s: float
+    pk: str
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +74,8 @@ class Workers:
 
     With `always_replay`, a worker's time ends after its first journal entry, and each waiting task is
     replayed once on a copy, which must wait for the same. `crash` is the next crash; `calls` counts the calls
-    of the store. `raised` has the last exception of each task by id; `changed` has the keys of questions that
-    changed.
+    of the store, `invocations` those of workers without retries. `retries` has what Lambda will repeat.
+    `raised` has the last exception of each task by id; `changed` has the keys of questions that changed.
     """
 
     tool_methods: Callable[[], ToolMethods]
@@ -67,37 +86,72 @@ class Workers:
     always_replay: bool = False
     crash: Crash | None = None
     calls: int = 0
+    invocations: int = 0
+    retries: list[Retry] = field(default_factory=list)
     raised: dict[str, BaseException] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
 
     def work(self) -> bool:
-        """Run the worker that was dispatched first; return False if there is none."""
-        if not self.table.dispatcher.sent:
-            return False
-        _, pk = self.table.dispatcher.sent.popleft()
+        """Run the worker that was dispatched first, or is repeated now; return False if there is none."""
+        if self.table.dispatcher.sent:
+            _, pk = self.table.dispatcher.sent.popleft()
+            self.invocations += 1
+            self._invoke(pk, f"test-worker-{self.invocations}")
+            return True
+        if self.retries and self.retries[0].due_s <= self.table.clock():
+            retry = self.retries.pop(0)
+            self._invoke(retry.pk, retry.request_id)
+            return True
+        return False
+
+    def pass_time(self, task_id: str) -> None:
+        """Advance the clock to the next retry, past the lease of a lost worker, or to the next poll."""
+        if self.retries:
+            self.table.clock.advance(max(0.0, self.retries[0].due_s - self.table.clock()))
+        else:
+            self.table.pass_time(task_id)
+
+    def _invoke(self, pk: str, request_id: str) -> None:
         crash = self.crash or Crash(NEVER, is_done=False)
         store = CrashingStore(self.table.store, crash.call - self.calls, crash.is_done)
+        if crash.is_suspended:
+            store.on_reached = lambda: self._outlast_lease(crash, store, pk, request_id)
         recorded = RecordingObserver()
         observer = RequestObserver(recorded)
-        with suppress(WorkerKilled):
-            self._run(pk, self.table, store, observer)
-        self.calls += store.calls
-        if store.is_dead:
-            side = "after" if crash.is_done else "before"
-            _log.warning("a worker was killed %s call %d of the store, %s", side, crash.call, store.killed_at)
+        try:
+            self._run(pk, self.table, store, observer, request_id)
+        except WorkerKilled:
+            self._log_crash("killed", crash, store)
             self.crash = None
-            return True
+            if crash.is_retried:
+                self.retries.append(Retry(self.table.clock() + RETRY_DELAY_S, pk, request_id))
+            return
+        finally:
+            self.calls += store.calls
         self.observer.extend(recorded)
         if observer.errors:
             self.raised[pk.partition("#")[2]] = observer.errors[-1]
         self.changed += observer.changed
         if self.always_replay:
             self._replay(pk)
-        return True
 
-    def _run(self, pk: str, table: TaskTable, store: CrashingStore, observer: RequestObserver) -> None:
+    def _outlast_lease(self, crash: Crash, store: CrashingStore, pk: str, request_id: str) -> None:
+        """Let another worker take the task of a suspended one, which continues afterwards."""
+        self._log_crash("suspended", crash, store)
+        self.crash = None
+        self.table.clock.advance(RETRY_DELAY_S)
+        with ThreadPoolExecutor(1) as other:  # the suspended worker may have a running event loop
+            other.submit(self._invoke, pk, request_id).result()
+
+    def _log_crash(self, verb: str, crash: Crash, store: CrashingStore) -> None:
+        side = "after" if crash.is_done else "before"
+        _log.warning("a worker was %s %s call %d of the store, %s", verb, side, crash.call, store.killed_at)
+
+    def _run(
+        self, pk: str, table: TaskTable, store: CrashingStore, observer: RequestObserver, request_id: str
+    ) -> None:
         clock = self.table.clock
-        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms, f"test-worker-{self.calls}")
+        context = WorkerContext(clock, clock.monotonic_ms() + self.remaining_ms, request_id)
 
         def clock_ms() -> float:
             is_over = self.always_replay and store.has_journaled
@@ -120,7 +174,7 @@ class Workers:
             copy.put_new({**item, **ready})
         copied_store = CrashingStore(copy, NEVER, is_done=False)
         observer = RequestObserver(RecordingObserver())
-        self._run(pk, TaskTable(self.table.clock, copy), copied_store, observer)
+        self._run(pk, TaskTable(self.table.clock, copy), copied_store, observer, "replay")
         left, again = _waiting_state(self.table.store, pk), _waiting_state(copy, pk)
         if again != left:
             seen = _describe_task(self.table.store, pk), _describe_task(copy, pk)

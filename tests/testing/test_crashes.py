@@ -87,7 +87,7 @@ def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(alw
         assert len(SENT) == 1, "one order for any number of requests"
         assert not play.observer.failures
         repeated += SENT.total() > 2
-    assert repeated == 2, "killed before the result of each step was written"
+    assert repeated == 4, "killed or suspended before the result of each step was written"
 
 
 def test_workers_of_an_async_tool_are_killed_in_the_same_way() -> None:
@@ -120,7 +120,7 @@ def test_a_step_that_runs_at_most_once_passes() -> None:
     assert results == {"charged", "interrupted"}
 
 
-def test_every_call_of_the_store_kills_twice_and_every_dispatch_is_lost(
+def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_lost(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -132,9 +132,9 @@ def test_every_call_of_the_store_kills_twice_and_every_dispatch_is_lost(
     calls = ["update M", "query", "get M", "put_new J#charge", "update M"]
     assert players[0].workers.calls == len(calls)
     killed = [
-        f"a worker was killed {side} call {number} of the store, {name}"
+        f"a worker was {loss} call {number} of the store, {name}"
         for number, name in enumerate(calls)
-        for side in ("before", "after")
+        for loss in ("killed before", "killed after", "suspended before")
     ]
     assert messages == [*killed, "dispatch 0 of a worker was lost"]
     assert len(players) == 1 + len(messages)
@@ -147,6 +147,39 @@ def test_a_single_crash_can_be_played() -> None:
     assert play.call("pay").task.text == "charged"
     assert CHARGES == ["charge", "charge"]
     assert 60 < play.clock() - began < 90, "the lease of the lost worker has expired"
+
+
+def test_lambdas_retry_replaces_a_killed_worker_without_a_poll() -> None:
+    play = Player(server, WITH_TASKS)
+    play.workers.crash = Crash(3, is_done=True)
+    began = play.clock()
+    assert play.call("pay").task.text == "charged"
+    assert CHARGES == ["charge"]
+    assert play.clock() - began == 61
+    assert play.table.dispatcher.count == 1, "no poll has dispatched a worker"
+
+
+def test_a_poll_replaces_a_killed_worker_without_a_retry() -> None:
+    play = Player(server, WITH_TASKS)
+    play.workers.crash = Crash(3, is_done=True, is_retried=False)
+    assert play.call("pay").task.text == "charged"
+    assert CHARGES == ["charge"]
+    assert play.table.dispatcher.count == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "charges"), [("pay", "charged", 2), ("pay_once", "interrupted", 1)]
+)
+def test_a_suspended_worker_continues_after_another_one_took_its_task(
+    tool: str, result: str, charges: int
+) -> None:
+    play = Player(server, WITH_TASKS)
+    before_the_result = 3 if tool == "pay" else 4
+    play.workers.crash = Crash(before_the_result, is_done=False, is_suspended=True)
+    assert play.call(tool).task.text == result
+    assert len(CHARGES) == charges
+    assert not play.observer.failures
+    assert "lease_lost" in [event for event, _ in play.observer.events]
 
 
 def test_a_test_without_tasks_fails_with_a_message() -> None:
