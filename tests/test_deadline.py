@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from mcp_roundtrip.deadline import (
     Deadline,
     lambda_remaining_ms,
     request_deadline_ms,
+    retries_end_at_ms,
+    retries_until,
     worker_deadline_ms,
 )
 
@@ -46,3 +50,10 @@ def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time() -> None:
 
 def test_a_passed_deadline_has_no_time_left() -> None:
     assert Deadline(at_ms=1_000, clock_ms=lambda: 5_000).remaining_ms() == 0
+
+
+def test_the_retries_of_aws_calls_have_a_deadline_only_in_an_invocation() -> None:
+    assert retries_end_at_ms.get() == math.inf
+    with retries_until(5_000):
+        assert retries_end_at_ms.get() == 5_000
+    assert retries_end_at_ms.get() == math.inf

@@ -258,3 +258,55 @@ def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.Mo
 def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
     ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
     assert ports.tasks().lease_ms == 120_000
+
+
+# the clients of AWS
+
+
+@pytest.fixture
+def observed(monkeypatch: pytest.MonkeyPatch) -> RecordingObserver:
+    """Return the observer of the process."""
+    observer = RecordingObserver()
+    monkeypatch.setattr(wiring, "observer", lambda: observer)
+    return observer
+
+
+def with_keys(kms: FakeKms, **changes: str) -> Server:
+    return server_on(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms), **changes)
+
+
+def test_states_are_the_same_with_both_clients(kms: FakeKms, observed: RecordingObserver) -> None:
+    keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
+    servers = [server_on(aws_client=kind, **keys) for kind in ("signed", "boto3")]
+    for asking, answering in (servers, servers[::-1]):
+        state = post(asking, "greet")["result"]["requestState"]
+        answer = post(answering, "greet", requestState=state, inputResponses=NAMED)
+        assert answer["result"]["content"][0]["text"] == "Hello, Ada!"
+    assert [event for event in observed.events if event[0] == "boto3_needed"] == []
+
+
+def test_an_environment_that_needs_boto3_is_logged_once(
+    kms: FakeKms, observed: RecordingObserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = with_keys(kms)
+    for _ in range(2):
+        assert "requestState" in post(server, "greet")["result"]
+    needed = [event for event in observed.events if event[0] == "boto3_needed"]
+    assert needed == [("boto3_needed", {"reason": "proxy"})]
+
+
+@pytest.mark.parametrize(("remaining_ms", "attempts"), [(20_000, 2), (1_000, 1)])
+def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
+    kms: FakeKms, remaining_ms: int, attempts: int
+) -> None:
+    class EndingContext:
+        def get_remaining_time_in_millis(self) -> int:
+            return remaining_ms
+
+    server = with_keys(kms)
+    kms.fail_next(1, "RequestTimeout", operation="GenerateMac")
+    event = http_event(call("greet"), authorizer=AUTHORIZER)
+    server.lambda_handler(event, EndingContext())
+    assert kms.calls["GenerateMac"] == attempts

@@ -1,6 +1,8 @@
 """Which client is created for an environment."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +166,27 @@ def test_each_attempt_is_counted(files, signs):
         client.call("GetItem", TableName="t", Key={"pk": {"S": "p"}})
         client.close()
     assert counted == [("dynamodb", "GetItem")] * 2
+
+
+IMPORTS = """
+import sys
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.forwarder import LambdaForwarder
+assert LambdaForwarder(AwsClients().invoke_client())("weather", {}, {}, 9) == {}
+for service, operation in (("kms", "Sign"), ("dynamodb", "GetItem"), ("sqs", "SendMessage")):
+    AwsClients().client(service).call(operation)
+print(*sys.modules)
+"""
+
+SLOW = ("boto3", "botocore", "urllib3", "urllib.request", "http", "email.parser", "ssl", "asyncio", "secrets")
+
+
+def test_signed_calls_import_no_slow_module():
+    """TLS needs ssl, and nothing else of these."""
+    with scripted() as server:
+        environment = {**FUNCTION, "AWS_ENDPOINT_URL": server.url, "PATH": os.environ["PATH"]}
+        command = [sys.executable, "-c", IMPORTS]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert [name for name in SLOW if name in loaded] == []
+    assert "socket" in loaded
