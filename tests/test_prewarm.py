@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,78 @@ def test_a_start_is_cold_if_the_first_request_waits_for_it(
     function: Function, initialization_type: str, waits: bool
 ) -> None:
     assert function.first_answer(initialization_type).cold_start is waits
+
+
+# Imports in functions
+
+NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
+    "server": {
+        "the definition of a feature imports them, during initialization": """
+            difflib auth.scopes engine.context schema.metadata schema.raw_arguments schema.string_arguments
+            schema.subschemas server.completions server.prompts server.resources
+        """,
+        "errors need them": """
+            engine.unawaited_errors engine.usage_errors redaction schema.json_errors schema.type_errors
+        """,
+        "no client waits for a worker": "entry.worker server.task_parking",
+        "browsers need it": "server.question_page",
+        "front doors need it": "aws.forwarder",
+        "most environments need no boto3": "aws.boto3_client",
+    },
+    "front_door": {
+        "options of the front door import them": "difflib auth.scopes",
+        "errors need it": "redaction",
+        "browsers need it": "server.question_page",
+        "most environments need no boto3": "aws.boto3_client",
+        "tools need them": """
+            asyncio aws.kms protocol.parameter_headers state.certificates state.claims state.codec
+            state.delegation state.epochs state.links state.renewal
+        """,
+    },
+}
+"""Kind of function -> reason -> modules that others import in functions, and that are not prewarmed."""
+
+
+@pytest.mark.parametrize("kind", NOT_PREWARMED)
+def test_modules_that_others_import_in_functions_are_prewarmed(kind: str) -> None:
+    code = (
+        f"import sys, mcp_roundtrip.entry.{kind}; from mcp_roundtrip import wiring; wiring.prewarm({kind!r})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)"],
+        env={"PATH": os.environ["PATH"], "AWS_LAMBDA_INITIALIZATION_TYPE": AHEAD[1]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.split())
+    ours = {name for name in loaded if name.startswith("mcp_roundtrip.")}
+    missing = {each for name in ours for each in imports_in_functions(name)} - loaded
+    excepted = {name for names in NOT_PREWARMED[kind].values() for name in names.split()}
+    assert {name.removeprefix("mcp_roundtrip.") for name in missing} == excepted
+
+
+def imports_in_functions(name: str) -> Iterator[str]:
+    """Yield the modules that functions of a module import."""
+    spec = find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    functions = (
+        node
+        for node in ast.walk(ast.parse(Path(spec.origin).read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+    for node in (each for function in functions for each in ast.walk(function)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            members = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [each for each in members if is_module(each)]
+            yield from modules or [node.module]
+
+
+def is_module(name: str) -> bool:
+    try:
+        return name.startswith("mcp_roundtrip") and find_spec(name) is not None
+    except ModuleNotFoundError:  # a member of a module that is no package
+        return False

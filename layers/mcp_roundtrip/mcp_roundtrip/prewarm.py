@@ -31,11 +31,16 @@ _EVERY_FUNCTION: Final = (
 )
 _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
+    # arguments and steps
+    *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.long_inputs"),
+    *("schema.json_schema_check", "schema.patterns", "schema.revalidation", "server.async_pass"),
     # calls that ask, and their states
-    *("aws.kms", "engine.asking", "engine.channels", "schema.form_schema", "schema.json_schema"),
-    *("server.channels", "server.presentation", "state.codec", "state.delegation", "state.links"),
+    *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
+    *("schema.form_schema", "schema.json_schema"),
+    *("server.answer_tool", "server.app_questions", "server.channels", "server.model_questions"),
+    *("server.presentation", "state.codec", "state.delegation", "state.links"),
     # calls that become tasks or are parked
-    *("server.legacy.runner", "server.parked_calls", "server.task_creation"),
+    *("server.continuation", "server.legacy.runner", "server.parked_calls", "server.task_creation"),
 )
 """Modules of this package that a request may import."""
 
