@@ -72,22 +72,25 @@ class Connections:
 
     def close(self) -> None:
         """Close the idle connections."""
-        while self._kept:
-            self._kept.pop()[1].close()
+        while kept := self._pop():
+            kept[1].close()
 
     def _take(self) -> socket.socket | None:
         if self._process != os.getpid():  # the parent process uses the same sockets
             self._process = os.getpid()
             self.close()
-        while self._kept:
-            try:
-                used_at, connection = self._kept.pop()
-            except IndexError:  # another thread took the last one
-                return None
+        while kept := self._pop():
+            used_at, connection = kept
             if 0 <= self._clock() - used_at <= self._max_idle_s and not _is_readable(connection):
                 return connection
             connection.close()
         return None
+
+    def _pop(self) -> tuple[float, socket.socket] | None:
+        try:
+            return self._kept.pop()
+        except IndexError:  # perhaps another thread has just taken the last one
+            return None
 
     def _open(self) -> socket.socket:
         if self._endpoint.scheme == "http":
