@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +102,8 @@ def test_an_environment_that_needs_boto3_gets_it_and_the_reason_once(files, envi
 SAME = {
     "no proxy": {**FUNCTION, "HTTPS_PROXY": "", "NO_PROXY": "127.0.0.1"},
     "missing configuration": {**FUNCTION, "AWS_CONFIG_FILE": "/no/such/file"},
+    "configuration of an unknown user": {**FUNCTION, "AWS_CONFIG_FILE": "~no-such-user/.aws/config"},
+    "configuration that cannot be looked up": {**FUNCTION, "AWS_CONFIG_FILE": "x" * 300},
     "web identity": {**FUNCTION, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},  # the key comes first
     "credentials": {**FUNCTION, "AWS_SHARED_CREDENTIALS_FILE": "{credentials}"},
     "account": {**FUNCTION, "AWS_ACCOUNT_ID": "123456789012", "AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"},
@@ -116,7 +117,7 @@ def test_other_settings_need_no_boto3(files, environment):
 
 
 def test_the_file_in_the_home_directory_counts(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(Path, "expanduser", lambda path: tmp_path / str(path).removeprefix("~/"))
+    monkeypatch.setenv("HOME", str(tmp_path))
     environment = {name: value for name, value in FUNCTION.items() if name != "AWS_CONFIG_FILE"}
     assert Created(environment).kind() is SignedClient
     (tmp_path / ".aws").mkdir()

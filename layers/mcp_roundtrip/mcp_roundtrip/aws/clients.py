@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.aws.client import AwsClient, OnRequest, ignore_request
@@ -161,8 +160,13 @@ def _boto3_feature(environment: Mapping[str, str]) -> str | None:
 
 
 def _has_file(environment: Mapping[str, str], variable: str, name: str) -> bool:
-    """Return whether a file of the AWS CLI exists: the variable's, or ~/.aws/`name`."""
-    return Path(environment.get(variable) or f"~/.aws/{name}").expanduser().is_file()
+    """Return whether a file of the AWS CLI exists: the variable's, or ~/.aws/`name`.
+
+    As in botocore, a file in a home directory that is unknown or not accessible does not exist. pathlib would
+    raise an error.
+    """
+    path = environment.get(variable) or f"~/.aws/{name}"
+    return os.path.isfile(os.path.expanduser(path))
 
 
 def s3_client(region: str | None = None, endpoint_url: str | None = None) -> S3Client:
