@@ -24,11 +24,12 @@ _CGROUPS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     (
         "cgroup v1",
         "/sys/fs/cgroup/cpu",
-        {"cpu.cfs_period_us": "{period}", "cpu.cfs_quota_us": "{quota}"},
+        {"cpu.shares": "262144", "cpu.cfs_period_us": "{period}", "cpu.cfs_quota_us": "{quota}"},
     ),
-    ("cgroup v2", "/sys/fs/cgroup", {"cpu.max": "{quota} {period}"}),
+    ("cgroup v2", "/sys/fs/cgroup", {"cpu.weight": "10000", "cpu.max": "{quota} {period}"}),
 )
-"""Title, folder, and the files that hold the quota, in the order in which they are written."""
+"""Title, folder, and the files of a group with their contents, in the order in which they are written. The
+weight is the highest, so that other load takes little of the quota."""
 
 _REMOVALS, _REMOVAL_PAUSE_S = 100, 0.01
 
