@@ -10,6 +10,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
@@ -79,6 +80,10 @@ class WokenDeployment(TaskDeployment):
         task = self.table.task(task_id)
         assert task is not None
         return task.status
+
+
+def refuse(dispatcher: WakingDispatcher, worker: str, pk: str) -> None:
+    raise StoreError("TooManyRequestsException")
 
 
 @pytest.fixture
@@ -157,6 +162,24 @@ def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(
     assert not woken.dispatcher.sent
     woken.clock.advance(930)  # the visibility timeout
     assert work(server._tool_methods, event, LambdaContext(), woken.ports) == {"batchItemFailures": []}
+    woken.run_workers()
+    assert woken.status_of(task_id) is Status.COMPLETED
+
+
+def test_a_wake_up_that_cannot_dispatch_is_redelivered_until_it_can(
+    woken: WokenDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = woken.start("naps", times=1, nap_ms=60_000)
+    woken.run_workers()
+    [(pk, at_ms)] = woken.dispatcher.wake_ups
+    woken.clock.advance(60)
+    with monkeypatch.context() as patch:
+        patch.setattr(WakingDispatcher, "dispatch", refuse)
+        for _ in range(10):
+            with pytest.raises(StoreError):
+                woken.deliver(pk, at_ms)
+            woken.clock.advance(65)  # the visibility timeout
+    woken.deliver(pk, at_ms)
     woken.run_workers()
     assert woken.status_of(task_id) is Status.COMPLETED
 

@@ -182,7 +182,19 @@ class Tasks(Struct, frozen=True):
         elif at_ms > now_ms:
             self.dispatcher.dispatch_at(task.worker, pk, at_ms)
         else:
+            self._redispatch(task, now_ms)
+
+    def _redispatch(self, task: Task, now_ms: int) -> None:
+        """Dispatch as `_redispatch_if_stale` does. A dispatch that fails leaves no pause.
+
+        Otherwise the wake-up that is delivered again would end without a dispatch. Raises StoreError.
+        """
+        try:
             self._redispatch_if_stale(task, now_ms)
+        except StoreError:
+            earlier = (task.dispatched_at_ms, task.dispatch_count)
+            self.store.update(task.pk, TASK, transitions.undo_dispatch(*earlier, now_ms=now_ms))
+            raise
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; see `store_responses`."""

@@ -206,6 +206,12 @@ def record_dispatch(*, dispatched_before_ms: int, now_ms: int) -> Change:
     return Change(condition, set={"kick": now_ms}, add={"kicks": 1})
 
 
+def undo_dispatch(dispatched_at_ms: int, dispatch_count: int, *, now_ms: int) -> Change:
+    """Restore the last dispatch and the number of dispatches after the failure of the one at `now_ms`."""
+    condition = all_of(IS_OPEN, _is_claimable(now_ms), Equals("kick", now_ms))
+    return Change(condition, set={"kick": dispatched_at_ms, "kicks": dispatch_count})
+
+
 def set_status_message(*, owner: str, message: str, now_ms: int) -> Change:
     """Set the status message."""
     return Change(held_by(owner), set={"msg": message, "uAt": now_ms})
