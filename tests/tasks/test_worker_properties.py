@@ -1,0 +1,372 @@
+"""Workers of one task in any order: killed, suspended, repeated, delivered twice, with late heartbeats.
+
+Each worker runs in a thread that stops before every call of the store, until a rule lets it make the call.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.entry.worker import work
+from mcp_roundtrip.errors import StepInterrupted
+from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.lease import Lease
+from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task
+from mcp_roundtrip_testing import FakeClock, make_ports
+from mcp_roundtrip_testing.task_table import TaskTable, WorkerKilled
+from mcp_roundtrip_testing.workers import RETRY_DELAY_S, WorkerContext
+
+WITHIN_S = 30
+INVOCATION_MS = 900_000
+AT_ONCE = 3
+MAX_KILLS = 4
+ANSWER = {"action": "accept", "content": {"value": True}}
+LOCKED = {Lease.renew.__code__, Lease.write_as_owner.__code__}
+MOMENTS_S = st.sampled_from([0.001, 20.0, 31.0, 61.0])
+
+server = Server("properties")
+on_effect: Callable[[str], str]
+
+
+def effect(name: str) -> str:
+    return on_effect(name)
+
+
+@server.tool(task="required")
+def provision(ctx: Context) -> dict[str, str]:
+    ctx.run_as_task()
+    first = ctx.step("first", effect, "first")
+    try:
+        once = ctx.step("once", effect, "once", at_most_once=True)
+    except StepInterrupted:
+        once = "interrupted"
+    ctx.elicit("go", "Go on?", bool)
+    return {"first": first, "once": once, "last": ctx.step("last", effect, "last")}
+
+
+class SteppedWorker:
+    """A worker that makes one call of the store for each `step`, and none after it was killed."""
+
+    def __init__(self, table: TaskTable, pk: str, request_id: str) -> None:
+        self.pk = pk
+        self.request_id = request_id
+        self.is_suspended = False
+        self.is_over = False
+        self.read: set[str] = set()
+        self.blocks_heartbeat = False
+        self._table = table
+        self._killed = ""
+        self._go, self._arrived = threading.Semaphore(0), threading.Semaphore(0)
+        self._beat, self._has_beaten = threading.Semaphore(0), threading.Semaphore(0)
+        self._heartbeat: threading.Thread | None = None
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Run until the first call."""
+        self.thread.start()
+        self._await_arrival()
+
+    def step(self) -> None:
+        """Make the next call, and stop before the one after it."""
+        self._go.release()
+        self._await_arrival()
+
+    def finish(self) -> None:
+        """Make all calls."""
+        while not self.is_over:
+            self.step()
+
+    def kill(self, side: str) -> None:
+        """Kill the worker before its next call or after it."""
+        self._killed = side
+        self.step()
+
+    def stop_in_step(self) -> None:
+        """Stop within a step, as before a call."""
+        self._call(lambda: None)
+
+    def beat(self) -> None:
+        """Let the heartbeat renew the lease."""
+        if self._heartbeat is None or not self._heartbeat.is_alive() or self.blocks_heartbeat:
+            return
+        self._beat.release()
+        while self._heartbeat.is_alive() and not self._has_beaten.acquire(timeout=0.005):
+            pass
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = getattr(self._table.store, name)
+        return lambda *arguments: self._call(lambda: operation(*arguments))
+
+    def query(self, pk: str) -> Any:
+        rows = self._call(lambda: self._table.store.query(pk))
+        self.read = {str(row["sk"]) for row in rows}
+        return rows
+
+    def _run(self) -> None:
+        clock = self._table.clock
+        context = WorkerContext(clock, clock.monotonic_ms() + INVOCATION_MS, self.request_id)
+        ports = replace(
+            make_ports(clock=clock, tasks=self._table),
+            tasks=lambda: self._table.port(self),  # type: ignore[arg-type]
+            wait_ms=self._wait_ms,
+            pause_ms=lambda duration_ms: self._call(lambda: clock.advance(duration_ms / 1000)),
+        )
+        try:
+            work(server._tool_methods, {"task": self.pk}, context, lambda: ports)
+        except WorkerKilled:
+            pass
+        finally:
+            self.is_over = True
+            self._arrived.release()
+
+    def _await_arrival(self) -> None:
+        assert self._arrived.acquire(timeout=WITHIN_S)
+
+    def _call(self, operation: Callable[[], Any]) -> Any:
+        if threading.current_thread() is not self.thread:  # the heartbeat
+            if self._killed:
+                raise WorkerKilled
+            return operation()
+        if self._killed:
+            raise WorkerKilled
+        self.blocks_heartbeat = _is_locked()
+        self._arrived.release()
+        assert self._go.acquire(timeout=WITHIN_S)
+        self.blocks_heartbeat = False
+        if self._killed == "before":
+            raise WorkerKilled
+        result = operation()
+        if self._killed == "after":
+            raise WorkerKilled
+        return result
+
+    def _wait_ms(self, has_ended: threading.Event, duration_ms: float) -> bool:
+        if self._heartbeat is None:
+            self._heartbeat = threading.current_thread()
+        else:
+            self._has_beaten.release()
+        while not has_ended.is_set():
+            if self._beat.acquire(timeout=0.002):
+                return has_ended.is_set()
+        return True
+
+
+def _is_locked() -> bool:
+    """Return whether this call is made under the lock that the heartbeat needs."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code not in LOCKED:
+        frame = frame.f_back
+    return frame.f_code in LOCKED
+
+
+class WorkerStateMachine(RuleBasedStateMachine):
+    """One task, its client, Lambda, and up to three workers at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        global on_effect
+        on_effect = self._effect
+        self.clock = FakeClock()
+        self.table = TaskTable(self.clock)
+        self.tasks = self.table.port().tasks
+        call = TaskCall("tools/call", "provision", {}, None, None)
+        created = self.tasks.create(
+            call, None, Journal("w"), worker="w", capabilities={"elicitation": {}}, ttl_ms=10**9
+        )
+        self.pk, self.task_id = created.pk, created.task_id
+        self.workers: list[SteppedWorker] = []
+        self.retries: list[tuple[float, str]] = []
+        self.invocations = 0
+        self.kills = 0
+        self.ran: Counter[str] = Counter()
+        self.repeated: list[str] = []
+        self.journal: dict[str, Any] = {}
+        self.ended: Task | None = None
+
+    @property
+    def task(self) -> Task:
+        item = self.table.store.get(self.pk, TASK)
+        assert item is not None
+        return Task.from_item(item)
+
+    @property
+    def running(self) -> list[SteppedWorker]:
+        return [worker for worker in self.workers if not worker.is_over]
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.running) < AT_ONCE
+
+    def _effect(self, name: str) -> str:
+        current = threading.current_thread()
+        worker = next(each for each in self.workers if each.thread is current)
+        # A request of a suspended worker can arrive later, and its entry counts for both.
+        if ENTRY + name in worker.read:
+            self.repeated.append(name)
+        self.ran[name] += 1
+        value = f"{name} {self.ran[name]}"
+        worker.stop_in_step()
+        return value
+
+    def _start(self, request_id: str) -> None:
+        worker = SteppedWorker(self.table, self.pk, request_id)
+        self.workers.append(worker)
+        worker.start()
+
+    def _choose(self, number: int) -> SteppedWorker:
+        return self.running[number % len(self.running)]
+
+    # Lambda
+
+    @precondition(lambda self: self.table.dispatcher.sent and self.has_room)
+    @rule()
+    def deliver(self) -> None:
+        self.table.dispatcher.sent.popleft()
+        self.invocations += 1
+        self._start(f"invocation {self.invocations}")
+
+    @precondition(lambda self: self.running and self.has_room)
+    @rule(number=st.integers(0, 2))
+    def deliver_again(self, number: int) -> None:
+        self._start(self._choose(number).request_id)
+
+    @precondition(lambda self: self.retries and self.has_room)
+    @rule()
+    def retry(self) -> None:
+        due, request_id = self.retries.pop(0)
+        self.clock.advance(max(0.0, due - self.clock()))
+        self._start(request_id)
+
+    # workers
+
+    @precondition(lambda self: self.running)
+    @rule(number=st.integers(0, 2), calls=st.sampled_from([1, 1, 1, 2, 3, 5]))
+    def make_calls(self, number: int, calls: int) -> None:
+        worker = self._choose(number)
+        for _ in range(calls):
+            if not worker.is_over and not worker.is_suspended:
+                worker.step()
+
+    @precondition(
+        lambda self: self.running and self.kills < MAX_KILLS
+    )  # otherwise most tasks would be abandoned
+    @rule(number=st.integers(0, 2), side=st.sampled_from(["before", "after"]))
+    def kill(self, number: int, side: str) -> None:
+        worker = self._choose(number)
+        worker.kill(side)
+        self.kills += 1
+        self.retries.append((self.clock() + RETRY_DELAY_S, worker.request_id))
+
+    @precondition(lambda self: self.running)
+    @rule(number=st.integers(0, 2))
+    def suspend_or_continue(self, number: int) -> None:
+        worker = self._choose(number)
+        worker.is_suspended = not worker.is_suspended
+
+    @precondition(lambda self: self.running and self.has_room and not self.task.is_terminal)
+    @rule(number=st.integers(0, 2), calls=st.integers(0, 6))
+    def suspend_until_another_worker_runs(self, number: int, calls: int) -> None:
+        self._choose(number).is_suspended = True
+        self.clock.advance(61)
+        self.poll()
+        if self.table.dispatcher.sent:
+            self.deliver()
+            for _ in range(calls):
+                if not self.workers[-1].is_over:
+                    self.workers[-1].step()
+
+    @precondition(lambda self: self.running)
+    @rule(number=st.integers(0, 2), late_s=st.sampled_from([0.0, 20.0, 40.0, 59.0, 61.0]))
+    def heartbeat(self, number: int, late_s: float) -> None:
+        worker = self._choose(number)
+        self.clock.advance(late_s)
+        if not worker.is_suspended:
+            worker.beat()
+
+    @rule(seconds=MOMENTS_S)
+    def time_passes(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    # the client
+
+    @rule()
+    def poll(self) -> None:
+        self.tasks.get(None, self.task_id)
+
+    @precondition(lambda self: self.task.requests)
+    @rule()
+    def answer(self) -> None:
+        self.tasks.update(None, self.task_id, dict.fromkeys(self.task.requests, ANSWER))
+
+    @precondition(lambda self: len(self.workers) > 6)
+    @rule()
+    def cancel(self) -> None:
+        self.tasks.cancel(None, self.task_id)
+
+    # invariants
+
+    @invariant()
+    def a_journaled_step_does_not_run_again(self) -> None:
+        assert self.repeated == []
+
+    @invariant()
+    def a_nonrepeatable_step_runs_at_most_once(self) -> None:
+        assert self.ran["once"] <= 1
+
+    @invariant()
+    def journal_entries_do_not_change(self) -> None:
+        rows = {str(row["sk"]): row["v"] for row in self.table.store.query(self.pk) if "v" in row}
+        entries = {name: value for name, value in rows.items() if name.startswith(ENTRY)}
+        assert entries.items() >= self.journal.items()
+        self.journal = entries
+
+    @invariant()
+    def a_task_ends_once(self) -> None:
+        task = self.task
+        if self.ended is not None:
+            assert (task.status, task.result) == (self.ended.status, self.ended.result)
+        elif task.is_terminal:
+            self.ended = task
+
+    def teardown(self) -> None:
+        """Let the task end, and then the suspended workers continue. Its result is that of its journal."""
+        for _ in range(100):
+            for worker in self.running:
+                if not worker.is_suspended:
+                    worker.finish()
+            if self.task.is_terminal:
+                break
+            self.clock.advance(65)
+            self.poll()
+            if self.task.requests:
+                self.answer()
+            while self.table.dispatcher.sent:
+                self.deliver()
+                self.workers[-1].finish()
+        for worker in self.running:
+            worker.finish()
+        self.a_journaled_step_does_not_run_again()
+        self.journal_entries_do_not_change()
+        self.a_task_ends_once()
+        task = self.task
+        assert task.is_terminal, task
+        if task.status is Status.COMPLETED:
+            returned = task.result["structuredContent"]
+            values = {name.removeprefix(ENTRY): json.loads(str(v)) for name, v in self.journal.items()}
+            assert returned == {step: values.get(step, "interrupted") for step in ("first", "once", "last")}
+
+
+TestWorkerStateMachine = WorkerStateMachine.TestCase
+TestWorkerStateMachine.settings = settings(max_examples=60, stateful_step_count=50)
