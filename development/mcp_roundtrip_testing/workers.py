@@ -46,7 +46,7 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class RepeatedInvocation:
     """A repeated invocation, which has the request id of the one that failed."""
 
     due_s: float
@@ -87,7 +87,7 @@ class Workers:
     crash: Crash | None = None
     calls: int = 0
     invocations: int = 0
-    retries: list[Retry] = field(default_factory=list)
+    retries: list[RepeatedInvocation] = field(default_factory=list)
     raised: dict[str, BaseException] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
 
@@ -124,7 +124,7 @@ class Workers:
             self._log_crash("killed", crash, store)
             self.crash = None
             if crash.is_retried:
-                self.retries.append(Retry(self.table.clock() + RETRY_DELAY_S, pk, request_id))
+                self.retries.append(RepeatedInvocation(self.table.clock() + RETRY_DELAY_S, pk, request_id))
             return
         finally:
             self.calls += store.calls
