@@ -64,6 +64,7 @@ class SteppedWorker:
         self.request_id = request_id
         self.is_suspended = False
         self.is_over = False
+        self.next_call = ""
         self.read: set[str] = set()
         self.blocks_heartbeat = False
         self._table = table
@@ -107,7 +108,7 @@ class SteppedWorker:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         operation = getattr(self._table.store, name)
-        return lambda *arguments: self._call(lambda: operation(*arguments))
+        return lambda *arguments: self._call(lambda: operation(*arguments), name)
 
     def query(self, pk: str) -> Any:
         rows = self._call(lambda: self._table.store.query(pk))
@@ -134,14 +135,14 @@ class SteppedWorker:
     def _await_arrival(self) -> None:
         assert self._arrived.acquire(timeout=WITHIN_S)
 
-    def _call(self, operation: Callable[[], Any]) -> Any:
+    def _call(self, operation: Callable[[], Any], name: str = "") -> Any:
         if threading.current_thread() is not self.thread:  # the heartbeat
             if self._killed:
                 raise WorkerKilled
             return operation()
         if self._killed:
             raise WorkerKilled
-        self.blocks_heartbeat = _is_locked()
+        self.next_call, self.blocks_heartbeat = name, _is_locked()
         self._arrived.release()
         assert self._go.acquire(timeout=WITHIN_S)
         self.blocks_heartbeat = False
@@ -276,9 +277,17 @@ class WorkerStateMachine(RuleBasedStateMachine):
         worker.is_suspended = not worker.is_suspended
 
     @precondition(lambda self: self.running and self.has_room and not self.task.is_terminal)
-    @rule(number=st.integers(0, 2), calls=st.integers(0, 6))
-    def suspend_until_another_worker_runs(self, number: int, calls: int) -> None:
-        self._choose(number).is_suspended = True
+    @rule(
+        number=st.integers(0, 2),
+        call=st.sampled_from(["", "put_new", "put_new_and_update", "update"]),
+        calls=st.integers(0, 6),
+    )
+    def suspend_until_another_worker_runs(self, number: int, call: str, calls: int) -> None:
+        """Suspend a worker before its next call with this name."""
+        worker = self._choose(number)
+        while call and worker.next_call != call and not worker.is_over:
+            worker.step()
+        worker.is_suspended = True
         self.clock.advance(61)
         self.poll()
         if self.table.dispatcher.sent:
