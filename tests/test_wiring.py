@@ -306,7 +306,7 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
             return remaining_ms
 
     server = with_keys(kms)
-    kms.fail_next(1, "RequestTimeout", operation="GenerateMac")
+    kms.fail_next(1, "RequestTimeout", operation="Sign")
     event = http_event(call("greet"), authorizer=AUTHORIZER)
     server.lambda_handler(event, EndingContext())
-    assert kms.calls["GenerateMac"] == attempts
+    assert kms.calls["Sign"] == attempts
