@@ -20,6 +20,8 @@ NEVER_LOADED = {
     "boto3": "130 ms, for calls to AWS",
     "botocore.session": "most of boto3",
     "cryptography": "12 ms, for minting or verifying a token",
+    "jwt": "for AuthMode bearer",
+    "aws_lambda_powertools": "for tools that import it",
     "jsonschema": "for a raw input_schema",
     "concurrent.futures": "for steps in threads",
     "ssl": "for outgoing HTTPS",

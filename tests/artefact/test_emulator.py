@@ -175,7 +175,7 @@ for folder in (os.getcwd(), *os.environ["PYTHONPATH"].split(":")[1:]):
         print(folder, "can be written to")
 """
 
-IMPORT = "import app, cryptography, pydantic, mcp_roundtrip.aws.kms"
+IMPORT = "import app, jwt, cryptography, pydantic, mcp_roundtrip.aws.kms"
 
 
 def test_a_function_cannot_write_to_its_code(built: Built) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import hmac
 import json
-from base64 import urlsafe_b64encode
+import warnings
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from joserfc import jws
+from joserfc.errors import SecurityWarning
+from joserfc.jwk import import_key
 
 from mcp_roundtrip.auth.bearer import (
     LEEWAY_S,
@@ -25,6 +32,7 @@ from mcp_roundtrip.auth.bearer import (
 from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, IssuerKeys
+from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
@@ -154,6 +162,70 @@ def test_the_audience_of_a_host_matches_with_and_without_a_slash() -> None:
 @pytest.mark.parametrize("name", ["nbf", "iat"])
 def test_the_clock_of_the_issuer_may_be_ahead_by_the_skew(name: str) -> None:
     assert caller(ONE.sign(claims(NOW, **{name: NOW + LEEWAY_S}))).principal == ALICE
+
+
+# -- signatures -----------------------------------------------------------------------------------------
+
+every_algorithm = pytest.mark.parametrize("algorithm", sorted(SIGNATURE_ALGORITHMS))
+
+
+@cache
+def issuer_of(algorithm: str) -> tuple[BearerAuthenticator, str]:
+    """Return an authenticator for one algorithm, and a valid token, which joserfc signed."""
+    key = Key("k", algorithm)
+    header = {"alg": algorithm, "kid": key.kid}
+    private = import_key({**key.jwk(private=True), "use": "sig"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SecurityWarning)  # RFC 9864 has new names for EdDSA
+        token = jws.serialize_compact(header, json.dumps(claims(NOW)), private, algorithms=[algorithm])
+    return authenticator(CLOCK, key, algorithms=frozenset({algorithm})), token
+
+
+def authenticate(issuer: BearerAuthenticator, token: str) -> Caller:
+    return issuer.authenticate({"authorization": f"Bearer {token}"}, {})
+
+
+def assert_refused(issuer: BearerAuthenticator, token: str, signature: bytes) -> None:
+    """Check that the token is refused with this signature."""
+    with pytest.raises(Unauthorized, match="token_signature"):
+        authenticate(issuer, f"{token.rpartition('.')[0]}.{encoded(signature)}")
+
+
+def signature_of(token: str) -> bytes:
+    return urlsafe_b64decode(token.rpartition(".")[2] + "==")
+
+
+@every_algorithm
+def test_a_signature_of_every_algorithm_is_accepted(algorithm: str) -> None:
+    assert authenticate(*issuer_of(algorithm)).principal == ALICE
+
+
+@every_algorithm
+@settings(max_examples=20)
+@given(position=st.integers(0), mask=st.integers(1, 255))
+def test_a_changed_signature_is_refused(algorithm: str, position: int, mask: int) -> None:
+    issuer, token = issuer_of(algorithm)
+    signature = bytearray(signature_of(token))
+    signature[position % len(signature)] ^= mask
+    assert_refused(issuer, token, bytes(signature))
+
+
+@every_algorithm
+def test_a_signature_of_another_length_or_of_zeros_is_refused(algorithm: str) -> None:
+    """Some verifiers accepted r = s = 0 for every message (CVE-2022-21449)."""
+    issuer, token = issuer_of(algorithm)
+    signature = signature_of(token)
+    for other in (signature[:-1], signature + b"\0", b"\0" + signature, bytes(len(signature))):
+        assert_refused(issuer, token, other)
+
+
+def test_a_pss_salt_that_is_not_as_long_as_the_hash_is_refused() -> None:
+    """RFC 7518 §3.5."""
+    issuer, token = issuer_of("PS256")
+    pss = padding.PSS(padding.MGF1(hashes.SHA256()), 20)
+    private = Key("k", "PS256").private
+    signature = private.sign(token.rpartition(".")[0].encode(), pss, hashes.SHA256())
+    assert_refused(issuer, token, signature)
 
 
 # -- invalid tokens ---------------------------------------------------------------------------------------

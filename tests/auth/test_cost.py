@@ -54,5 +54,5 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 def test_a_request_without_a_token_imports_neither_cryptography_nor_http() -> None:
     done = subprocess.run([sys.executable, "-c", CHALLENGED], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stderr))
-    assert loaded.isdisjoint({"cryptography", "ssl", "http.client", "boto3", "asyncio"})
+    assert loaded.isdisjoint({"jwt", "cryptography", "ssl", "http.client", "boto3", "asyncio"})
     assert "mcp_roundtrip.auth.fetch" not in loaded

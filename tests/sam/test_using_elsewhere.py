@@ -144,7 +144,8 @@ def test_the_template_with_the_layer_of_another_stack_is_lint_clean(tmp_path: Pa
 
 def test_the_layer_is_built_from_the_checkout(built: Path) -> None:
     shipped = {path.name for path in (built / "RoundtripLayer/python").iterdir()}
-    assert {"mcp_roundtrip", "msgspec", "pydantic", "cryptography"} <= shipped
+    expected = {"mcp_roundtrip", "msgspec", "pydantic", "jwt", "cryptography", "aws_lambda_powertools"}
+    assert expected <= shipped
     assert (built / "OrdersFunction/app.py").read_text() == APP
     resources = load(built / "template.yaml")["Resources"]
     assert resources["RoundtripLayer"]["Properties"]["ContentUri"] == "RoundtripLayer"

@@ -84,10 +84,10 @@ def test_a_token_encrypted_with_another_key_of_the_same_id_is_refused():
     assert refused.value.reason == "decryption"
 
 
-def test_importing_the_state_package_does_not_load_cryptography():
+def test_importing_the_state_package_loads_neither_jwt_nor_cryptography():
     code = (
         "import sys, mcp_roundtrip.state.codec, mcp_roundtrip.state.links, mcp_roundtrip.state.delegation\n"
-        "heavy = {'cryptography', 'boto3'}\n"
+        "heavy = {'jwt', 'cryptography', 'boto3'}\n"
         "print(*heavy & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

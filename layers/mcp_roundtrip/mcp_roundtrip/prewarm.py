@@ -21,7 +21,7 @@ _EVERY_FUNCTION: Final = (
     # event sources and callers
     *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
     *("auth.bearer", "auth.event_authenticator", "auth.fetch", "auth.issuer_keys", "auth.protected_resource"),
-    *("auth.public_keys", "server.resource_metadata"),
+    "server.resource_metadata",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
@@ -47,6 +47,7 @@ _SERVER: Final = (
 _LIBRARIES: Final = (
     *("ssl", "encodings.idna", "cryptography.hazmat.backends.openssl.backend"),
     *("cryptography.hazmat.primitives.asymmetric.utils", "cryptography.hazmat.primitives.ciphers.aead"),
+    "jwt.algorithms",
 )
 """Modules that these import where they need them."""
 

@@ -27,6 +27,9 @@ _ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = MappingPr
 SIGNATURE_ALGORITHMS: Final = frozenset(name for names in _ALGORITHMS.values() for name in names)
 """The algorithms that a deployment can allow; HMAC is not among them."""
 
+RSA_BITS: Final = range(2048, 8193)
+"""Accepted sizes. RFC 7518 §3.3 requires 2,048; larger keys than these slow down every token."""
+
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 KeySet = Mapping[tuple[str, str], Any]
@@ -55,11 +58,7 @@ def _entries(jwk: Any) -> Iterator[tuple[tuple[str, str], Any]]:
     if not isinstance(jwk, dict) or not isinstance(kid := jwk.get("kid"), str):
         return
     algorithms = [name for name in _algorithms(jwk) if jwk.get("alg", name) == name]
-    if not algorithms or not _verifies(jwk):
-        return
-    from mcp_roundtrip.auth.public_keys import read_public_key  # cryptography, at the first token
-
-    key = read_public_key(jwk)
+    key = _public_key(jwk) if algorithms and _verifies(jwk) else None
     if key is not None:
         yield from (((kid, algorithm), key) for algorithm in algorithms)
 
@@ -79,3 +78,18 @@ def _verifies(jwk: Mapping[str, Any]) -> bool:
         and "verify" in operations
         and _PRIVATE.isdisjoint(jwk)
     )
+
+
+def _public_key(jwk: dict[str, Any]) -> Any:
+    """Return the public key; None if its numbers are not a usable key."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # only at the first token
+    from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # only at the first token
+    from jwt.exceptions import InvalidKeyError  # only at the first token
+
+    readers = {"RSA": RSAAlgorithm.from_jwk, "EC": ECAlgorithm.from_jwk, "OKP": OKPAlgorithm.from_jwk}
+    try:
+        key = readers[jwk["kty"]](jwk)
+    except (InvalidKeyError, ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    bits = getattr(key, "key_size", 0)
+    return None if jwk["kty"] == "RSA" and bits not in RSA_BITS else key
