@@ -16,7 +16,7 @@ MAX_BODY: Final = 32 * 1024 * 1024
 """The limit in bytes of a body. The largest are pages of Query: 1 MB of items in JSON and Base64."""
 
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: .*)?")
-_HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*", re.DOTALL)
+_HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)", re.DOTALL)
 _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -81,7 +81,7 @@ def _parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
         header = _HEADER.fullmatch(line)
         if header is None:
             raise InvalidHttp("no header")
-        name, value = header[1].decode().lower(), header[2].decode("latin-1")
+        name, value = header[1].decode().lower(), header[2].strip(b" \t").decode("latin-1")
         if headers.setdefault(name, value) != value:
             if name in ("content-length", "transfer-encoding"):
                 raise InvalidHttp("contradictory lengths")
