@@ -17,6 +17,8 @@ end of its invocation: after that, its owner no longer exists.
 - **Killed, out of memory, out of time.** The renewals end with the process. Lambda repeats the invocation
   with the same request id a minute later, SQS delivers the message again `MARGIN_MS` after the lease, and
   polls dispatch a worker after the lease. The first of them claims the task; the others find it leased.
+- **Lost again.** Lambda's second retry comes two minutes after the first, and there is no third. So a worker
+  that replaces a lost one sends a wake-up for the end of its lease, which follows the renewals.
 - **Two deliveries at once.** One claim succeeds. The other delivery finds the lease of its own `Delivery.id`
   (`LeaseHeld`), and cannot tell whether that worker is alive until the lease is over or was renewed.
 - **A late renewal.** Until another worker claims the task, the owner may renew a lease that is over.
@@ -89,6 +91,11 @@ class Delivery(Struct, frozen=True):
     remaining_ms: int
     lease_ms: int
     on_renewed: Callable[[], None] | None = None
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is a message, which returns until its worker has succeeded, and is hidden meanwhile."""
+        return self.on_renewed is not None
 
 
 class Lease:

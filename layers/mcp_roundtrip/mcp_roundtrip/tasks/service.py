@@ -170,17 +170,19 @@ class Tasks(Struct, frozen=True):
     def wake(self, pk: str, at_ms: int) -> None:
         """Dispatch the worker of a task that can be claimed at `at_ms`, as a poll at that time would.
 
-        Do nothing if the task has changed: then another wake-up or a poll is responsible for it. Of a poll
-        and a wake-up, only one dispatches. A wake-up that is early is sent again. Raises StoreError.
+        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again, and one for a
+        lease is sent for its new end if the lease was renewed. If the task has changed in another way,
+        another wake-up or a poll is responsible for it. Raises StoreError.
         """
         item, now_ms = self.store.get(pk, TASK), self.clock_ms()
         task = None if item is None else Task.from_item(item)
-        if task is None or task.claimable_at_ms != at_ms:
+        if task is None or (task.claimable_at_ms != at_ms and task.work_state is not WorkState.LEASED):
             return
+        claimable_at_ms = task.claimable_at_ms or 0
         if task.deadline_ms <= now_ms:
             expire_if_overdue(self.store, task, now_ms)
-        elif at_ms > now_ms:
-            self.dispatcher.dispatch_at(task.worker, pk, at_ms)
+        elif claimable_at_ms > now_ms:
+            self.dispatcher.dispatch_at(task.worker, pk, claimable_at_ms)
         else:
             self._redispatch(task, now_ms)
 

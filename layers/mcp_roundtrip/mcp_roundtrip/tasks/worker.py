@@ -107,7 +107,10 @@ class Worker(Struct, frozen=True):
             return None
         try:
             with heartbeat(lease, self.wait_ms):
-                return self._run(Task.from_item(item), lease)
+                task = Task.from_item(item)
+                if task.attempts > 1 and not delivery.is_message:
+                    self._dispatch_next(task)
+                return self._run(task, lease)
         except Exception:
             self._release(pk, lease.owner)
             raise
@@ -224,7 +227,8 @@ class Worker(Struct, frozen=True):
         """Dispatch the next worker for the time when it can claim the task.
 
         A task that only waits for responses needs none. A delivery that arrives during another worker's
-        lease may be the last one, so it is sent again.
+        lease may be the last one, so it is sent again. So may the invocation that replaces a lost
+        worker: Lambda's second retry comes two minutes after the first, and there is no third.
         """
         at_ms = task.claimable_at_ms
         if at_ms is None:
