@@ -43,7 +43,7 @@ def test_each_task_gets_one_worker_for_each_reason_to_run_it(simulation, results
     """A task runs when it is created, answered, woken, and after each lost worker; nothing runs it twice."""
     reasons = Counter(invocation=len(simulation.KINDS))
     for kind in simulation.KINDS:
-        reasons["wake-up"] += kind.tool == "sleeps"
+        reasons["wake-up"] += (kind.tool == "sleeps") + (kind.renewals is not None)  # by its replacement
         reasons["lost worker"] += kind.renewals is not None
         reasons["retry"] += kind.renewals is not None and kind.is_repeated
         reasons["renewal"] += kind.renewals or 0

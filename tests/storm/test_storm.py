@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
+from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks.service import MAX_REDISPATCH_MS
 from storm.laws import assert_laws
 from storm.outcome import Outcome, run, run_all
 from storm.plan import ENDS, SIDES, Case, calls_of, sample
-from storm.processes import Zygote
+from storm.processes import WorkerProcess, Zygote
 from storm.report import GOAL_S, slowest_claims
 from storm.world import Delivery, End, Loss, World
 from support.dynamodb_clients import client, new_table
@@ -107,6 +110,29 @@ def test_with_a_long_lease_the_next_worker_is_late(zygote: Zygote) -> None:
         claims = [event.at_s for event in world.events if event.kind == "claimed"]
         [lost] = [event.at_s for event in world.events if event.kind == "lost"]
     assert all(claim <= lost or claim - lost > GOAL_S for claim in claims)
+
+
+@pytest.mark.parametrize("polls", [True, False])
+@pytest.mark.parametrize("delivery", Delivery)
+@pytest.mark.parametrize("losses", [4, MAX_ATTEMPTS - 1])
+def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one_completes_the_task(
+    zygote: Zygote, losses: int, delivery: Delivery, polls: bool
+) -> None:
+    """All are lost in the same step, late enough for a renewal. The pause grows with their number."""
+    remaining = iter(range(losses))
+
+    def kill(step: str, process: WorkerProcess) -> None:
+        if step == "first" and next(remaining, None) is not None:
+            world.time.call_at(world.time.now_s() + 45, lambda: world.kill(process, step))
+
+    with World(zygote, delivery, polls, on_step=kill) as world:
+        task = world.run()
+    assert task.status is Status.COMPLETED
+    lost = [event.at_s for event in world.events if event.kind == "lost"]
+    claims = [event.at_s for event in world.events if event.kind == "claimed"]
+    assert len(lost) == losses
+    slowest = max(min(claim for claim in claims if claim > at_s) - at_s for at_s in lost)
+    assert slowest <= (GOAL_S if losses == 4 else MAX_REDISPATCH_MS / 1000)
 
 
 @pytest.fixture(scope="module")

@@ -190,9 +190,9 @@ class World:
             self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "queue": QUEUE.name}))
 
     def dispatch_at(self, pk: str, at_ms: int) -> None:
-        if self.delivery is Delivery.QUEUE:
-            delay_s = min(-(-max(at_ms - self.time.now_ms(), 0) // 1000), 900)
-            self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "wake": at_ms}), DelaySeconds=delay_s)
+        delay_s = min(-(-max(at_ms - self.time.now_ms(), 0) // 1000), 900)
+        body = json.dumps({"task": pk, "queue": QUEUE.name, "wake": at_ms})
+        self.sqs("SendMessage", MessageBody=body, DelaySeconds=delay_s)
 
     def sqs(self, operation: str, **parameters: Any) -> None:
         body = json.dumps({"QueueUrl": f"/{QUEUE.name}", **parameters}).encode()
@@ -295,10 +295,10 @@ class World:
             return False
         match loss.end:
             case End.KILL if loss.after_s:
-                self.time.call_at(self.time.now_s() + loss.after_s, lambda: self._kill(process, label))
+                self.time.call_at(self.time.now_s() + loss.after_s, lambda: self.kill(process, label))
                 return False
             case End.KILL:
-                self._kill(process, label)
+                self.kill(process, label)
             case End.MEMORY:
                 self._note_loss(process, label)
                 process.expect_exit()
@@ -334,7 +334,8 @@ class World:
             stop()
         self.time.call_at(at_s + duration_s, resume)
 
-    def _kill(self, process: WorkerProcess, label: str) -> None:
+    def kill(self, process: WorkerProcess, label: str) -> None:
+        """Kill a worker."""
         self._note_loss(process, label)
         process.kill()
 

@@ -170,19 +170,23 @@ class Tasks(Struct, frozen=True):
     def wake(self, pk: str, at_ms: int) -> None:
         """Dispatch the worker of a task that can be claimed at `at_ms`, as a poll at that time would.
 
-        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again, and one for a
-        lease is sent for its new end if the lease was renewed. If the task has changed in another way,
-        another wake-up or a poll is responsible for it. Raises StoreError.
+        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again. One that meets a
+        lease is sent for the end of that lease. If the task has changed in another way, another wake-up or a
+        poll is responsible for it. Raises StoreError.
         """
         item, now_ms = self.store.get(pk, TASK), self.clock_ms()
         task = None if item is None else Task.from_item(item)
-        if task is None or (task.claimable_at_ms != at_ms and task.work_state is not WorkState.LEASED):
+        if task is None:
             return
-        claimable_at_ms = task.claimable_at_ms or 0
+        due_at_ms = task.claimable_at_ms
+        if task.work_state is WorkState.LEASED and due_at_ms is not None:  # its worker may be lost
+            due_at_ms = max(due_at_ms, task.dispatched_at_ms + _pause_ms(task) + 1)
+        elif due_at_ms != at_ms:
+            return
         if task.deadline_ms <= now_ms:
             expire_if_overdue(self.store, task, now_ms)
-        elif claimable_at_ms > now_ms:
-            self.dispatcher.dispatch_at(task.worker, pk, claimable_at_ms)
+        elif due_at_ms > now_ms:
+            self.dispatcher.dispatch_at(task.worker, pk, due_at_ms)
         else:
             self._redispatch(task, now_ms)
 
@@ -288,8 +292,8 @@ class Tasks(Struct, frozen=True):
         """
         if task.work_state is WorkState.DONE or not task.worker:
             return
-        pause_ms = min(REDISPATCH_MS * 2 ** min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
-        change = transitions.record_dispatch(dispatched_before_ms=now_ms - pause_ms, now_ms=now_ms)
+        dispatched_before_ms = now_ms - _pause_ms(task)
+        change = transitions.record_dispatch(dispatched_before_ms=dispatched_before_ms, now_ms=now_ms)
         if not change.condition.holds(_dispatch_attributes(task)):
             return
         if self.store.update(task.pk, TASK, change) is not None:
@@ -315,6 +319,11 @@ class Tasks(Struct, frozen=True):
 def task_id_of(parked: Task) -> str:
     """Return the id of the task that a parked call becomes."""
     return canonical.digest("mcp-rs/v1/task-of-parked-call", parked.pk, size=24)
+
+
+def _pause_ms(task: Task) -> int:
+    """Return the pause between the last dispatch and the next one."""
+    return min(REDISPATCH_MS << min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
 
 
 def _dispatch_attributes(task: Task) -> dict[str, Any]:
