@@ -246,6 +246,32 @@ def test_a_retry_that_comes_early_waits_for_the_end_of_the_lost_workers_lease(
     assert LEASE_S < deployment.clock() - killed_at < LEASE_S + 1
 
 
+@pytest.mark.parametrize("left_ms", range(6))
+def test_a_retry_at_the_end_of_the_lease_does_not_wait_for_a_time_that_is_over(
+    deployment: LeaseDeployment, left_ms: int
+) -> None:
+    task_id, pk = deployment.begin("two_steps")
+    retried = LambdaContext()
+    with pytest.raises(WorkerKilled):
+        deployment.invoke(pk, retried, CrashingStore(deployment.store, 3, is_done=True))
+    until_ms = deployment.task(task_id).lease_until_ms
+    assert until_ms is not None
+    deployment.clock.advance((until_ms - left_ms) / 1_000 - deployment.clock())
+
+    def slow_clock() -> float:
+        deployment.clock.advance(0.002)
+        return deployment.clock()
+
+    def pause(duration_ms: float) -> None:
+        assert duration_ms >= 0
+        deployment.clock.advance(duration_ms / 1_000)
+
+    ports = replace(deployment.ports(), clock=slow_clock, pause_ms=pause)
+    work(server._tool_methods, {"task": pk}, retried, lambda: ports)
+    deployment.run_workers()  # if the lease ended between the claim and the read, another one was dispatched
+    assert deployment.status(task_id) == "completed"
+
+
 def test_a_dispatch_by_a_poll_does_not_wait_for_another_worker(deployment: LeaseDeployment) -> None:
     task_id, pk = deployment.begin("two_steps")
     began = deployment.clock()

@@ -61,8 +61,8 @@ class WorkerInvocation(Struct, frozen=True):
         try:
             task = self._work(pk, request_id)
         except LeaseHeld as held:
-            lease_ms = self.ports.tasks().lease_ms
-            self.ports.pause_ms(min(held.until_ms + 1 - self._now_ms(), lease_ms + MARGIN_MS))
+            left_ms = max(held.until_ms + 1 - self._now_ms(), 0)
+            self.ports.pause_ms(min(left_ms, self.ports.tasks().lease_ms + MARGIN_MS))
             try:
                 task = self._work(pk, request_id)
             except LeaseHeld:  # renewed: its owner runs
