@@ -29,6 +29,7 @@ NEVER_LOADED = {
     "urllib3": "for outgoing HTTPS",
     # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
     **({"email.message": "for outgoing HTTPS"} if sys.version_info >= (3, 13) else {}),
+    "mcp_roundtrip.author_logs": "for tools that import Powertools",
     "mcp_roundtrip.aws": "for calls to AWS",
     "mcp_roundtrip.s3": "for large results",
     "mcp_roundtrip.tasks": "for tasks",

@@ -184,7 +184,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
-            asyncio aws.kms protocol.parameter_headers state.certificates state.claims state.codec
+            asyncio author_logs aws.kms protocol.parameter_headers state.certificates state.claims state.codec
             state.delegation state.epochs state.links state.renewal
         """,
     },

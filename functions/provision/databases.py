@@ -10,7 +10,11 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from aws_lambda_powertools import Logger
+
 from mcp_roundtrip import ToolError
+
+logger = Logger()
 
 TIMEOUT_S = 10
 
@@ -52,7 +56,9 @@ def create(name: str, size: str, region: str, idempotency_key: str) -> Database:
 
 def activate(database: Database) -> str:
     """Start a database, from when on it costs money, and return its host. Raises Unavailable."""
-    return str(_request("POST", f"/v1/databases/{database.id}/activate")["host"])
+    host = str(_request("POST", f"/v1/databases/{database.id}/activate")["host"])
+    logger.info("database_activated", extra={"database": database.id, "price": database.price})
+    return host
 
 
 def delete(database: Database) -> None:

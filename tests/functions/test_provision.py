@@ -1,4 +1,5 @@
 import json
+from logging import Handler, LogRecord
 from typing import Any
 
 import pytest
@@ -55,6 +56,26 @@ def test_an_accepted_database_is_activated(play: Player) -> None:
     made = provisioning(play).answer(keep=True).structured
     assert (made["name"], made["size"], made["region"]) == ("orders", "large", "us-east-1")
     assert made["host"].startswith(made["id"])
+
+
+class Records(Handler):
+    """Collects log records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[LogRecord] = []
+
+    def emit(self, record: LogRecord) -> None:
+        self.found.append(record)
+
+
+def test_an_activation_is_logged_once(play: Player) -> None:
+    records, logger = Records(), load_module(FUNCTIONS / "provision/databases.py").logger
+    logger.addHandler(records)
+    made = provisioning(play).answer(keep=True).structured
+    logger.removeHandler(records)
+    [record] = records.found
+    assert (record.msg, record.__dict__["database"]) == ("database_activated", made["id"])
 
 
 @pytest.mark.parametrize("answer", [False, DECLINE, CANCEL])

@@ -34,6 +34,8 @@ _SERVER: Final = (
     # arguments and steps
     *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.long_inputs"),
     *("schema.json_schema_check", "schema.patterns", "schema.revalidation", "server.async_pass"),
+    # lines that tools log with Powertools
+    "author_logs",
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
     *("schema.form_schema", "schema.json_schema"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +12,9 @@ from mcp_roundtrip.errors import ErrorWithReason
 from mcp_roundtrip.log_lines import DEFAULT_SERVICE, LineWriter
 
 NAMESPACE: Final = "mcp-roundtrip"
+
+POWERTOOLS: Final = "aws_lambda_powertools.logging.formatter"
+"""A tool has imported this module if it has a `Logger` of Powertools."""
 
 FINAL_EVENTS: Final = frozenset(
     {"request_completed", "request_refused", "request_forwarded", "worker_finished", "task_not_claimed"}
@@ -69,11 +73,18 @@ class LogObserver:
         self._began_ms = self._clock_ms()
         self._aws_calls.clear()
         self._redactions.clear()
-        self._lines.tags = {"correlation_id": correlation_id}
+        self._replace_tags(self._lines.tags, {"correlation_id": correlation_id})
 
     def tag(self, **fields: str) -> None:
-        """Add fields to the following lines and metrics of this invocation."""
-        self._lines.tags |= fields
+        """Add fields to the following lines and metrics of this invocation, also to lines of the author's."""
+        self._replace_tags((), self._lines.tags | fields)
+
+    def _replace_tags(self, removed: Iterable[str], tags: dict[str, str]) -> None:
+        self._lines.tags = tags
+        if POWERTOOLS in sys.modules:
+            from mcp_roundtrip.author_logs import replace_keys  # most tools do not use Powertools
+
+            replace_keys(self._lines.service, removed, tags)
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Remove the values that this function returns (JSON data) from this invocation's tracebacks."""

@@ -1,0 +1,162 @@
+"""Lines that tools log with Powertools' `Logger`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from aws_lambda_powertools import Logger
+
+from mcp_roundtrip.telemetry import LogObserver
+from support.messages import META, call, message
+
+SERVER = """
+import json, sys
+from types import SimpleNamespace
+from aws_lambda_powertools import Logger
+from mcp_roundtrip import Context, Server
+
+logger = Logger()
+server = Server("orders")
+
+
+@server.tool
+def cancel(ctx: Context, order: str) -> str:
+    logger.info("cancelling", extra={"order": order})
+    Logger(child=True).warning("cancelled")
+    Logger(service="audit").error("audited")
+    return order
+
+
+@server.tool
+def fail(ctx: Context, order: str) -> str:
+    raise LookupError(order)
+
+
+@server.resource("orders://open")
+def orders() -> str:
+    logger.info("listed")
+    return "none"
+
+
+for number, request in enumerate(json.load(sys.stdin), 1):
+    context = SimpleNamespace(
+        aws_request_id=f"request-{number}", client_context=None, get_remaining_time_in_millis=lambda: 29_000
+    )
+    server.lambda_handler(request, context)
+"""
+
+TRACED = {**META, "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+
+KEYS = ("service", "correlation_id", "flow", "trace_id")
+
+
+def logged(*requests: Any, **variables: str) -> list[dict[str, Any]]:
+    """Return the lines of a new process that answers these requests."""
+    done = subprocess.run(
+        [sys.executable, "-c", SERVER],
+        env={"PATH": os.environ["PATH"], "MCP_AUTH_MODE": "none", **variables},
+        input=json.dumps(requests),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def keys(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: line[name] for name in KEYS if name in line}
+
+
+def by_message(lines: list[dict[str, Any]], request: int) -> dict[str, dict[str, Any]]:
+    return {line["message"]: line for line in lines if line.get("correlation_id") == f"request-{request}"}
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[dict[str, Any]]:
+    return logged(
+        call("cancel", {"order": "A-1"}, meta=TRACED),
+        call("cancel", {"order": "A-2"}),
+        message("resources/read", uri="orders://open"),
+        POWERTOOLS_SERVICE_NAME="orders",
+    )
+
+
+def test_lines_of_a_tool_have_the_keys_of_its_request(lines: list[dict[str, Any]]) -> None:
+    first = by_message(lines, 1)
+    assert keys(first["request_completed"]).keys() == set(KEYS)
+    assert keys(first["cancelling"]) == keys(first["request_completed"])
+    assert keys(first["cancelled"]) == keys(first["request_completed"]), "a child logger"
+    assert first["cancelling"]["order"] == "A-1"
+
+
+def test_lines_of_the_next_request_have_nothing_of_the_previous_one(lines: list[dict[str, Any]]) -> None:
+    first, second, third = (by_message(lines, request) for request in (1, 2, 3))
+    assert keys(second["cancelling"]) == keys(second["request_completed"])
+    assert keys(second["cancelling"]).keys() == {"service", "correlation_id", "flow"}
+    assert second["cancelling"]["flow"] != first["cancelling"]["flow"]
+    assert keys(third["listed"]) == keys(third["request_completed"])
+
+
+def test_a_logger_of_another_service_is_not_changed(lines: list[dict[str, Any]]) -> None:
+    audited = [keys(line) for line in lines if line["message"] == "audited"]
+    assert audited == [{"service": "audit"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "written"),
+    [
+        ({}, {"cancelling", "cancelled", "request_completed"}),
+        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, {"cancelled"}),
+        ({"AWS_LAMBDA_LOG_LEVEL": "WARN", "POWERTOOLS_LOG_LEVEL": "ERROR"}, {"cancelled"}),
+        (
+            {"AWS_LAMBDA_LOG_LEVEL": "INFO", "LOG_LEVEL": "ERROR"},
+            {"cancelling", "cancelled", "request_completed"},
+        ),
+    ],
+    ids=str,
+)
+def test_lines_of_a_tool_have_the_level_and_the_service_of_its_server(
+    variables: Mapping[str, str], written: set[str]
+) -> None:
+    found = [
+        line for line in logged(call("cancel", {"order": "A-1"}), **variables) if line["message"] != "audited"
+    ]
+    assert {line["message"] for line in found} == written
+    assert {line["service"] for line in found} == {"service_undefined"}
+
+
+def test_tracebacks_stay_redacted_in_a_server_whose_tools_use_powertools() -> None:
+    [failed] = [line for line in logged(call("fail", {"order": "4111 1111"})) if line.get("exception")]
+    assert "[redacted]" in failed["exception"]
+    assert "4111 1111" not in json.dumps(failed)
+
+
+def test_the_format_that_an_author_chose_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    service = f"service-{uuid4()}"
+    observer = LogObserver(service=service)
+    observer.begin("request-1")
+    logger = Logger(service=service, log_record_order=["message"], location=None)
+    observer.begin("request-2")
+    logger.info("noted")
+    line = capsys.readouterr().out
+    assert line.startswith('{"message":"noted"')
+    assert json.loads(line)["correlation_id"] == "request-2"
+
+
+def test_a_logger_of_the_standard_library_is_not_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    service = f"service-{uuid4()}"
+    handler = logging.StreamHandler(sys.stdout)
+    logging.getLogger(service).addHandler(handler)
+    LogObserver(service=service).begin("request-1")
+    logging.getLogger(service).error("noted")
+    assert capsys.readouterr().out == "noted\n"
+    assert logging.getLogger(service).handlers == [handler]
