@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.tasks.dispatching import MAX_REDISPATCH_MS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import Status
-from mcp_roundtrip.tasks.service import MAX_REDISPATCH_MS
 from storm.laws import assert_laws
 from storm.outcome import Outcome, run, run_all
 from storm.plan import ENDS, SIDES, Case, calls_of, sample

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.tasks.dispatching import Dispatcher
     from mcp_roundtrip.tasks.heartbeat import WaitMs
-    from mcp_roundtrip.tasks.service import Dispatcher, Tasks
+    from mcp_roundtrip.tasks.service import Tasks
     from mcp_roundtrip.tasks.store import TaskStore
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.dispatching import Dispatcher, pause_ms, redispatch_if_stale, redispatch_or_undo
 from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import (
     TaskCall,
@@ -39,30 +40,8 @@ from mcp_roundtrip.tasks.model import (
 )
 from mcp_roundtrip.tasks.store import TaskStore
 
-REDISPATCH_MS: Final = 15_000
-MAX_REDISPATCH_MS: Final = 300_000
-"""The pause before a worker is dispatched again. It doubles from the first up to the second value."""
-
 UPDATE_ATTEMPTS: Final = 8
 """The attempts for an update that concurrent updates prevent."""
-
-
-class Dispatcher(Protocol):
-    """Invokes workers. If an invocation is lost, the next poll dispatches again.
-
-    `worker` is an address that this dispatcher understands. The methods raise StoreError if they fail.
-    """
-
-    def dispatch(self, worker: str, pk: str) -> None:
-        """Invoke `worker` for the task asynchronously."""
-        ...
-
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        """Have `Tasks.wake` called with `pk` and `at_ms`, at that time (epoch milliseconds) or earlier.
-
-        A dispatcher without delays does nothing; the next poll dispatches.
-        """
-        ...
 
 
 class UnknownTask(McpRoundtripError):
@@ -162,7 +141,7 @@ class Tasks(Struct, frozen=True):
             self.on_abandoned(task.task_id)
             task = ended
         try:
-            self._redispatch_if_stale(task, now_ms)
+            redispatch_if_stale(self.store, self.dispatcher, task, now_ms)
         except StoreError as error:  # the task can still be returned
             self.on_dispatch_failed(task.task_id, error)
         return self.with_result(task)
@@ -180,7 +159,7 @@ class Tasks(Struct, frozen=True):
             return
         due_at_ms = task.claimable_at_ms
         if task.work_state is WorkState.LEASED and due_at_ms is not None:  # its worker may be lost
-            due_at_ms = max(due_at_ms, task.dispatched_at_ms + _pause_ms(task) + 1)
+            due_at_ms = max(due_at_ms, task.dispatched_at_ms + pause_ms(task) + 1)
         elif due_at_ms != at_ms:
             return
         if task.deadline_ms <= now_ms:
@@ -188,19 +167,7 @@ class Tasks(Struct, frozen=True):
         elif due_at_ms > now_ms:
             self.dispatcher.dispatch_at(task.worker, pk, due_at_ms)
         else:
-            self._redispatch(task, now_ms)
-
-    def _redispatch(self, task: Task, now_ms: int) -> None:
-        """Dispatch as `_redispatch_if_stale` does. A dispatch that fails leaves no pause.
-
-        Otherwise the wake-up that is delivered again would end without a dispatch. Raises StoreError.
-        """
-        try:
-            self._redispatch_if_stale(task, now_ms)
-        except StoreError:
-            earlier = (task.dispatched_at_ms, task.dispatch_count)
-            self.store.update(task.pk, TASK, transitions.undo_dispatch(*earlier, now_ms=now_ms))
-            raise
+            redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; see `store_responses`."""
@@ -285,20 +252,6 @@ class Tasks(Struct, frozen=True):
             raise UnknownTask(pk.partition("#")[2])
         return Task.from_item(item)
 
-    def _redispatch_if_stale(self, task: Task, now_ms: int) -> None:
-        """Dispatch a worker again if the task waits for one and the last dispatch is old.
-
-        Raises StoreError.
-        """
-        if task.work_state is WorkState.DONE or not task.worker:
-            return
-        dispatched_before_ms = now_ms - _pause_ms(task)
-        change = transitions.record_dispatch(dispatched_before_ms=dispatched_before_ms, now_ms=now_ms)
-        if not change.condition.holds(_dispatch_attributes(task)):
-            return
-        if self.store.update(task.pk, TASK, change) is not None:
-            self.dispatcher.dispatch(task.worker, task.pk)
-
     def _dispatch(self, task: Task) -> None:
         if not task.worker:  # a parked call: its caller's next call runs it
             return
@@ -319,23 +272,3 @@ class Tasks(Struct, frozen=True):
 def task_id_of(parked: Task) -> str:
     """Return the id of the task that a parked call becomes."""
     return canonical.digest("mcp-rs/v1/task-of-parked-call", parked.pk, size=24)
-
-
-def _pause_ms(task: Task) -> int:
-    """Return the pause between the last dispatch and the next one."""
-    return min(REDISPATCH_MS << min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
-
-
-def _dispatch_attributes(task: Task) -> dict[str, Any]:
-    """Return the attributes in the condition of `record_dispatch`.
-
-    The condition rarely holds, so most polls write nothing.
-    """
-    item = {
-        "st": task.status.value,
-        "rn": task.work_state.value,
-        "kick": task.dispatched_at_ms,
-        "lu": task.lease_until_ms,
-        "wake": task.wake_at_ms,
-    }
-    return {name: value for name, value in item.items() if value is not None}

@@ -26,6 +26,7 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
+from mcp_roundtrip.tasks.dispatching import Dispatcher
 from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.heartbeat import WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.issued_requests import accepted_keys, issue_requests
@@ -34,7 +35,6 @@ from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
 from mcp_roundtrip.tasks.recorder import TaskRecorder
-from mcp_roundtrip.tasks.service import Dispatcher
 from mcp_roundtrip.tasks.store import TaskStore
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
