@@ -11,7 +11,8 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.task_deployment import LambdaContext, TaskDeployment
@@ -128,6 +129,24 @@ def test_wake_ups_do_not_accumulate_in_a_task_that_is_polled_while_it_naps(woken
         woken.run_workers()
     assert (woken.status_of(task_id), sent) == (Status.COMPLETED, times)
     assert woken.dispatcher.count == times + 1
+
+
+def test_a_wake_up_that_comes_after_the_poll_ends_while_the_worker_of_the_poll_runs(
+    woken: WokenDeployment,
+) -> None:
+    task_id = woken.start("naps", times=1, nap_ms=60_000)
+    woken.run_workers()
+    [(pk, at_ms)] = woken.dispatcher.wake_ups
+    woken.dispatcher.wake_ups.clear()
+    woken.clock.advance(60)
+    woken.get(task_id)
+    now_ms = woken.now_ms()
+    claim = transitions.claim(
+        owner="worker", delivery="", until_ms=now_ms + 60_000, now_ms=now_ms, max_attempts=10
+    )
+    assert woken.store.update(pk, TASK, claim) is not None
+    woken.deliver(pk, at_ms)
+    assert woken.dispatcher.wake_ups == []
 
 
 def test_a_worker_killed_before_it_sent_the_wake_up_is_retried_and_the_retry_sends_it(

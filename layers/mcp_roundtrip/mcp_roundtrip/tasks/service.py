@@ -159,6 +159,8 @@ class Tasks(Struct, frozen=True):
             return
         due_at_ms = task.claimable_at_ms
         if task.work_state is WorkState.LEASED and due_at_ms is not None:  # its worker may be lost
+            if at_ms <= task.dispatched_at_ms and due_at_ms > now_ms:
+                return  # a poll has dispatched this worker; otherwise each sleep would leave a wake-up
             due_at_ms = max(due_at_ms, task.dispatched_at_ms + pause_ms(task) + 1)
         elif due_at_ms != at_ms:
             return
