@@ -51,17 +51,8 @@ MAY_IMPORT = {
     "prewarm": set[str](),
     "garbage_collection": set[str](),
     "wiring": {
-        *(
-            "internal_errors",
-            "ports",
-            "deadline",
-            "auth",
-            "environment",
-            "settings",
-            "log_lines",
-            "telemetry",
-        ),
-        *("state", "tasks", "aws", "prewarm"),
+        *("internal_errors", "ports", "deadline", "auth", "environment", "settings", "log_lines"),
+        *("telemetry", "state", "tasks", "aws", "prewarm"),
     },
     "entry": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports"),
