@@ -208,10 +208,10 @@ class RemoteDispatcher:
     """Dispatches workers through the coordinator."""
 
     def dispatch(self, worker: str, pk: str) -> None:
-        link.call("dispatch", pk)
+        link.call("dispatch", worker, pk)
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        link.call("dispatch_at", pk, at_ms)
+        link.call("dispatch_at", worker, pk, at_ms)
 
 
 @dataclass(frozen=True)

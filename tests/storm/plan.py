@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
+from storm.deployment import Delivery
 from storm.function import STEPS
+from storm.losses import End, Loss
 from storm.processes import Zygote
-from storm.world import Delivery, End, Loss, World
+from storm.world import World
 
 ENDS = (End.KILL, End.MEMORY, End.TIMEOUT)
 SIDES = ("before", "after")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -264,37 +263,3 @@ class ForkedEnvironment:
     def _time_out(self, number: int) -> None:
         if number == self._invocation:
             self._process.kill()
-
-
-class Listener:
-    """Accepts the connections of worker processes; `find` returns the process with an id."""
-
-    def __init__(self, path: Path, find: Callable[[int], WorkerProcess]) -> None:
-        self.address = str(path)
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(self.address)
-        self._socket.listen()
-        self._find = find
-        self._is_closed = False
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self._is_closed = True
-        with socket.socket(socket.AF_UNIX) as last:  # wakes the accepting thread
-            last.connect(self.address)
-
-    def _accept(self) -> None:
-        with self._socket:
-            while True:
-                stream, _ = self._socket.accept()
-                if self._is_closed:
-                    stream.close()
-                    return
-                threading.Thread(
-                    target=self._connect, args=(Connection(stream.detach()),), daemon=True
-                ).start()
-
-    def _connect(self, connection: Connection) -> None:
-        with suppress(EOFError, OSError):  # the process was killed
-            pid, is_main = connection.recv()
-            self._find(pid).serve(connection, is_main=is_main)

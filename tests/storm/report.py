@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from storm.deployment import Delivery
 from storm.outcome import Outcome
 from storm.plan import ENDS
-from storm.world import Delivery
 
 GOAL_S = 90.0
 

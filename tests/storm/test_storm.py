@@ -15,12 +15,14 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.dispatching import MAX_REDISPATCH_MS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import Status
+from storm.deployment import Delivery
 from storm.laws import assert_laws
+from storm.losses import End, Loss
 from storm.outcome import Outcome, run, run_all
 from storm.plan import ENDS, SIDES, Case, calls_of, sample
 from storm.processes import WorkerProcess, Zygote
 from storm.report import GOAL_S, slowest_claims
-from storm.world import Delivery, End, Loss, World
+from storm.world import World
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.ministack"]

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from storm.deployment import Delivery
 from storm.laws import assert_laws
+from storm.losses import End, Loss
 from storm.outcome import Outcome
 from storm.plan import SIDES, Case, calls_of
 from storm.processes import WorkerProcess, Zygote
-from storm.world import Delivery, End, Event, Loss, World
+from storm.world import Event, World
 
 DELIVERIES = list(Delivery)
 NO_LOSS = Loss(End.STOP, -1)
@@ -110,7 +112,8 @@ def test_a_second_delivery_during_a_step_leaves_its_worker_alone(
 ) -> None:
     world = World(zygote, delivery, polls=False)
     in_first_step(
-        world, lambda process: world.time.call_at(world.time.now_s() + after_s, world.deliver_again)
+        world,
+        lambda process: world.time.call_at(world.time.now_s() + after_s, world.deployment.deliver_again),
     )
     outcome = played(world)
     assert len({event.pid for event in outcome.events if event.kind == "call"}) == 2

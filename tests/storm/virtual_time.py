@@ -22,6 +22,7 @@ class VirtualTime:
     """A clock with timers (see `mcp_roundtrip_local.timers`). Other processes read it from a file."""
 
     def __init__(self, path: Path) -> None:
+        self.path = str(path)
         self._file = path.open("w+b", buffering=0)
         self._changed = threading.Condition()
         self._holders = 0

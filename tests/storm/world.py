@@ -1,79 +1,30 @@
-"""One task with its client, Lambda, a queue, the table and worker processes, in virtual time.
-
-Lambda's retries, the queue and the processes' runtime API are those of the local runner
-(`mcp_roundtrip_local`), the workers are processes under AWS's runtime client.
-"""
+"""One task with its client, its table, its deployment and its lost workers, in virtual time."""
 
 from __future__ import annotations
 
 import json
-import threading
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip_local.execution.async_invocations import AsyncInvocation, AsyncInvocations
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.execution.pools import Pool
-from mcp_roundtrip_local.http.messages import Request
-from mcp_roundtrip_local.services.sqs import Queues
-from mcp_roundtrip_local.template.model import EventInvokeConfig, Function, Queue
+from storm.deployment import Delivery, Deployment
 from storm.function import OUT_OF_MEMORY, STEPS
-from storm.processes import TIMEOUT_S, ForkedEnvironment, Listener, Thread, WorkerProcess, Zygote
+from storm.launcher import Launcher
+from storm.losses import End, Loss
+from storm.processes import Thread, WorkerProcess, Zygote
 from storm.virtual_time import VirtualTime
 
 POLL_S = 5.0
 LIMIT_S = 3 * 3600.0
 ANSWER = {"action": "accept", "content": {"value": True}}
-FUNCTION = Function(
-    "Worker", "", Path("/"), (), {}, TIMEOUT_S, 1024, event_invoke=EventInvokeConfig(max_retries=2)
-)
-QUEUE = Queue("Tasks", "Worker", visibility_timeout_s=930, max_receives=12)
-
-
-class Delivery(StrEnum):
-    """How workers are dispatched: the parameter TaskDelivery of the template."""
-
-    INVOKE = "invoke"
-    QUEUE = "queue"
-
-
-class End(StrEnum):
-    """How a worker process ends, or pauses."""
-
-    KILL = "SIGKILL"
-    MEMORY = OUT_OF_MEMORY
-    TIMEOUT = "timeout"
-    STOP = "SIGSTOP"
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The loss of the process that makes the call number `place` (from 0, over all workers of the task).
-
-    It is lost before the coordinator performs the call, or after; a process that is lost in a step, `after_s`
-    after its beginning. The calls of heartbeats are counted on their own.
-    """
-
-    end: End
-    place: int
-    side: str = "before"
-    after_s: float = 0.0
-    in_heartbeat: bool = False
-    """Whether it is lost in a call of its heartbeat."""
-    stopped_s: float = 200.0
-    """How long a process stops."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +47,6 @@ class World:
     polls: bool = True
     loss: Loss | None = None
     events: list[Event] = field(default_factory=list)
-    log: list[str] = field(default_factory=list)
     store: TaskStore = field(default_factory=MemoryStore)
     steps: Mapping[str, float] = field(default_factory=lambda: STEPS)
     """The seconds that each step takes."""
@@ -113,19 +63,12 @@ class World:
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="storm-")))
         self.time = VirtualTime(folder / "time")
         self._stack.callback(self.time.close)
-        self._time_file = str(folder / "time")
-        self._processes: dict[int, WorkerProcess] = {}
-        self._known = threading.Condition()
         self._calls = {"call": 0, "heartbeat": 0}
-        self._listener = Listener(folder / "socket", self._find)
-        self._stack.callback(self._listener.close)
-        self._pool = Pool(self._launch)
-        self._stack.callback(self._pool.close)
-        self._queues = Queues(lambda: {QUEUE.name: QUEUE}, self._run, self.log.append, self.time)
-        self.invocations = AsyncInvocations(
-            lambda: {FUNCTION.name: FUNCTION}, self._run, lambda arn, body: True, self.time, self.log.append
-        )
-        self.tasks = Tasks(self.store, _ClientDispatcher(self), self.time.now_ms)
+        launcher = Launcher(self.zygote, self.time, folder, self._answer, self.heartbeat_delay_s)
+        self._stack.callback(launcher.close)
+        self.deployment = Deployment(self.delivery, self.deliveries, self.time, launcher.launch)
+        self._stack.callback(self.deployment.close)
+        self.tasks = Tasks(self.store, self.deployment, self.time.now_ms)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -177,66 +120,6 @@ class World:
             self.tasks.update(None, self.task_id, dict.fromkeys(task.requests, ANSWER))
         self.time.call_at(self.time.now_s() + POLL_S, self._look)
 
-    # -- AWS --------------------------------------------------------------------------------------------
-
-    def dispatch(self, pk: str) -> None:
-        if self.delivery is Delivery.INVOKE:
-            now_s, request_id = self.time.now_s(), str(uuid.uuid4())
-            payload = json.dumps({"task": pk}).encode()
-            for _ in range(self.deliveries):
-                accepted = AsyncInvocation(FUNCTION.name, payload, None, None, request_id, now_s)
-                self.invocations.deliver(accepted, now_s)
-        else:
-            self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "queue": QUEUE.name}))
-
-    def dispatch_at(self, pk: str, at_ms: int) -> None:
-        delay_s = min(-(-max(at_ms - self.time.now_ms(), 0) // 1000), 900)
-        body = json.dumps({"task": pk, "queue": QUEUE.name, "wake": at_ms})
-        self.sqs("SendMessage", MessageBody=body, DelaySeconds=delay_s)
-
-    def sqs(self, operation: str, **parameters: Any) -> None:
-        body = json.dumps({"QueueUrl": f"/{QUEUE.name}", **parameters}).encode()
-        response = self._queues.respond(
-            Request("POST", "/", (("x-amz-target", f"AmazonSQS.{operation}"),), body)
-        )
-        if response.status != 200:
-            raise StoreError(json.loads(response.body)["__type"])
-
-    def deliver_again(self) -> None:
-        """Deliver the last invocation or message once more, while it is processed."""
-        if self.delivery is Delivery.QUEUE:
-            self.sqs("ChangeMessageVisibility", ReceiptHandle=self._last[1], VisibilityTimeout=0)
-        else:
-            request_id, payload = self._last
-            now_s = self.time.now_s()
-            again = AsyncInvocation(FUNCTION.name, payload.encode(), None, None, request_id, now_s)
-            self.invocations.deliver(again, now_s)
-
-    def _run(self, function: str, payload: bytes, *more: Any) -> InvocationResult:
-        if more:
-            request_id = str(more[-1])
-            self._last = request_id, payload.decode()
-        else:
-            [record] = json.loads(payload)["Records"]
-            request_id = str(uuid.uuid4())
-            self._last = request_id, record["receiptHandle"]
-        return self._pool.invoke(payload, function_arn="arn", request_id=request_id)
-
-    def _launch(self) -> ForkedEnvironment:
-        process = WorkerProcess(self.time, self._answer)
-        process.heartbeat_delay_s = 0 if self._processes else self.heartbeat_delay_s
-        addresses = (self._listener.address, self._time_file)
-        environment = ForkedEnvironment(self.time, process, lambda api: self.zygote.fork(*addresses, api))
-        with self._known:
-            self._processes[process.pid] = process
-            self._known.notify_all()
-        return environment
-
-    def _find(self, pid: int) -> WorkerProcess:
-        with self._known:
-            assert self._known.wait_for(lambda: pid in self._processes, 60)
-            return self._processes[pid]
-
     # -- calls of workers -------------------------------------------------------------------------------
 
     def note(self, kind: str, process: WorkerProcess | None, name: str = "", detail: str = "") -> None:
@@ -263,11 +146,11 @@ class World:
                 call = lambda: self._call_store(process, operation, rest)  # noqa: E731
                 label = _call_name(operation, rest)
             case "dispatch" | "dispatch_at":
-                call = lambda: getattr(self, name)(*arguments)  # noqa: E731
+                call = lambda: getattr(self.deployment, name)(*arguments)  # noqa: E731
                 label = name
             case "hide":
                 _, handle, seconds = arguments
-                call = lambda: self.sqs(  # noqa: E731
+                call = lambda: self.deployment.sqs(  # noqa: E731
                     "ChangeMessageVisibility", ReceiptHandle=handle, VisibilityTimeout=seconds
                 )
                 label = name
@@ -356,19 +239,6 @@ class World:
             if after.is_terminal and before is not None and not before.is_terminal:
                 self.note("ended", process, after.status)
         return result
-
-
-@dataclass
-class _ClientDispatcher:
-    """Dispatches workers for the client's requests."""
-
-    world: World
-
-    def dispatch(self, worker: str, pk: str) -> None:
-        self.world.dispatch(pk)
-
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        self.world.dispatch_at(pk, at_ms)
 
 
 def _call_name(operation: str, arguments: list[Any]) -> str:
