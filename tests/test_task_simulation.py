@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 
-FEW, MANY = 2_000, 8_000
+FEW, MANY = 500, 2_000
 
 
 @pytest.fixture(scope="module")
