@@ -7,19 +7,20 @@ between the two `make cost` comments of a file instead of printing them.
 import argparse
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import aws_usage
 import kms_usage
+from assumptions import add_options, assumption, option
 from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
 from kms_usage import KmsUsage
+from markdown_tables import markdown_table, write_tables
 
 PRICES = Path(__file__).with_name("prices.toml")
 
-BEGIN, END = "<!-- make cost -->\n", "<!-- end of make cost -->\n"
+COMMENTS = "<!-- make cost -->\n", "<!-- end of make cost -->\n"
 
 MILLION = 1_000_000
 HOURS_PER_MONTH = 730
@@ -28,11 +29,6 @@ HOURLY_OPERATIONS = ("Sign", "GetPublicKey", "GenerateMac")
 
 Bill = Counter[str]
 """Quantities by the name of their price in prices.toml."""
-
-
-def assumption(value: float, meaning: str) -> Any:
-    """Return a dataclass field with a default and the meaning that the help and the table print."""
-    return field(default=value, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +167,7 @@ def _usage_table(used: Mapping[str, Usage]) -> str:
         "read units": "read",
     }
     rows = ([title, *(str(each[name]) for name in columns.values())] for title, each in used.items())
-    return table(["", *columns], rows)
+    return markdown_table(["", *columns], rows)
 
 
 def _dollars_table(bills: Mapping[str, Bill], prices: Prices) -> str:
@@ -187,7 +183,7 @@ def _dollars_table(bills: Mapping[str, Bill], prices: Prices) -> str:
         parts = [prices.usd(bill, *names) * MILLION for names in columns.values()]
         total = sum(parts)
         rows.append([title, *map(dollars, parts), dollars(total), dollars(total - parts[-1])])
-    return table(["", *columns, "**total**", "total with delegated signing"], rows)
+    return markdown_table(["", *columns, "**total**", "total with delegated signing"], rows)
 
 
 def _configurations_table(
@@ -210,7 +206,7 @@ def _configurations_table(
         )
     hourly = [f"`{name}` per hour" for name in HOURLY_OPERATIONS]
     header = ["", "`Sign` per state", *hourly, "KMS, per million calls", "**total, per million calls**"]
-    return table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) -> str:
@@ -237,7 +233,7 @@ def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) 
         "each custom metric with a value, per month": prices.usd(metric),
     }
     rows = ([title, dollars(usd)] for title, usd in costs.items())
-    return table(["", "dollars"], rows)
+    return markdown_table(["", "dollars"], rows)
 
 
 def _assumptions_table(assumptions: Assumptions, memory_mb: Mapping[str, int]) -> str:
@@ -246,7 +242,7 @@ def _assumptions_table(assumptions: Assumptions, memory_mb: Mapping[str, int]) -
         for each in fields(assumptions)
     ]
     memory = [[f"memory, {kind}", f"{mb:,}", "MB, from `template.yaml`"] for kind, mb in memory_mb.items()]
-    return table(["", "", ""], [*rows, *memory], right=(1,))
+    return markdown_table(["", "", ""], [*rows, *memory], right=(1,))
 
 
 def _prices_table(prices: Prices) -> str:
@@ -254,23 +250,11 @@ def _prices_table(prices: Prices) -> str:
         [price.unit, f"{price.usd:.10f}".rstrip("0").ljust(4, "0"), f"{price.per:,}", f"<{price.source}>"]
         for price in prices.by_name.values()
     ]
-    return table(["", "dollars", "for", ""], rows, right=(1, 2))
-
-
-def option(name: str) -> str:
-    """Return the command-line option that sets an assumption."""
-    return f"--{name.replace('_', '-')}"
+    return markdown_table(["", "dollars", "for", ""], rows, right=(1, 2))
 
 
 def dollars(amount: float) -> str:
     return f"{amount:,.2f}"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] | None = None) -> str:
-    """Return a Markdown table. Columns in `right` are right-aligned; by default all except the first."""
-    flush = range(1, len(header)) if right is None else right
-    rule = ["---:" if column in flush else "---" for column in range(len(header))]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, rule, *rows))
 
 
 # -- the command line -----------------------------------------------------------------------------------
@@ -280,25 +264,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="cost.py", description=__doc__)
     parser.add_argument("--prices", type=Path, default=PRICES, help="a TOML file like benchmarks/prices.toml")
     parser.add_argument("--into", type=Path, help="a Markdown file to update")
-    for each in fields(Assumptions):
-        meaning, default = each.metadata["meaning"], each.default
-        parser.add_argument(option(each.name), type=type(default), default=default, help=meaning)
+    add_options(parser, Assumptions)
     options = vars(parser.parse_args(arguments))
     prices, into = Prices.read(options.pop("prices")), options.pop("into")
     tables = report(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), prices, Assumptions(**options))
-    if into is None:
-        print(tables, end="")
-    else:
-        into.write_text(insert_tables(into.read_text("utf-8"), tables), "utf-8")
-
-
-def insert_tables(document: str, tables: str, lines: tuple[str, str] = (BEGIN, END)) -> str:
-    """Replace the text between two lines of a document. Raise ValueError if the document lacks them."""
-    before, begin, rest = document.partition(lines[0])
-    _, end, after = rest.partition(lines[1])
-    if not (begin and end):
-        raise ValueError(f"the file does not have the lines {lines[0].strip()} and {lines[1].strip()}")
-    return f"{before}{begin}\n{tables}\n{end}{after}"
+    write_tables(tables, into, COMMENTS)
 
 
 if __name__ == "__main__":

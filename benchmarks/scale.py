@@ -10,10 +10,10 @@ from dataclasses import fields
 from pathlib import Path
 
 import aws_usage
-import cost
 import kms_usage
+from assumptions import add_options, option
 from aws_usage import TOOL
-from cost import option, table
+from markdown_tables import markdown_table, write_tables
 from scale_loads import (
     LOADS,
     QUOTAS,
@@ -26,7 +26,7 @@ from scale_loads import (
     workloads,
 )
 
-BEGIN, END = "<!-- make scale -->\n", "<!-- end of make scale -->\n"
+COMMENTS = "<!-- make scale -->\n", "<!-- end of make scale -->\n"
 
 RATES = (10, 1_000, 10_000, 100_000)
 """Calls a second."""
@@ -63,7 +63,7 @@ def _limits_table(workload: Workload, quotas: Quotas) -> str:
         limit = quotas.by_name[name].value
         cells = [_marked(each_load * rate, limit) for rate in RATES]
         rows.append([LOADS[name][0], number(limit), *cells, number(carries)])
-    return table(["a second", "limit", *_rate_headers(), "**calls a second that it carries**"], rows)
+    return markdown_table(["a second", "limit", *_rate_headers(), "**calls a second that it carries**"], rows)
 
 
 def _regions_table(found: Sequence[Workload], quotas: Quotas) -> str:
@@ -71,7 +71,7 @@ def _regions_table(found: Sequence[Workload], quotas: Quotas) -> str:
     for workload in found:
         needed = [regions_needed(workload, quotas, rate) for rate in RATES]
         rows.append([workload.title, *(f"{count:,}" for count, _ in needed), LOADS[needed[-1][1]][0]])
-    return table(["", *_rate_headers(), "decided by"], rows, right=range(1, 1 + len(RATES)))
+    return markdown_table(["", *_rate_headers(), "decided by"], rows, right=range(1, 1 + len(RATES)))
 
 
 def _start_table(found: Sequence[Workload], quotas: Quotas) -> str:
@@ -82,7 +82,7 @@ def _start_table(found: Sequence[Workload], quotas: Quotas) -> str:
         rows.append([workload.title, "environments", *(number(whole(total * rate)) for rate in RATES)])
         rows.append(["", "seconds until they run", *(number(largest * rate / scaling) for rate in RATES)])
         rows.append(["", "seconds until all can log", *(number(total * rate / streams) for rate in RATES)])
-    return table(["", "", *_rate_headers()], rows, right=range(2, 2 + len(RATES)))
+    return markdown_table(["", "", *_rate_headers()], rows, right=range(2, 2 + len(RATES)))
 
 
 def _epoch_table(workload: Workload) -> str:
@@ -92,7 +92,9 @@ def _epoch_table(workload: Workload) -> str:
         "`kms:GenerateMac` a second, spread as they are": [each / RENEWAL_S for each in environments],
         "`kms:GenerateMac`, if all were in one second": [whole(each) for each in environments],
     }
-    return table(["", *_rate_headers()], ([title, *map(number, each)] for title, each in rows.items()))
+    return markdown_table(
+        ["", *_rate_headers()], ([title, *map(number, each)] for title, each in rows.items())
+    )
 
 
 def _rate_headers() -> list[str]:
@@ -104,7 +106,7 @@ def _assumptions_table(assumptions: Assumptions) -> str:
         [f"`{option(each.name)}`", f"{getattr(assumptions, each.name):,}", each.metadata["meaning"]]
         for each in fields(assumptions)
     ]
-    return table(["", "", ""], rows, right=(1,))
+    return markdown_table(["", "", ""], rows, right=(1,))
 
 
 def _quotas_table(quotas: Quotas) -> str:
@@ -112,7 +114,7 @@ def _quotas_table(quotas: Quotas) -> str:
     for each in quotas.by_name.values():
         source = f"<{each.source}>" if each.source.startswith("https:") else f"[parameters]({each.source})"
         rows.append([number(each.value), each.unit, each.scope, each.raised, source])
-    return table(["default", "", "shared by", "raised", ""], rows, right=(0,))
+    return markdown_table(["default", "", "shared by", "raised", ""], rows, right=(0,))
 
 
 def _marked(load: float, limit: float) -> str:
@@ -143,18 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="scale.py", description=__doc__)
     parser.add_argument("--quotas", type=Path, default=QUOTAS, help="a TOML file like benchmarks/quotas.toml")
     parser.add_argument("--into", type=Path, help="a Markdown file to update")
-    for each in fields(Assumptions):
-        meaning, default = each.metadata["meaning"], each.default
-        parser.add_argument(option(each.name), type=type(default), default=default, help=meaning)
+    add_options(parser, Assumptions)
     options = vars(parser.parse_args(arguments))
     quotas, into = Quotas.read(options.pop("quotas")), options.pop("into")
     assumptions = Assumptions(**options)
     found = workloads(aws_usage.measure_usage(), kms_usage.measure_kms_usage(), assumptions)
     tables = report(found, quotas, assumptions)
-    if into is None:
-        print(tables, end="")
-    else:
-        into.write_text(cost.insert_tables(into.read_text("utf-8"), tables, (BEGIN, END)), "utf-8")
+    write_tables(tables, into, COMMENTS)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import aws_usage
 import cost
+from assumptions import assumption
 from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
-from cost import assumption
 from kms_usage import KmsUsage
 from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.renewal import renewal_time

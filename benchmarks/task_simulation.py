@@ -22,8 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-import cost
-from cost import table
+from markdown_tables import markdown_table, write_tables
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.journal import Journal
@@ -37,7 +36,7 @@ from mcp_roundtrip.tasks.store import MemoryStore, Update
 from mcp_roundtrip_testing import FakeClock, make_ports
 from measure import BenchmarkError
 
-BEGIN, END = "<!-- make simulate -->\n", "<!-- end of make simulate -->\n"
+COMMENTS = "<!-- make simulate -->\n", "<!-- end of make simulate -->\n"
 
 TASKS = 10_000
 
@@ -324,7 +323,7 @@ def simulate_in_parallel(tasks: int, processes: int) -> Result:
 def report(results: Sequence[Result]) -> str:
     """Return the results as a Markdown table."""
     header = ["tasks", *COLUMNS, "requests in the busiest second of a partition"]
-    return table(header, (each.row() for each in results), right=range(len(header)))
+    return markdown_table(header, (each.row() for each in results), right=range(len(header)))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -334,11 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--into", type=Path, help="a Markdown file to update")
     options = parser.parse_args(arguments)
     found = report([simulate_in_parallel(tasks, options.processes) for tasks in options.tasks])
-    if options.into is None:
-        print(found, end="")
-    else:
-        document = options.into.read_text("utf-8")
-        options.into.write_text(cost.insert_tables(document, found, (BEGIN, END)), "utf-8")
+    write_tables(found, options.into, COMMENTS)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ def scripts():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(BENCHMARKS)
         import cost
+        import markdown_tables
         import scale
 
-        yield cost, scale
+        yield cost, scale, markdown_tables
     for path in BENCHMARKS.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
@@ -34,6 +35,11 @@ def cost(scripts):
 @pytest.fixture(scope="module")
 def scale(scripts):
     return scripts[1]
+
+
+@pytest.fixture(scope="module")
+def insert_tables(scripts):
+    return scripts[2].insert_tables
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +57,16 @@ def prices(cost):
     return cost.Prices.read(cost.PRICES)
 
 
-def test_the_tables_of_the_document_are_up_to_date(cost, usage, kms_usages, prices):
+def test_the_tables_of_the_document_are_up_to_date(cost, insert_tables, usage, kms_usages, prices):
     document = (ROOT / "docs/cost.md").read_text("utf-8")
     found = cost.report(usage, kms_usages, prices, cost.Assumptions())
-    assert cost.insert_tables(document, found) == document, 'make cost ARGUMENTS="--into docs/cost.md"'
+    assert insert_tables(document, found, cost.COMMENTS) == document, (
+        'make cost ARGUMENTS="--into docs/cost.md"'
+    )
 
 
 def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
-    before_tables, _, _ = (ROOT / "docs/cost.md").read_text("utf-8").partition(cost.BEGIN)
+    before_tables, _, _ = (ROOT / "docs/cost.md").read_text("utf-8").partition(cost.COMMENTS[0])
     prose = " ".join(before_tables.split())
     whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, cost.Assumptions())) * cost.MILLION
     signing = prices.usd({"kms_ecc": usage.question["Sign"]}) * cost.MILLION
@@ -130,9 +138,9 @@ def test_a_bill_is_proportional_to_its_prices(cost, usage, prices, tmp_path):
     assert cost.Prices.read(twice).usd(bill) == pytest.approx(2 * prices.usd(bill))
 
 
-def test_a_file_without_the_comments_is_not_changed(cost):
+def test_a_file_without_the_comments_is_not_changed(cost, insert_tables):
     with pytest.raises(ValueError, match="make cost"):
-        cost.insert_tables("# Cost\n", "| |")
+        insert_tables("# Cost\n", "| |", cost.COMMENTS)
 
 
 # -- scale ----------------------------------------------------------------------------------------------
@@ -153,11 +161,10 @@ def breaks_first(scale, workload, quotas):
     return next(name for name, _, _ in scale.carried(workload, quotas) if name.islower())
 
 
-def test_the_tables_of_the_scale_page_are_up_to_date(cost, scale, workloads, quotas):
+def test_the_tables_of_the_scale_page_are_up_to_date(scale, insert_tables, workloads, quotas):
     document = (ROOT / "docs/scale.md").read_text("utf-8")
     found = scale.report(workloads, quotas, scale.Assumptions())
-    lines = (scale.BEGIN, scale.END)
-    assert cost.insert_tables(document, found, lines) == document, (
+    assert insert_tables(document, found, scale.COMMENTS) == document, (
         'make scale ARGUMENTS="--into docs/scale.md"'
     )
 
