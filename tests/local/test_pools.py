@@ -24,7 +24,12 @@ class Launched:
         return None
 
     def invoke(
-        self, payload: bytes, *, function_arn: str, client_context: str | None = None
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
     ) -> InvocationResult:
         return InvocationResult(str(self.code).encode())
 

@@ -91,7 +91,7 @@ def test_a_task_fails_with_the_error_and_keeps_its_journal() -> None:
     play = Player(server, WITH_TASKS)
     task = play.call("discards_call_after_question").task
     assert (task.status, task.failed) == ("completed", True)
-    assert task.result["content"][0]["text"] == NEUTRAL.format("test-worker-0")
+    assert task.result["content"][0]["text"] == NEUTRAL.format("test-worker-1")
     assert "question 'sure'" in in_the_log(play)
     stored = play.table.store.query(play.table.dispatcher.pks[task.task_id])
     assert [item["sk"] for item in stored if "prepare" in str(item["sk"])]

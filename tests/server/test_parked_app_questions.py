@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
@@ -75,6 +76,8 @@ def client(request: pytest.FixtureRequest, version: str) -> AppClient:
 def deployed(version: str = "2026-07-28", mode: AuthMode = AuthMode.JWT, **given: Any) -> AppClient:
     clock = given.pop("clock", None) or FakeClock()
     ports = app_ports(mode, tasks=TaskTable(clock), clock=clock)
+    if "pause_ms" in given:
+        ports = replace(ports, pause_ms=given.pop("pause_ms"))
     return AppClient(server, version, mode=mode, ports=ports, round_ms=25_000, **given)
 
 
@@ -121,7 +124,8 @@ def test_an_answer_of_a_megabyte_is_refused_and_the_question_stays_open(version:
 
 
 def test_of_two_views_at_the_same_time_one_runs_the_call() -> None:
-    client = deployed()
+    # A pause of one view must not take time from the view that runs the call: they share the clock.
+    client = deployed(pause_ms=lambda duration_ms: None)
     asked = client.call("order", item="tea")
     with ThreadPoolExecutor(4) as pool:
         answers = [{"count": {"value": number}} for number in range(1, 5)]
