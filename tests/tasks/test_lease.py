@@ -51,6 +51,7 @@ class Table:
     store: CountingStore = field(default_factory=CountingStore)
     renewed: int = 0
     errors: list[str] = field(default_factory=list)
+    log_is_down: bool = False
 
     def __post_init__(self) -> None:
         self.store.put_new(LONG_TASK)
@@ -72,8 +73,13 @@ class Table:
             owner,
             given,
             lambda: self.now_ms,
-            lambda event, error: self.errors.append(event),
+            self.log,
         )
+
+    def log(self, event: str, error: Exception) -> None:
+        if self.log_is_down:
+            raise RuntimeError
+        self.errors.append(event)
 
     def claimed(self, owner: str = "me", remaining_ms: int = INVOCATION_MS) -> Lease:
         lease = self.lease(owner, remaining_ms=remaining_ms)
@@ -226,11 +232,7 @@ def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
 
 def test_a_failed_log_line_does_not_end_the_heartbeats(table: Table) -> None:
     lease = table.claimed()
-
-    def fail(event: str, error: Exception) -> None:
-        raise RuntimeError
-
-    lease.on_error = fail
+    table.log_is_down = True
     table.store.is_down = True
     assert lease.beat() == LEASE_MS / RETRIES
 

@@ -59,8 +59,7 @@ class SqsDispatcher(Struct, frozen=True):
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         delay_s = -(-max(at_ms - self.clock_ms(), 0) // 1000)
-        message = {"task": pk, "queue": worker, "wake": at_ms}
-        self._send(worker, message, delay_s=min(delay_s, MAX_DELAY_S))
+        self._send(worker, {"task": pk, "wake": at_ms}, delay_s=min(delay_s, MAX_DELAY_S))
 
     def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
         with _as_store_errors():

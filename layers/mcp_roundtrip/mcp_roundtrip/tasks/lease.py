@@ -119,7 +119,7 @@ class Lease:
         self._pk = pk
         self._delivery = delivery
         self._clock_ms = clock_ms
-        self.on_error = on_error
+        self._on_error = on_error
         self._lock = threading.Lock()
         self._renewed_at_ms = clock_ms()
         self._invocation_ends_ms = self._renewed_at_ms + delivery.remaining_ms
@@ -212,7 +212,7 @@ class Lease:
             if self._is_closed:
                 return None
             with suppress(Exception):  # a log line must not end the renewals
-                self.on_error("lease_renewal_failed", error)
+                self._on_error("lease_renewal_failed", error)
             return self._delivery.lease_ms / RETRIES
         return self.renewal_interval_ms
 
