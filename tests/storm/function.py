@@ -11,7 +11,6 @@ import resource
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from secrets import token_hex
-from types import FrameType
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,15 +29,13 @@ from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.lease import Lease
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, Update
 from mcp_roundtrip_testing import make_ports
+from support.lease_lock import holds_lease_lock
 
 STEPS = {"first": 50.0, "once": 5.0, "last": 50.0}
 """The steps of the tool, with the seconds that each takes. Leases are renewed during the long ones."""
-
-LOCKED = {Lease.renew.__code__, Lease.write_as_owner.__code__}
 
 OUT_OF_MEMORY = "out of memory"
 """The coordinator's answer to a call during which the process exhausts its memory."""
@@ -193,15 +189,7 @@ class RemoteStore:
 
 
 def _call_store(*request: Any) -> Any:
-    return link.call("store", _blocks_heartbeat(), *request)
-
-
-def _blocks_heartbeat() -> bool:
-    """Return whether this call is made under the lock that the heartbeat needs."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code not in LOCKED:
-        frame = frame.f_back
-    return frame is not None
+    return link.call("store", holds_lease_lock(), *request)
 
 
 class RemoteDispatcher:

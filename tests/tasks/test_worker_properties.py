@@ -6,7 +6,6 @@ Each worker runs in a thread that stops before every call of the store, until a 
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -22,18 +21,17 @@ from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.lease import Lease
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.task_table import TaskTable, WorkerKilled
 from mcp_roundtrip_testing.workers import RETRY_DELAY_S, WorkerContext
+from support.lease_lock import holds_lease_lock
 
 WITHIN_S = 30
 INVOCATION_MS = 900_000
 AT_ONCE = 3
 MAX_KILLS = 4
 ANSWER = {"action": "accept", "content": {"value": True}}
-LOCKED = {Lease.renew.__code__, Lease.write_as_owner.__code__}
 MOMENTS_S = st.sampled_from([0.001, 20.0, 31.0, 61.0])
 
 server = Server("properties")
@@ -142,7 +140,7 @@ class SteppedWorker:
             return operation()
         if self._killed:
             raise WorkerKilled
-        self.next_call, self.blocks_heartbeat = name, _is_locked()
+        self.next_call, self.blocks_heartbeat = name, holds_lease_lock()
         self._arrived.release()
         assert self._go.acquire(timeout=WITHIN_S)
         self.blocks_heartbeat = False
@@ -162,14 +160,6 @@ class SteppedWorker:
             if self._beat.acquire(timeout=0.002):
                 return has_ended.is_set()
         return True
-
-
-def _is_locked() -> bool:
-    """Return whether this call is made under the lock that the heartbeat needs."""
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_code not in LOCKED:
-        frame = frame.f_back
-    return frame.f_code in LOCKED
 
 
 class WorkerStateMachine(RuleBasedStateMachine):
