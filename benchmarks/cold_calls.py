@@ -1,4 +1,4 @@
-"""Make one cold call, and return its sample: through a front door, or to a tool alone."""
+"""Make one cold call, and return its sample: through a front door, or to a tool directly."""
 
 from __future__ import annotations
 

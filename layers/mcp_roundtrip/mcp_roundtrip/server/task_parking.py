@@ -1,8 +1,8 @@
 """End a task that waits for answers on the page, and park its call.
 
-Few clients show the `statusMessage` of a task, so a link there may reach nobody. The result of the task does.
-It is the reply of a parked call: it names the link, and asks the model to call the tool again. That call
-continues from the task's journal, as a new task where the tool calls `ctx.run_as_task`.
+Few clients show the `statusMessage` of a task, so the user may not see a link there. Clients show the
+result of a task. It is the reply of a parked call: it names the link, and asks the model to call the tool
+again. That call continues from the task's journal, as a new task where the tool calls `ctx.run_as_task`.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ end of its invocation: after that, its owner no longer exists.
 - **Two deliveries at once.** One claim succeeds. The other delivery finds the lease of its own `Delivery.id`
   (`LeaseHeld`), and cannot tell whether that worker is alive until the lease is over or was renewed.
 - **A late renewal.** Until another worker claims the task, the owner may renew a lease that is over.
-- **A process that was stopped and continues.** The epoch clock went on, so the owner renews before its next
+- **A process that was stopped and continues.** The epoch clock advanced, so the owner renews before its next
   write, and learns that it lost the lease. Every write of the item M depends on the owner. So does the result
   of an at-most-once step (`write_as_owner`), because the next worker decides by its absence. Other journal
   entries do not: if the process is stopped between the check and the request, the entry may still be
-  written. The first one counts for both workers, and the owner checks again before it goes on.
+  written. The first one counts for both workers, and the owner checks again before it continues.
 - **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
@@ -119,7 +119,7 @@ class Lease:
         self._pk = pk
         self._delivery = delivery
         self._clock_ms = clock_ms
-        self._on_error = on_error
+        self.on_error = on_error
         self._lock = threading.Lock()
         self._renewed_at_ms = clock_ms()
         self._invocation_ends_ms = self._renewed_at_ms + delivery.remaining_ms
@@ -212,7 +212,7 @@ class Lease:
             if self._is_closed:
                 return None
             with suppress(Exception):  # a log line must not end the renewals
-                self._on_error("lease_renewal_failed", error)
+                self.on_error("lease_renewal_failed", error)
             return self._delivery.lease_ms / RETRIES
         return self.renewal_interval_ms
 
