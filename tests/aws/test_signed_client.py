@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mcp_roundtrip.aws import http1
+from mcp_roundtrip.aws import http_connection
 from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S
 from mcp_roundtrip.aws.connections import MAX_KEPT
@@ -99,7 +99,7 @@ def test_a_call_can_have_its_own_timeout():
 
 
 def test_a_response_over_the_limit_is_an_error_that_is_not_retried(monkeypatch):
-    monkeypatch.setattr(http1, "MAX_BODY", 1000)
+    monkeypatch.setattr(http_connection, "MAX_RESPONSE", 1000)
     with scripted(respond(200, b"x" * 1001)) as server, Caller(server) as call:
         with fails_with("response_too_large"):
             call()
@@ -316,6 +316,14 @@ def test_lambda_s_trace_id_is_passed_on(monkeypatch):
 def test_a_session_token_that_is_no_header_is_an_error():
     with scripted() as server, Caller(server) as call:
         call.client._credentials = lambda: AwsCredentials("a", "b", "x\r\nHost: evil.test")
+        with fails_with("invalid_header"):
+            call()
+    assert server.requests == []
+
+
+def test_an_endpoint_whose_path_is_no_request_target_is_an_error():
+    with scripted() as server, Caller(server) as call:
+        call.client.endpoint = call.client.endpoint._replace(path="/\x01")
         with fails_with("invalid_header"):
             call()
     assert server.requests == []

@@ -27,7 +27,8 @@ _EVERY_FUNCTION: Final = (
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
     "server.client_behavior",
     # tasks
-    *("aws.clients", "aws.trust", "aws.dispatchers", "aws.dynamodb", "server.task_methods", "tasks.service"),
+    *("aws.clients", "aws.dispatchers", "aws.dynamodb", "aws.http_connection", "aws.trust"),
+    *("server.task_methods", "tasks.service"),
 )
 _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from select import POLLIN, poll
 from typing import TYPE_CHECKING, Final
 
-from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.client import NoResponse
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint
-from mcp_roundtrip.aws.http1 import InvalidHttp, ResponseTooLarge, ServiceResponse, read_response
 
 if TYPE_CHECKING:
+    from http.client import HTTPConnection
     from ssl import SSLContext
+
+    from mcp_roundtrip.aws.services import ServiceResponse
 
 CONNECT_TIMEOUT_S: Final = 1.0
 
 MAX_KEPT: Final = 10
 """Idle connections. More are open only while more threads wait for responses."""
-
-_READ: Final = 256 * 1024
 
 
 class Connections:
@@ -41,7 +40,7 @@ class Connections:
         clock: Callable[[], float] = time.time,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
-        self._kept: list[tuple[float, socket.socket]] = []
+        self._kept: list[tuple[float, HTTPConnection]] = []
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
         self._ca_bundle = ca_bundle
@@ -53,16 +52,26 @@ class Connections:
     def __del__(self) -> None:
         self.close()
 
-    def request(self, request: bytes, timeout_s: float) -> ServiceResponse:
-        """Send a request once, and return its response.
+    def request(
+        self,
+        method: str,
+        target: str,
+        headers: Iterable[tuple[str, str]],
+        body: bytes | None,
+        timeout_s: float,
+    ) -> ServiceResponse:
+        """Send a request once, and return its response. Redirects are not followed.
 
-        Raises NotSent, NoResponse if it does not arrive within `timeout_s`, and AwsError if it is too large.
+        Raises ValueError for an invalid header, NotSent, NoResponse if the response does not arrive within
+        `timeout_s`, and AwsError if it is too large.
         """
+        from mcp_roundtrip.aws.http_connection import exchange  # imports http.client
+
         connection = self._take() or self._open()
         is_kept = False
         try:
-            response = _exchange(connection, request, timeout_s)
-            if response.is_reusable and len(self._kept) < MAX_KEPT:
+            response = exchange(connection, method, target, headers, body, timeout_s)
+            if connection.sock is not None and len(self._kept) < MAX_KEPT:
                 self._kept.append((self._clock(), connection))
                 is_kept = True
             return response
@@ -75,7 +84,7 @@ class Connections:
         while kept := self._pop():
             kept[1].close()
 
-    def _take(self) -> socket.socket | None:
+    def _take(self) -> HTTPConnection | None:
         if self._process != os.getpid():  # the parent process uses the same sockets
             self._process = os.getpid()
             self.close()
@@ -86,16 +95,16 @@ class Connections:
             connection.close()
         return None
 
-    def _pop(self) -> tuple[float, socket.socket] | None:
+    def _pop(self) -> tuple[float, HTTPConnection] | None:
         try:
             return self._kept.pop()
         except IndexError:  # perhaps another thread has just taken the last one
             return None
 
-    def _open(self) -> socket.socket:
+    def _open(self) -> HTTPConnection:
         if self._endpoint.scheme == "http":
             return self._connect(None)
-        from mcp_roundtrip.aws import trust  # imports ssl, which local endpoints do not need
+        from mcp_roundtrip.aws import trust  # imports ssl
 
         if self._is_amazon and self._endpoint.host.endswith(trust.AMAZON_HOSTS):
             if context := trust.trust_amazon():
@@ -104,51 +113,14 @@ class Connections:
             self._is_amazon = False
         return self._connect(trust.trust_all(self._ca_bundle))
 
-    def _connect(self, context: SSLContext | None) -> socket.socket:
-        host = self._endpoint.host
-        connection = None
-        try:
-            connection = socket.create_connection((host, self._endpoint.port), self._connect_timeout_s)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connection if context is None else context.wrap_socket(connection, server_hostname=host)
-        except OSError as error:
-            if connection is not None:
-                connection.close()
-            raise _open_error(error) from error
-        except UnicodeError as error:  # a label of over 63 characters
-            raise NotSent("EndpointConnectionError") from error
+    def _connect(self, context: SSLContext | None) -> HTTPConnection:
+        from mcp_roundtrip.aws.http_connection import connect  # imports http.client
+
+        return connect(self._endpoint, context, self._connect_timeout_s)
 
 
-def _open_error(error: OSError) -> AwsError:
-    if isinstance(error, TimeoutError):
-        return NotSent("timeout")
-    # An SSLError needs no import of ssl to be recognized.
-    is_tls = any(each.__name__ == "SSLError" for each in type(error).__mro__)
-    return NoResponse("SSLError") if is_tls else NotSent("EndpointConnectionError")
-
-
-def _exchange(connection: socket.socket, request: bytes, timeout_s: float) -> ServiceResponse:
-    ends_at = time.monotonic() + timeout_s
-
-    def receive() -> bytes:
-        # A timeout of 0 would make the socket non-blocking.
-        connection.settimeout(max(ends_at - time.monotonic(), 0.001))
-        return connection.recv(_READ)
-
-    try:
-        connection.settimeout(timeout_s)
-        connection.sendall(request)
-        return read_response(receive)
-    except TimeoutError as error:
-        raise NoResponse("timeout") from error
-    except (OSError, InvalidHttp) as error:
-        raise NoResponse("ConnectionClosedError") from error
-    except ResponseTooLarge as error:
-        raise AwsError("response_too_large") from error
-
-
-def _is_readable(connection: socket.socket) -> bool:
+def _is_readable(connection: HTTPConnection) -> bool:
     """Return whether an idle connection has something to read: its end, or what belongs to no request."""
     waiting = poll()  # select() takes no descriptor over 1,023
-    waiting.register(connection, POLLIN)
+    waiting.register(connection.sock, POLLIN)
     return bool(waiting.poll(0))

@@ -20,7 +20,6 @@ from typing import Final
 from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint, parse_endpoint
-from mcp_roundtrip.aws.http1 import format_request
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 
 REFRESH_BEFORE_S: Final = 900
@@ -129,11 +128,9 @@ class ContainerCredentials:
         try:
             if token := self._read_token():
                 headers.append(("Authorization", token))
-            request = format_request("GET", self._target, headers, b"")
+            response = self._connections.request("GET", self._target, headers, None, _TIMEOUT_S)
         except (OSError, ValueError) as error:  # the file, or a line feed in the token
             raise AwsError("credentials_token") from error
-        try:
-            response = self._connections.request(request, _TIMEOUT_S)
         except (NotSent, NoResponse) as error:
             raise AwsError("credentials_unavailable") from error
         finally:

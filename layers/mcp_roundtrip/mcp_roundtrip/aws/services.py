@@ -10,11 +10,13 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from mcp_roundtrip.aws.client import AwsError, NoResponse
-from mcp_roundtrip.aws.http1 import ServiceResponse
 from mcp_roundtrip.aws.sigv4 import Headers, percent_encode
+
+if TYPE_CHECKING:
+    from http.client import HTTPMessage
 
 
 class ServiceRequest(NamedTuple):
@@ -22,6 +24,15 @@ class ServiceRequest(NamedTuple):
 
     path: str
     headers: Headers
+    body: bytes
+
+
+class ServiceResponse(NamedTuple):
+    """A response with any status."""
+
+    status: int
+    headers: HTTPMessage
+    """A mapping that ignores the case of names."""
     body: bytes
 
 

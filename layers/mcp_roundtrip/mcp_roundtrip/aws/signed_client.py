@@ -14,7 +14,6 @@ from mcp_roundtrip.aws.client import AwsError, OnRequest, ignore_request
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.credentials import CredentialSource
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint
-from mcp_roundtrip.aws.http1 import format_request
 from mcp_roundtrip.aws.retries import Retries
 from mcp_roundtrip.aws.services import Service, ServiceRequest
 from mcp_roundtrip.aws.sigv4 import percent_encode, sign
@@ -78,12 +77,16 @@ class SignedClient:
         self._connections.close()
 
     def _attempt(self, operation: str, request: ServiceRequest, timeout_s: float) -> dict[str, Any]:
-        data = self._signed(request)
-        self._on_request(self._service.name, operation)
-        return self._service.parse_response(self._connections.request(data, timeout_s))
-
-    def _signed(self, request: ServiceRequest) -> bytes:
         path = self.endpoint.path + request.path
+        headers = self._headers(path, request)
+        self._on_request(self._service.name, operation)
+        try:
+            response = self._connections.request("POST", path, headers, request.body, timeout_s)
+        except ValueError as error:
+            raise AwsError("invalid_header") from error
+        return self._service.parse_response(response)
+
+    def _headers(self, path: str, request: ServiceRequest) -> list[tuple[str, str]]:
         headers = [("Host", self.endpoint.authority), *request.headers]
         headers += sign(
             "POST",
@@ -96,11 +99,7 @@ class SignedClient:
             service=self._service.name,
             at=self._clock(),
         )
-        headers.append(("User-Agent", USER_AGENT))
-        try:
-            return format_request("POST", path, [*headers, *self._trace_header()], request.body)
-        except ValueError as error:
-            raise AwsError("invalid_header") from error
+        return [*headers, ("User-Agent", USER_AGENT), *self._trace_header()]
 
     def _trace_header(self) -> list[tuple[str, str]]:
         """Return Lambda's trace id, with which AWS traces requests and stops recursive invocations."""
