@@ -185,7 +185,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
             asyncio author_logs aws.kms protocol.parameter_headers state.certificates state.claims state.codec
-            state.delegation state.epochs state.links state.renewal
+            state.delegation state.epochs state.links state.key_renewal
         """,
     },
 }

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Principal, Server, wiring
+from mcp_roundtrip.aws.retries import kernel_random
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
@@ -141,7 +142,7 @@ def test_each_certificate_is_logged_with_the_id_that_revokes_it(
 
 
 def test_times_of_renewals_differ_between_environments() -> None:
-    drawn = [wiring._kernel_random() for _ in range(100)]
+    drawn = [kernel_random() for _ in range(100)]
     assert len(set(drawn)) == 100
     assert all(0 <= number < 1 for number in drawn)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3InvokeClient
-from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.signed_client import SignedClient
 from support.scripted_server import respond, scripted

@@ -9,7 +9,7 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 from botocore.utils import ContainerMetadataFetcher
 
-from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.credentials import (
     CONTAINER_HOSTS,
     MUST_REFRESH_BEFORE_S,

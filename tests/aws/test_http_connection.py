@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_roundtrip.aws import http_connection
-from mcp_roundtrip.aws.client import NoResponse
+from mcp_roundtrip.aws.client_interface import NoResponse
 from mcp_roundtrip.aws.retries import ConnectRetry
 from support.scripted_server import respond, scripted, send
 from support.signed_callers import Caller, fails_with

@@ -10,7 +10,7 @@ from botocore.session import get_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import FIRST_DYNAMODB_PAUSE_S, FIRST_PAUSE_S
 from mcp_roundtrip.aws.retries import (
     MAX_EXTRA_PAUSE_S,

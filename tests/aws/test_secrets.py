@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.credentials import find_credentials
 from mcp_roundtrip.aws.retries import ConnectRetry
 from mcp_roundtrip.aws.sigv4 import AwsCredentials

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from mcp_roundtrip.aws import http_connection
-from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S
 from mcp_roundtrip.aws.connections import MAX_KEPT
 from mcp_roundtrip.aws.retries import ConnectRetry
@@ -73,7 +73,7 @@ def test_a_response_that_takes_too_long_times_out(begun):
 
 
 def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
-    """A socket's own timeout begins anew with each byte."""
+    """A socket's own timeout limits the wait for each byte, and not that for the response."""
 
     def drip(connected):
         connected.socket.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")

@@ -17,7 +17,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S
+from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing import FakeClock

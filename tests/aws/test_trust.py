@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from mcp_roundtrip.aws import trust
-from mcp_roundtrip.aws.client import NoResponse
+from mcp_roundtrip.aws.client_interface import NoResponse
 from mcp_roundtrip.aws.retries import ConnectRetry
 from support.scripted_server import scripted
 from support.signed_callers import Caller, fails_with

@@ -366,7 +366,7 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(deploymen
         deployment.run_workers()
 
 
-# -- a caller who cannot be told apart ----------------------------------------------------------------------
+# -- a caller without an identity ---------------------------------------------------------------------------
 
 
 @pytest.fixture

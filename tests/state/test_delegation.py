@@ -9,8 +9,8 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 from support.tokens import BINDING, NOW, claims_of
 
@@ -154,7 +154,7 @@ import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.renewal import RenewalBackoff
+from mcp_roundtrip.state.key_renewal import RenewalBackoff
 
 ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, RenewalBackoff(time.time))
 delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)

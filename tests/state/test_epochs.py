@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, short_key_id
-from mcp_roundtrip.state.renewal import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
+from mcp_roundtrip.state.key_renewal import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 
 EPOCH = 500_000

@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
@@ -33,6 +32,7 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, Update
 from mcp_roundtrip_testing import make_ports
 from support.lease_lock import holds_lease_lock
+from support.three_steps import take_three_steps
 
 STEPS = {"first": 50.0, "once": 5.0, "last": 50.0}
 """The steps of the tool, with the seconds that each takes. Leases are renewed during the long ones."""
@@ -46,14 +46,7 @@ server = Server("storm")
 @server.tool(task="required")
 def provision(ctx: Context) -> dict[str, str]:
     """Take three steps, with a question before the last one."""
-    ctx.run_as_task()
-    first = ctx.step("first", effect, "first")
-    try:
-        once = ctx.step("once", effect, "once", at_most_once=True)
-    except StepInterrupted:
-        once = "interrupted"
-    ctx.elicit("go", "Go on?", bool)
-    return {"first": first, "once": once, "last": ctx.step("last", effect, "last")}
+    return take_three_steps(ctx, effect)
 
 
 def effect(name: str) -> str:

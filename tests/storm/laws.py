@@ -1,4 +1,4 @@
-"""What holds for every task, whatever happens to its workers."""
+"""The laws of every task, also of one that loses workers."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class WorkerProcess:
         )
 
     def kill(self) -> None:
-        """Kill the process, whatever its threads do."""
+        """Kill the process, also during a call of one of its threads."""
         with self.lock:
             if self.has_exited.is_set():
                 return

@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client
-from mcp_roundtrip.aws.client import AwsClient
+from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint, parse_endpoint
 from mcp_roundtrip.aws.retries import StandardRetries

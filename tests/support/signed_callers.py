@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import MAX_IDLE_S
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.retries import Retries, StandardRetries

@@ -18,9 +18,9 @@ from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, MacKey
+from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer
 from mcp_roundtrip.state.links import Links
-from mcp_roundtrip.state.renewal import RenewalBackoff
 
 NOW = 1_800_000_000  # the first second of an epoch
 EPOCH = NOW // EPOCH_S

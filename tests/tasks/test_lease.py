@@ -127,7 +127,7 @@ def test_an_invocation_that_ends_before_the_first_renewal_needs_no_thread(
     assert table.lease("me", remaining_ms=remaining_ms).needs_heartbeat is needs_heartbeat
 
 
-# what the owner may do without asking
+# what the owner may do without a renewal
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task
@@ -26,6 +25,7 @@ from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.task_table import TaskTable, WorkerKilled
 from mcp_roundtrip_testing.workers import RETRY_DELAY_S, WorkerContext
 from support.lease_lock import holds_lease_lock
+from support.three_steps import take_three_steps
 
 WITHIN_S = 30
 INVOCATION_MS = 900_000
@@ -44,14 +44,7 @@ def effect(name: str) -> str:
 
 @server.tool(task="required")
 def provision(ctx: Context) -> dict[str, str]:
-    ctx.run_as_task()
-    first = ctx.step("first", effect, "first")
-    try:
-        once = ctx.step("once", effect, "once", at_most_once=True)
-    except StepInterrupted:
-        once = "interrupted"
-    ctx.elicit("go", "Go on?", bool)
-    return {"first": first, "once": once, "last": ctx.step("last", effect, "last")}
+    return take_three_steps(ctx, effect)
 
 
 class SteppedWorker:

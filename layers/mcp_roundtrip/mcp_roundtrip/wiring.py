@@ -29,7 +29,7 @@ from mcp_roundtrip.settings import (
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.aws.client import AwsClient
+    from mcp_roundtrip.aws.client_interface import AwsClient
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.forwarder import LambdaForwarder
     from mcp_roundtrip.aws.kms import PinnedKey
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.claims import Limits
     from mcp_roundtrip.state.codec import RequestStateCodec
     from mcp_roundtrip.state.epochs import EpochKeys
+    from mcp_roundtrip.state.key_renewal import RenewalBackoff
     from mcp_roundtrip.state.keys import PublicKeys, Signer
     from mcp_roundtrip.state.links import Links
-    from mcp_roundtrip.state.renewal import RenewalBackoff
 
 ON_DEMAND: Final = "on-demand"
 
@@ -186,7 +186,7 @@ class _StateParts:
 
     @cached_property
     def _renewals(self) -> RenewalBackoff:
-        from mcp_roundtrip.state.renewal import RenewalBackoff
+        from mcp_roundtrip.state.key_renewal import RenewalBackoff
 
         return RenewalBackoff(time.time)
 
@@ -207,6 +207,7 @@ class _StateParts:
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:
+        from mcp_roundtrip.aws.retries import kernel_random
         from mcp_roundtrip.state.delegation import Delegation
 
         return Delegation(
@@ -216,7 +217,7 @@ class _StateParts:
             limits=self._limits,
             clock=time.time,
             random_bytes=os.urandom,
-            random=_kernel_random,
+            random=kernel_random,
             renewals=self._renewals,
             on_issued=lambda jti, expires_at: observer().record(
                 "certificate_issued", certificate=jti, expires_at=expires_at
@@ -225,6 +226,7 @@ class _StateParts:
 
     def _epochs(self) -> EpochKeys:
         from mcp_roundtrip.aws.kms import KmsMacKey
+        from mcp_roundtrip.aws.retries import kernel_random
         from mcp_roundtrip.state.codec import STATE_TYP
         from mcp_roundtrip.state.epochs import EpochKeys
 
@@ -236,16 +238,9 @@ class _StateParts:
             self._limits,
             issuer=self._settings.required("issuer"),
             clock=time.time,
-            random=_kernel_random,
+            random=kernel_random,
             renewals=self._renewals,
         )
-
-
-def _kernel_random() -> float:
-    """Return a random number from the kernel: environments of one snapshot share the state of `random`."""
-    from random import SystemRandom  # most calls need none
-
-    return SystemRandom().random()
 
 
 def _pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:

@@ -18,7 +18,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent, OnRequest, ignore_request
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent, OnRequest, ignore_request
 
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from mcp_roundtrip.aws.client import AwsClient, OnRequest, ignore_request
+from mcp_roundtrip.aws.client_interface import AwsClient, OnRequest, ignore_request
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.credentials import CredentialSource, find_credentials
 from mcp_roundtrip.aws.endpoints import find_endpoint

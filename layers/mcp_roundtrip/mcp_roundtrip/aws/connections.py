@@ -9,7 +9,7 @@ from contextlib import suppress
 from select import POLLIN, poll
 from typing import TYPE_CHECKING, Final
 
-from mcp_roundtrip.aws.client import NoResponse
+from mcp_roundtrip.aws.client_interface import NoResponse
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint
 
 if TYPE_CHECKING:

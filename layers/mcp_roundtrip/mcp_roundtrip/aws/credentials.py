@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint, parse_endpoint
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
@@ -26,7 +26,7 @@ REFRESH_BEFORE_S: Final = 900
 """A thread refreshes credentials that expire sooner, while others use them. botocore's value."""
 
 MUST_REFRESH_BEFORE_S: Final = 600
-"""AwsCredentials that expire sooner are not used any more. botocore's value."""
+"""Credentials that expire sooner are not used. botocore's value."""
 
 CONTAINER_HOST: Final = "http://169.254.170.2"
 

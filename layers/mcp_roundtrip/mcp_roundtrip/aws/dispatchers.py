@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.client import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.internal_errors import StoreError

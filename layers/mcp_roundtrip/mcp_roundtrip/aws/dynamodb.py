@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.client import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value

@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.aws.client import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.internal_errors import ForwardingFailed
 

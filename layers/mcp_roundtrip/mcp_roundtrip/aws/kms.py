@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from msgspec import Struct
 
-from mcp_roundtrip.aws.client import AwsClient, AwsError
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.epochs import short_key_id
+from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S, retry_pause_s
 from mcp_roundtrip.state.keys import is_valid_signature, kid_of, raw_signature
-from mcp_roundtrip.state.renewal import RENEWAL_RETRY_S, retry_pause_s
 
 MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""

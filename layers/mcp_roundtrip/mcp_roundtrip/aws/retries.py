@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from mcp_roundtrip.aws.client import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 
 MAX_PAUSE_S: Final = 20.0
 
@@ -43,9 +43,12 @@ RETRY_COST: Final = 14
 THROTTLING_RETRY_COST: Final = 5
 
 
-def _kernel_random() -> float:
-    """Return a random number from the kernel: environments of one snapshot share the state of `random`."""
-    return int.from_bytes(os.urandom(4), "big") / 2**32
+def kernel_random() -> float:
+    """Return a random number of at least 0 and less than 1, from the kernel.
+
+    Environments of one snapshot share the state of the module `random`.
+    """
+    return (int.from_bytes(os.urandom(7), "big") >> 3) / 2**53
 
 
 class Retries(Protocol):
@@ -81,7 +84,7 @@ class StandardRetries:
         self,
         first_pause_s: float = 0.05,
         time_left_s: Callable[[], float] = lambda: math.inf,
-        random: Callable[[], float] = _kernel_random,
+        random: Callable[[], float] = kernel_random,
         max_attempts: int = 3,
     ) -> None:
         self._first_pause_s = first_pause_s

@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from mcp_roundtrip.aws.client import AwsError, NoResponse
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse
 from mcp_roundtrip.aws.sigv4 import Headers, percent_encode
 
 if TYPE_CHECKING:

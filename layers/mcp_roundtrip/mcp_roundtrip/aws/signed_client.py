@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.aws.client import AwsError, OnRequest, ignore_request
+from mcp_roundtrip.aws.client_interface import AwsError, OnRequest, ignore_request
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.credentials import CredentialSource
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip.aws.client import AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 
 AMAZON_HOSTS: Final = (".amazonaws.com", ".api.aws")
 """The ends of the names of hosts with certificates by Amazon. Other partitions may have other authorities."""

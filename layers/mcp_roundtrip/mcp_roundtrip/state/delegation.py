@@ -13,8 +13,8 @@ from msgspec import Struct
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.key_renewal import RenewalBackoff, renewal_time
 from mcp_roundtrip.state.keys import LocalKey, Signer
-from mcp_roundtrip.state.renewal import RenewalBackoff, renewal_time
 
 
 class CertifiedKey(Struct, frozen=True):

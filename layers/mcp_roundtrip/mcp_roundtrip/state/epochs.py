@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
-from mcp_roundtrip.state.renewal import RenewalBackoff, renewal_time, retry_pause_s
+from mcp_roundtrip.state.key_renewal import RenewalBackoff, renewal_time, retry_pause_s
 
 EPOCH_S = 3600
 

@@ -149,9 +149,9 @@ class Tasks(Struct, frozen=True):
     def wake(self, pk: str, at_ms: int) -> None:
         """Dispatch the worker of a task that can be claimed at `at_ms`, as a poll at that time would.
 
-        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again. One that meets a
-        lease is sent for the end of that lease. If the task has changed in another way, another wake-up or a
-        poll is responsible for it. Raises StoreError.
+        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again. A wake-up that
+        finds the task leased is sent again for the end of the lease. Every other change of the task ends the
+        wake-up, because the change has a wake-up or a poll of its own. Raises StoreError.
         """
         item, now_ms = self.store.get(pk, TASK), self.clock_ms()
         task = None if item is None else Task.from_item(item)
