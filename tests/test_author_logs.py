@@ -134,6 +134,17 @@ def test_lines_of_a_tool_have_the_level_and_the_service_of_its_server(
     assert {line["service"] for line in found} == {"service_undefined"}
 
 
+def test_lines_of_a_tool_have_the_service_of_its_function() -> None:
+    lines = logged(
+        call("cancel", {"order": "A-1"}), AWS_LAMBDA_FUNCTION_NAME="shop_orders", MCP_ISSUER="shop"
+    )
+    found = {line["message"]: line["service"] for line in lines}
+    assert found == {
+        **dict.fromkeys(("cancelled", "cancelling", "request_completed"), "orders"),
+        "audited": "audit",
+    }
+
+
 def test_tracebacks_stay_redacted_in_a_server_whose_tools_use_powertools() -> None:
     [failed] = [line for line in logged(call("fail", {"order": "4111 1111"})) if line.get("exception")]
     assert "[redacted]" in failed["exception"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.log_lines import LineWriter, log_level, service_name
+from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE, LineWriter, log_level, metrics_namespace, service_name
 
 HEADER = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"
 TAGS = {"correlation_id": "request-1", "flow": "f"}
@@ -116,6 +116,28 @@ def test_an_unknown_level_is_refused() -> None:
 def test_a_service_without_a_name_has_that_of_powertools() -> None:
     [line] = written_by_powertools("from aws_lambda_powertools import Logger; Logger().info('')")
     assert service_name({}) == service_name({"POWERTOOLS_SERVICE_NAME": ""}) == line["service"]
+
+
+@pytest.mark.parametrize(
+    ("function", "stack", "service"),
+    [
+        ("shop_orders", "shop", "orders"),
+        ("shop_orders_worker", " shop ", "orders_worker"),
+        ("shop-orders", "shop", "shop-orders"),
+        ("_orders", "", "_orders"),
+    ],
+)
+def test_a_function_is_its_own_service_without_the_name_of_its_stack(
+    function: str, stack: str, service: str
+) -> None:
+    variables = {"AWS_LAMBDA_FUNCTION_NAME": function, "MCP_ISSUER": stack}
+    assert service_name(variables) == service
+    assert service_name({**variables, "POWERTOOLS_SERVICE_NAME": "own"}) == "own"
+
+
+def test_metrics_have_the_namespace_of_powertools() -> None:
+    assert metrics_namespace({"POWERTOOLS_METRICS_NAMESPACE": "shop"}) == "shop"
+    assert metrics_namespace({"POWERTOOLS_METRICS_NAMESPACE": ""}) == DEFAULT_NAMESPACE
 
 
 def test_lines_of_several_threads_do_not_mix(lines: Lines) -> None:

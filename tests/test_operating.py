@@ -16,12 +16,13 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip import http
 from mcp_roundtrip.adapters import alb
+from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.round import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
-from mcp_roundtrip.telemetry import NAMESPACE, WARNING_EVENTS, metric_counts
+from mcp_roundtrip.telemetry import WARNING_EVENTS, metric_counts
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.sample_events import messages
 from mcp_roundtrip_local.sample_events import stable as samples
@@ -194,5 +195,5 @@ def test_every_metric_of_a_request_has_a_row_with_its_dimensions(lines: list[Lin
         for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
             for metric in each["Metrics"]:
                 if metric["Name"] in documented:
-                    assert each["Namespace"] == NAMESPACE
+                    assert each["Namespace"] == DEFAULT_NAMESPACE
                     assert set(each["Dimensions"][0]) == documented[metric["Name"]]

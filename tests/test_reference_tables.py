@@ -12,8 +12,9 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE
 from mcp_roundtrip.settings import PREFIX, Settings
-from mcp_roundtrip.telemetry import FINAL_EVENTS, NAMESPACE, WARNING_EVENTS, LogObserver
+from mcp_roundtrip.telemetry import FINAL_EVENTS, WARNING_EVENTS, LogObserver
 from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
@@ -66,7 +67,8 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         "GEOCODING_API_URL",
         "WEATHER_API_URL",
     }
-    assert names(SETTINGS) == (variables | settings) - of_an_example
+    of_powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}  # set or not, they are read
+    assert names(SETTINGS) == (variables | settings | of_powertools) - of_an_example
 
 
 def logged(level: str) -> set[str]:
@@ -119,7 +121,7 @@ def counted(text: str) -> Iterator[tuple[str, set[str]]]:
     """Return the metrics in log lines with their dimensions."""
     for line in map(json.loads, text.splitlines()):
         for directive in line.get("_aws", {}).get("CloudWatchMetrics", ()):
-            assert directive["Namespace"] == NAMESPACE
+            assert directive["Namespace"] == DEFAULT_NAMESPACE
             [dimensions] = directive["Dimensions"]
             yield from ((metric["Name"], set(dimensions)) for metric in directive["Metrics"])
 

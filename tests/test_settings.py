@@ -82,6 +82,14 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.required("issuer") == "urn:x"
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    ["stack_*", "*", "stack_*:live", "arn:aws-cn:lambda:cn-north-1:123456789012:function:stack_*:$LATEST"],
+)
+def test_owners_are_a_pattern_if_they_are_no_object(pattern: str) -> None:
+    assert load_settings({**MINIMAL, "MCP_OWNERS": f" {pattern} "}).owners == pattern
+
+
 def test_the_keys_of_a_lambda_authorizers_context_are_configured() -> None:
     settings = load_settings(LAMBDA)
     assert (settings.principal_context_key, settings.scope_context_key) == ("user", "scope")
@@ -166,7 +174,10 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:"}, "MCP_STATE_PUBLIC_KEYS"),
     ({**MINIMAL, "MCP_STATE_PUBLIC_KEYS": "mrk-1:not Base64"}, "MCP_STATE_PUBLIC_KEYS"),
     ({**MINIMAL, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
-    ({**MINIMAL, "MCP_OWNERS": "[]"}, "MCP_OWNERS"),
+    *(
+        ({**MINIMAL, "MCP_OWNERS": owners}, "MCP_OWNERS")
+        for owners in ("[]", '{"a": 1}', "find", "*_*", "stack_*/live", "https://x.test/*")
+    ),
 ]
 """Environments and the setting in the error."""
 

@@ -256,6 +256,13 @@ def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.Mo
     assert refused.value.setting == "MCP_OWNERS"
 
 
+def test_a_pattern_names_the_function_of_each_owner() -> None:
+    pattern = "arn:aws:lambda:eu-west-1:123456789012:function:stack_*:live"
+    settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": pattern})
+    found = [wiring._owner_function(settings, owner) for owner in ("weather", "work_items")]
+    assert found == [pattern.replace("*", owner) for owner in ("weather", "work_items")]
+
+
 def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
     ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
     assert ports.tasks().lease_ms == 120_000

@@ -133,16 +133,24 @@ def public_keys_without_ids() -> None:
 
 
 @says(
-    "MCP_OWNERS: must be a JSON object from owners to functions (not JSON: Expecting value at character 0)",
+    "MCP_OWNERS: must be a JSON object from owners to functions (not JSON: Expecting value at character 9)",
     SettingsError,
 )
 def owners_that_are_no_json() -> None:
+    given(OWNERS='{"find": Find}')
+
+
+@says(
+    "MCP_OWNERS: must be a JSON object of functions by owner, or a function's name or ARN with one * in it",
+    SettingsError,
+)
+def owners_without_names_or_a_pattern() -> None:
     given(OWNERS="find=Find")
 
 
-@says("MCP_OWNERS: must be a JSON object of functions by owner", SettingsError)
-def owners_that_are_a_list() -> None:
-    given(OWNERS='["Find"]')
+@says("MCP_OWNERS: must be a JSON object with one function name or ARN for each owner", SettingsError)
+def an_owner_with_several_functions() -> None:
+    given(OWNERS='{"find": ["Find"]}')
 
 
 @says(

@@ -34,6 +34,9 @@ _ORIGIN: Final = r"[a-z][a-z0-9+.-]*://[^\s/?#*]+"
 _QUEUE_URL: Final = r"https?://"
 _WORKER: Final = r"arn:[a-z-]+:lambda:|https?://"
 
+# The characters of a function's name or ARN with an alias or $LATEST; * is the owner.
+_OWNER_PATTERN: Final = r"[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*"
+
 _MAX_COUNT: Final = 10**9 - 1
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -177,15 +180,18 @@ def _public_keys(variables: _Variables) -> Mapping[str, bytes]:
     return public_keys
 
 
-def _owners(variables: _Variables) -> Mapping[str, str] | None:
+def _owners(variables: _Variables) -> Mapping[str, str] | str | None:
     text = variables.text("OWNERS")
-    if text is None:
-        return None
+    if text is None or re.fullmatch(_OWNER_PATTERN, text):
+        return text
+    if not text.startswith("{"):
+        problem = "must be a JSON object of functions by owner, or a function's name or ARN with one * in it"
+        raise SettingsError("MCP_OWNERS", problem)
     try:
         owners = parse_json(text)
     except ValueError as error:
         problem = f"must be a JSON object from owners to functions ({error})"
         raise SettingsError("MCP_OWNERS", problem) from None
-    if not isinstance(owners, dict) or not all(isinstance(name, str) for name in owners.values()):
-        raise SettingsError("MCP_OWNERS", "must be a JSON object of functions by owner")
-    return owners
+    if not all(isinstance(name, str) for name in owners.values()):
+        raise SettingsError("MCP_OWNERS", "must be a JSON object with one function name or ARN for each owner")
+    return dict(owners)

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from json import JSONEncoder
 from typing import Any, Final
 
 DEFAULT_SERVICE: Final = "service_undefined"
+
+DEFAULT_NAMESPACE: Final = "mcp-roundtrip"
+
+_SERVICE_NAME: Final = "POWERTOOLS_SERVICE_NAME"
+_FUNCTION_NAME: Final = "AWS_LAMBDA_FUNCTION_NAME"
 
 _LEVELS: Final[Mapping[str, int]] = {
     **{"TRACE": 0, "DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30},
@@ -33,8 +38,21 @@ def log_level(environment: Mapping[str, str]) -> str:
 
 
 def service_name(environment: Mapping[str, str]) -> str:
-    """Return the name of the service: that of Powertools."""
-    return environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE
+    """Return the name of the service: that of Powertools, else the function's without the stack's name."""
+    function, stack = environment.get(_FUNCTION_NAME, ""), environment.get("MCP_ISSUER", "").strip()
+    name = function.removeprefix(f"{stack}_") if stack else function
+    return environment.get(_SERVICE_NAME) or name or DEFAULT_SERVICE
+
+
+def share_service_name(environment: MutableMapping[str, str]) -> None:
+    """Set the variable from which a tool's own `Logger` and `Metrics` of Powertools take their service."""
+    if environment.get(_FUNCTION_NAME):
+        environment[_SERVICE_NAME] = service_name(environment)
+
+
+def metrics_namespace(environment: Mapping[str, str]) -> str:
+    """Return the namespace of metrics: that of Powertools."""
+    return environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE
 
 
 class LineWriter:

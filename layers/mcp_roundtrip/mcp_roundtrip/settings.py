@@ -135,8 +135,8 @@ class Settings(Struct, frozen=True):
     """Whether AWS may be called without boto3, whose import takes longer than a call."""
     allowed_origins: frozenset[str] = frozenset()
     """The origins of browsers that may call, comma-separated."""
-    owners: Mapping[str, str] | None = None
-    """On the front door: a JSON object, owner -> function name or ARN."""
+    owners: Mapping[str, str] | str | None = None
+    """On the front door: a JSON object, owner -> function name or ARN; or a name or ARN with * for it."""
     task_table: str | None = None
     """The DynamoDB table of tasks."""
     task_worker: str | None = None

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import ErrorWithReason
-from mcp_roundtrip.log_lines import DEFAULT_SERVICE, LineWriter
-
-NAMESPACE: Final = "mcp-roundtrip"
+from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE, DEFAULT_SERVICE, LineWriter
 
 POWERTOOLS: Final = "aws_lambda_powertools.logging.formatter"
 """A tool has imported this module if it has a `Logger` of Powertools."""
@@ -41,9 +39,10 @@ WARNING_EVENTS: Final = frozenset(
 class LogObserver:
     """Writes log lines and metrics.
 
-    `service` is in each of them, and lines below `level` are not written; an unknown level is logged and
-    ignored. `clock_ms` returns monotonic milliseconds. `starts_cold` is whether the first request waits for
-    the initialization. `trace_header` returns the X-Ray trace header of the invocation.
+    `service` is in each of them, and `namespace` is that of the metrics. Lines below `level` are not written;
+    an unknown level is logged and ignored. `clock_ms` returns monotonic milliseconds. `starts_cold` is
+    whether the first request waits for the initialization. `trace_header` returns the X-Ray trace header of
+    the invocation.
     """
 
     def __init__(
@@ -51,11 +50,13 @@ class LogObserver:
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         *,
         service: str = DEFAULT_SERVICE,
+        namespace: str = DEFAULT_NAMESPACE,
         level: str = "INFO",
         starts_cold: bool = True,
         trace_header: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._clock_ms = clock_ms
+        self._namespace = namespace
         self._starts_cold = starts_cold
         self._invocations = 0
         self._began_ms = clock_ms()
@@ -135,11 +136,11 @@ class LogObserver:
         if not counts:
             return {}
         dimensions = {"code": str(fields["code"])} if event == "request_refused" else {}
-        return self._lines.embedded_counts(NAMESPACE, counts, dimensions)
+        return self._lines.embedded_counts(self._namespace, counts, dimensions)
 
     def _put_metric(self, event: str, reason: str | None) -> None:
         """Write a count of one, with the dimensions service and reason."""
-        self._lines.write_counts(NAMESPACE, {event: 1}, {} if reason is None else {"reason": reason})
+        self._lines.write_counts(self._namespace, {event: 1}, {} if reason is None else {"reason": reason})
 
 
 def metric_counts(event: str, fields: Mapping[str, Any]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailabl
 from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.log_lines import log_level, service_name
+from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import (
     AwsClientKind,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 ON_DEMAND: Final = "on-demand"
 
+share_service_name(os.environ)  # before the module of a tool creates a logger
+
 
 def prewarm(function: Function) -> None:
     """Import modules now if Lambda initializes this environment before its first request."""
@@ -62,6 +64,7 @@ def observer() -> Observer:
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
         service=service_name(os.environ),
+        namespace=metrics_namespace(os.environ),
         level=log_level(os.environ),
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
         trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
@@ -305,7 +308,10 @@ def _forwarder(clients: AwsClients) -> LambdaForwarder:
 
 
 def _owner_function(settings: Settings, owner: str) -> str:
-    function = (settings.owners or {}).get(owner)
+    owners = settings.owners or {}
+    if isinstance(owners, str):
+        return owners.replace("*", owner)
+    function = owners.get(owner)
     if function is None:
         raise SettingsError("MCP_OWNERS", f"names no function for {owner!r}; add it, or run `make catalog`")
     return function

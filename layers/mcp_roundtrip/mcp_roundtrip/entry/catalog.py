@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
@@ -110,5 +110,13 @@ class Catalog(Struct, frozen=True):
     @property
     def required_scopes(self) -> set[str]:
         """The scopes that any feature requires."""
-        kinds = (self.tools, self.prompts, self.resources, self.templates)
-        return {scope for kind in kinds for each in kind.values() for scope in each.scopes}
+        return {scope for each in self._entries() for scope in each.scopes}
+
+    @property
+    def owners(self) -> set[str]:
+        """The owners of all features."""
+        return {each.owner for each in self._entries()}
+
+    def _entries(self) -> Iterator[CatalogEntry]:
+        for kind in (self.tools, self.prompts, self.resources, self.templates):
+            yield from kind.values()

@@ -1,18 +1,20 @@
 """`FrontDoor`, the one public endpoint of many functions.
 
 It serves discovery and the lists from a catalog that a build step writes, and forwards calls, with the event
-unchanged, to the function that owns the feature. It runs no code of a feature.
+unchanged, to the function that owns the feature. It also forwards requests for `/tools/<owner>`, the address
+of one owner. It runs no code of a feature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
+from mcp_roundtrip.entry.forwarding import forward, owner_response
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.http import HttpResponse
@@ -40,7 +42,6 @@ from mcp_roundtrip.server.admission import (
     unknown_item,
 )
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
-from mcp_roundtrip.server.invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 class FrontDoor:
     """An MCP endpoint that forwards calls to the functions in a catalog.
 
-    `MCP_OWNERS` maps each owner in the catalog to its function. The keywords are those of `Server`. The
+    `MCP_OWNERS` names the function of each owner in the catalog. The keywords are those of `Server`. The
     owners' servers need the same `legacy_clients` and `legacy_tasks`. The front door checks scopes, and the
     owner checks them again, because every owner also has a path of its own. The scope hierarchy and, by
     default, `hide_unauthorized` come from the catalog. Raises DefinitionError if they differ.
@@ -111,6 +112,7 @@ class FrontDoor:
             initial_scopes(self._initial_scopes, options.hierarchy, catalog.required_scopes),
             has_tasks=self._has_tasks,
             has_views=self._has_views,
+            owner_response=partial(owner_response, catalog),
         )
 
     @cached_property
@@ -224,25 +226,22 @@ class FrontDoor:
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
-        ports, invocation = context.ports, context.invocation
-        timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
-        forwarded = Forwarded(
-            int((ports.clock() + timeout_s) * 1_000),
-            entry.definition_digest,
-            invocation.correlation_id,
-            self.info,
-            self._options.hide_unauthorized,
-            entry.signature_digest,
-        )
         try:
-            raw = ports.forward(entry.owner, invocation.event or {}, forwarded.custom(), timeout_s)
-        except ForwardingFailed as error:
-            ports.observer.record_failure("forwarding_failed", error, owner=entry.owner)
+            response = forward(
+                entry.owner,
+                context.ports,
+                context.invocation,
+                definition=entry.definition_digest,
+                server_info=self.info,
+                hide_unauthorized=self._options.hide_unauthorized,
+                signature_digest=entry.signature_digest,
+            )
+        except ForwardingFailed:
             raise context.internal_error from None
-        ports.observer.record(
+        context.ports.observer.record(
             "request_forwarded", method=context.request.method, feature=entry.name, owner=entry.owner
         )
-        return HttpResponse(200, raw=raw)
+        return response
 
 
 def _hide_unauthorized(chosen: bool | None, catalog: Catalog) -> bool:

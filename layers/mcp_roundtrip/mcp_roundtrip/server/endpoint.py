@@ -38,22 +38,31 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.protected_resource import ProtectedResource
 
 
+OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
+
+
 class Endpoint(Struct, frozen=True):
     """The handlers of an endpoint by method.
 
     `legacy_handlers`: returns the handlers for clients that open with `initialize`; None to refuse them.
     `name`, `scopes`: the name of the resource and the scopes to request first, for the resource metadata.
+    `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
     """
 
     handlers: Mapping[str, Handler]
     legacy_handlers: Callable[[], Mapping[str, Handler]] | None = None
     name: str | None = None
     scopes: Sequence[str] = ()
+    owner_response: OwnerResponse | None = None
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
         checked: ValidRequest | InvalidRequest | None = None
         try:
+            if self.owner_response is not None:
+                owned = self.owner_response(request, ports, invocation)
+                if owned is not None:
+                    return owned
             if (
                 request.path.endswith("/questions")
                 and (page := self._question_page(request, ports)) is not None
@@ -184,6 +193,7 @@ def make_endpoint(
     *,
     has_tasks: bool,
     has_views: bool = False,
+    owner_response: OwnerResponse | None = None,
 ) -> Endpoint:
     """Create the endpoint with the handlers of these capabilities, and those that every server has.
 
@@ -206,7 +216,8 @@ def make_endpoint(
     if has_tasks:
         handlers |= _created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     name = options.server_info.get("title") or options.server_info["name"]
-    return Endpoint(handlers, None if legacy_handlers is None else cache(legacy_handlers), name, scopes)
+    legacy = None if legacy_handlers is None else cache(legacy_handlers)
+    return Endpoint(handlers, legacy, name, scopes, owner_response)
 
 
 def _created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:
