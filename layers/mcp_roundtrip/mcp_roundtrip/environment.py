@@ -193,5 +193,6 @@ def _owners(variables: _Variables) -> Mapping[str, str] | str | None:
         problem = f"must be a JSON object from owners to functions ({error})"
         raise SettingsError("MCP_OWNERS", problem) from None
     if not all(isinstance(name, str) for name in owners.values()):
-        raise SettingsError("MCP_OWNERS", "must be a JSON object with one function name or ARN for each owner")
+        problem = "must be a JSON object with one function name or ARN for each owner"
+        raise SettingsError("MCP_OWNERS", problem)
     return dict(owners)
