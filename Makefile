@@ -4,11 +4,14 @@
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
-#   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue
+#   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue; for deploy: also saved
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   NAME=…                           for new-tool: the name of the tool, such as find_orders
 #   BEFORE=…                         for bench: the revision to compare a plain call with
-#   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target than template.yaml's defaults
+#   ENV=dev                          for build and deploy: the environment in samconfig.toml
+#   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
+#   BUILD=0                          for deploy: deploy the artefact of the last make build
+#   DEPLOY_OPTIONS=…                 for deploy: more options of sam deploy
 
 VENV      := .venv
 SAM       := .venv-sam/bin/sam
@@ -57,8 +60,11 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
                 command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json)
 
-TARGET    = $(if $(PYTHON_RUNTIME),PythonRuntime=$(PYTHON_RUNTIME)) $(if $(ARCHITECTURE),Architecture=$(ARCHITECTURE))
-OVERRIDES = $(if $(strip $(TARGET)),--parameter-overrides $(TARGET))
+# An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
+ENV ?= dev
+export ENV
+DEPLOY = @$(VENV)/bin/python -m mcp_roundtrip_deploy --sam "$(SAM)" --env "$$ENV" --parameters "$$PARAMETERS" \
+             --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -156,8 +162,8 @@ new-tool: $(VENV)/.local  ## create a tool: function, test, events, template ent
 	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool "$$NAME"
 
 .PHONY: build
-build: $(SAM)  ## run sam build, with bytecode
-	$(SAM) build $(OVERRIDES)
+build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=dev)
+	$(DEPLOY) build
 
 .PHONY: lock
 lock: $(UV)  ## update the versions and hashes of the layer's dependencies
@@ -165,8 +171,8 @@ lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
 .PHONY: deploy
-deploy: build  ## run sam deploy --guided
-	$(SAM) deploy --guided $(OVERRIDES)
+deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=dev)
+	$(DEPLOY) deploy $(if $(filter 0,$(BUILD)),--built) --options "$$DEPLOY_OPTIONS"
 
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments

@@ -149,10 +149,18 @@ def test_the_wheels_are_for_the_runtime_and_the_architecture(built: Built) -> No
     assert elf_machines(built.layer) == {ELF_MACHINES[NATIVE_ARCHITECTURE]}
 
 
-def test_a_layer_for_another_platform_is_built_without_its_interpreter_with_a_notice(tmp_path: Path) -> None:
-    done = make_layer(tmp_path, "INTERPRETER=", target=f"{OTHER_RUNTIME}-{OTHER_ARCHITECTURE}")
+def test_a_layer_without_bytecode_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    done = make_layer(tmp_path, "INTERPRETER=", target="python3.14-arm64")
+    assert done.returncode != 0
+    assert "python3.14 is not on this computer" in done.stderr
+    assert "uv python install 3.14" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_layer_for_another_platform_is_built_without_its_interpreter_on_request(tmp_path: Path) -> None:
+    target = f"{OTHER_RUNTIME}-{OTHER_ARCHITECTURE}"
+    done = make_layer(tmp_path, "INTERPRETER=", target=target, WITHOUT_BYTECODE="1")
     assert done.returncode == 0, done.stderr
-    assert "NOTICE" in done.stdout
     layer = tmp_path / "out"
     assert cpython_tags(layer) == {tag_of(OTHER_RUNTIME)}
     assert elf_machines(layer) == {ELF_MACHINES[OTHER_ARCHITECTURE]}
@@ -179,7 +187,7 @@ def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_and_the_newest_tar
     target: str, tmp_path: Path
 ) -> None:
     (tmp_path / "out/python").mkdir(parents=True)
-    done = make_layer(tmp_path, "INTERPRETER=", target=target, PIP_DRY_RUN="1")
+    done = make_layer(tmp_path, "INTERPRETER=", target=target, PIP_DRY_RUN="1", WITHOUT_BYTECODE="1")
     assert done.returncode == 0, done.stderr
 
 

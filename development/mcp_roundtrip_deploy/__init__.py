@@ -1,0 +1,1 @@
+"""Build and deploy template.yaml to an environment of samconfig.toml: `make build` and `make deploy`."""

@@ -1,0 +1,125 @@
+"""One deployment: questions, checks, build, and `sam deploy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_deploy import account, checks, sam
+from mcp_roundtrip_deploy.environments import LOCAL, Environment, read_environment, save
+from mcp_roundtrip_deploy.errors import Refused
+from mcp_roundtrip_deploy.parameters import defaults, unknown
+from mcp_roundtrip_deploy.questions import Interview
+from mcp_roundtrip_deploy.target import BUILT, Target, built_target, check_interpreter, pin, target_of
+from mcp_roundtrip_local.template.yaml_reader import load
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The environment to deploy to, and the template of the project in `folder`."""
+
+    folder: Path
+    sam: Path
+    environment: Environment
+    template: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, folder: Path, environment: str, program: Path) -> Deployment:
+        """Read the project. Raises Refused and TemplateError."""
+        found = read_environment(folder, environment)
+        return cls(folder, folder / program, found, load(folder / "template.yaml"))
+
+    def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
+        """Return the deployment with these parameters changed. Raises Refused for an unknown name."""
+        problems = [problem for _, problem in unknown(self.template["Parameters"], changes)]
+        if problems:
+            raise Refused(*problems)
+        return replace(self, environment=self.environment.with_parameters(changes)) if changes else self
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The value of every parameter of the template."""
+        return checks.values_of(self.template, self.environment)
+
+    @property
+    def target(self) -> Target:
+        return target_of(self.values)
+
+    def check(self) -> None:
+        """Raise Refused with everything that can be refused without the AWS account."""
+        problems = list(checks.refusals(self.template, self.environment))
+        if problems:
+            raise Refused(*problems)
+
+    def build(self) -> int:
+        """Build for the target of the environment; return the exit status. Raises Refused."""
+        check_interpreter(self.folder, self.target)
+        self._configure(())
+        status = sam.run(self.sam, self.folder, self.environment, "build")
+        if status == 0:
+            pin(self.folder / BUILT, self.target)
+        return status
+
+    def deploy(self, *, artefact_exists: bool, asks: bool, options: Sequence[str]) -> int:
+        """Deploy; return the exit status. Raises Refused before anything is built.
+
+        `asks`: a person is at the terminal. `options` are passed to `sam deploy`.
+        """
+        deployment = self._completed() if asks else self
+        deployment.check()
+        if artefact_exists:
+            deployment._check_artefact()
+        else:
+            check_interpreter(deployment.folder, deployment.target)
+        save(deployment.folder, deployment.environment)
+        deployment._check_account()
+        if not artefact_exists and (status := deployment.build()):
+            return status
+        deployment._configure(options)
+        deployment._show()
+        confirmation = () if asks else ("--no-confirm-changeset",)
+        given = (*confirmation, "--no-fail-on-empty-changeset", *options)
+        return sam.run(self.sam, self.folder, deployment.environment, "deploy", given)
+
+    def _completed(self) -> Deployment:
+        region = account.configured_region(self.environment.option("profile"))
+        interview = Interview(self.template, input, print, region=region)
+        return replace(self, environment=interview.complete(self.environment))
+
+    def _check_artefact(self) -> None:
+        built = built_target(self.folder / BUILT)
+        if built is None:
+            raise Refused("sam build built the artefact, for a target that it does not tell: run make build.")
+        if built != self.target:
+            raise Refused(
+                f"The artefact was built for {built}, and {self.environment.name} has {self.target}: "
+                f"run make build ENV={self.environment.name}."
+            )
+
+    def _check_account(self) -> None:
+        environment = self.environment
+        stack = str(environment.option("stack_name"))
+        connected = account.connect(environment.option("region"), environment.option("profile"))
+        connected.check_credentials()
+        connected.check_stack(stack)
+        problems = list(connected.refused_concurrency(checks.workers(self.template, self.values, stack)))
+        if problems:
+            raise Refused(*problems)
+        if connected.delete_failed_creation(stack):
+            print(f"The first deployment of {stack} had failed: the empty stack was deleted.")
+
+    def _configure(self, options: Sequence[str]) -> None:
+        own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)
+        sam.write_configuration(
+            self.folder, self.environment, self.target, self.values, own_bucket=own_bucket
+        )
+
+    def _show(self) -> None:
+        environment, usual = self.environment, defaults(self.template["Parameters"])
+        print(f"\n{environment.name}: the stack {environment.option('stack_name')}")
+        for name, value in self.values.items():
+            if value != usual.get(name):
+                print(f"  {name} = {value}  ({environment.file_of(name)})")
+        print(f"  All other parameters have their defaults. {LOCAL} has your answers.\n", flush=True)
