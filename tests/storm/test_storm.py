@@ -94,7 +94,7 @@ def test_the_table_in_the_documentation_has_the_slowest_claims(outcomes: list[Ou
     measured = slowest_claims(outcomes)
     assert documented.keys() == measured.keys()
     for name, figures in measured.items():
-        assert all(m <= d <= GOAL_S for m, d in zip(figures, documented[name], strict=True)), name
+        assert all(m <= d <= GOAL_S for m, d in zip(figures, documented[name], strict=True)), (name, figures)
 
 
 def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_of_its_queue(
