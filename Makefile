@@ -11,6 +11,7 @@
 #   ENV=dev                          for build and deploy: the environment in samconfig.toml
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
 #   BUILD=0                          for deploy: deploy the artefact of the last make build
+#   URL=… TOKEN=… CALL='TOOL {…}'    for smoke: the endpoint, an access token, and a tool to call; URL= lists the others
 #   DEPLOY_OPTIONS=…                 for deploy: more options of sam deploy
 
 VENV      := .venv
@@ -174,6 +175,11 @@ lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=dev)
 	$(DEPLOY) deploy $(if $(filter 0,$(BUILD)),--built) --options "$$DEPLOY_OPTIONS"
 
+.PHONY: smoke
+smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
+	@# The settings come from the environment, which other users of this computer cannot read.
+	@$(VENV)/bin/python -m mcp_roundtrip_smoke
+
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
 	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
@@ -193,6 +199,11 @@ $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
 	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.local $(VENV)/.smoke
+
+$(VENV)/.smoke: pyproject.toml | $(VENV)/bin/python
+	$(call supported,$(VENV))
+	$(VENV)/bin/python -m pip install --quiet --editable '.[smoke]'
 	touch $@ $(VENV)/.local
 
 # A separate environment: its pins conflict with those of the tests.

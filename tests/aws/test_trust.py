@@ -1,20 +1,16 @@
 """Which certificates of servers are accepted."""
 
-import ssl
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from mcp_roundtrip.aws import trust
 from mcp_roundtrip.aws.client_interface import NoResponse
 from mcp_roundtrip.aws.retries import ConnectRetry
+from support.certificates import Authority
 from support.scripted_server import scripted
 from support.signed_callers import Caller, fails_with
 
@@ -22,55 +18,6 @@ from support.signed_callers import Caller, fails_with
 @pytest.fixture(scope="module")
 def authority():
     return Authority("One CA")
-
-
-class Authority:
-    """A certificate authority, and a server certificate by it."""
-
-    def __init__(self, name):
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        constraints = x509.BasicConstraints(ca=True, path_length=None)
-        self.certificate = self._issue(self._name, self._key.public_key(), constraints)
-
-    def _issue(self, subject, public_key, *extensions, days=1):
-        now = datetime.now(UTC)
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(public_key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=2))
-            .not_valid_after(now + timedelta(days=days))
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
-        )
-        for extension in extensions:
-            builder = builder.add_extension(extension, critical=True)
-        return builder.sign(self._key, hashes.SHA256())
-
-    def bundle(self, folder):
-        path = folder / "ca.pem"
-        path.write_bytes(self.certificate.public_bytes(Encoding.PEM))
-        return str(path)
-
-    def context(self, folder, *names, days=1):
-        """Return the TLS settings of a server with these names."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
-        alternatives = x509.SubjectAlternativeName(names)
-        certificate = self._issue(subject, key.public_key(), alternatives, days=days)
-        path = folder / "server.pem"
-        path.write_bytes(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-            + certificate.public_bytes(Encoding.PEM)
-        )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
-        return context
 
 
 LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))

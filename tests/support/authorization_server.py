@@ -1,7 +1,7 @@
 """A small OAuth 2.1 authorization server on 127.0.0.1. Every user is Alice and consents to everything.
 
-It implements metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, and resource
-indicators (RFC 8707).
+It implements metadata (RFC 8414), registration (RFC 7591), the code grant with PKCE, client credentials, and
+resource indicators (RFC 8707).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 import time
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -23,6 +23,8 @@ from mcp_roundtrip_local.http.server import HttpServer
 from support.token_issuer import ONE, Key, jwks
 
 PATH = "/tenant"
+MACHINE = b64encode(b"app:secret").decode()
+"""The id and the secret of a client that signs in without a user."""
 
 
 @dataclass
@@ -99,6 +101,8 @@ class AuthorizationServer:
 
     def _token(self, request: Request) -> Response:
         form = dict(parse_qsl(request.body.decode()))
+        if form["grant_type"] == "client_credentials":
+            return self._token_of_a_machine(request, form)
         asked = self.codes.pop(form["code"])
         digest = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
         if asked["code_challenge"] != digest.decode() or asked["resource"] != form["resource"]:
@@ -106,6 +110,12 @@ class AuthorizationServer:
         scope = asked.get("scope", "")
         token = self.token(form["resource"], scope=scope)
         return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300, "scope": scope})
+
+    def _token_of_a_machine(self, request: Request, form: Mapping[str, str]) -> Response:
+        if request.header("authorization") != f"Basic {MACHINE}":
+            return _json({"error": "invalid_client", "error_description": "unknown client"}, 401)
+        token = self.token(form["resource"], sub="app")
+        return _json({"access_token": token, "token_type": "Bearer", "expires_in": 300})
 
 
 def _not_found(request: Request) -> Response:

@@ -1,0 +1,117 @@
+"""HTTP requests whose failures are sentences."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+TIMEOUT_S: Final = 35
+"""API Gateway answers within 30 seconds."""
+
+MAX_BODY: Final = 7_000_000
+"""A response of Lambda has at most 6 MB."""
+
+Sign = Callable[[str, str, Mapping[str, str], bytes], Mapping[str, str]]
+"""Takes the method, URL, headers and body of a request; returns the headers with a signature."""
+
+
+class Unreachable(Exception):
+    """No HTTP response arrived. The message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An HTTP response. Names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Return the JSON value of the body, of the last message if it is a stream; None if it has none."""
+        text = self.body.decode(errors="replace")
+        if "text/event-stream" in self.headers.get("content-type", ""):
+            data = [line[5:] for line in text.splitlines() if line.startswith("data:")]
+            text = data[-1] if data else ""
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None
+
+    def member(self, name: str) -> Any:
+        """Return a member of the JSON object in the body, or None."""
+        value = self.json()
+        return value.get(name) if isinstance(value, dict) else None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any) -> None:
+        """Return the redirect itself as the response."""
+
+
+def request(
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    *,
+    tls: ssl.SSLContext | None = None,
+    sign: Sign | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Response:
+    """Send a request, follow no redirect, and return the response of any status. Raises Unreachable."""
+    given = dict(headers or {})
+    if sign is not None:
+        given = dict(sign(method, url, given, body or b""))
+    prepared = urllib.request.Request(url, body, given, method=method)  # noqa: S310 - `run` checks the scheme
+    opener = urllib.request.build_opener(
+        _NoRedirects, urllib.request.HTTPSHandler(context=tls or ssl.create_default_context())
+    )
+    try:
+        with opener.open(prepared, timeout=timeout_s) as response:
+            return _read(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return _read(error)
+    except (OSError, http.client.HTTPException) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise Unreachable(_sentence(reason, url, timeout_s)) from error
+
+
+def _read(response: Any) -> Response:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Response(response.status, headers, response.read(MAX_BODY))
+
+
+def _sentence(reason: object, url: str, timeout_s: float) -> str:
+    host = urlsplit(url).netloc
+    match reason:
+        case socket.gaierror():
+            return (
+                f"{host} has no address: the name is misspelled, its DNS record does not exist yet, or this "
+                f"computer has no DNS ({reason.strerror})."
+            )
+        case ssl.SSLCertVerificationError():
+            return f"The certificate of {host} is refused: {reason.verify_message}."
+        case ssl.SSLError():
+            return f"{host} does not speak TLS on this port ({reason.reason or reason})."
+        case TimeoutError():
+            return (
+                f"{host} did not answer within {timeout_s:g} s: a firewall drops the packets, or the host is "
+                "down."
+            )
+        case ConnectionRefusedError():
+            return f"{host} refuses connections: nothing listens on this port."
+        case ConnectionResetError() | http.client.RemoteDisconnected():
+            return f"{host} closed the connection without a response."
+        case http.client.HTTPException():
+            return f"{host} answers with something that is not HTTP ({type(reason).__name__})."
+    return f"{host} is unreachable: {reason}."
