@@ -50,8 +50,18 @@ MAY_IMPORT = {
     },
     "prewarm": set[str](),
     "garbage_collection": set[str](),
+    "authenticators": {"auth", "settings"},
     "wiring": {
-        *("internal_errors", "ports", "deadline", "auth", "environment", "settings", "log_lines"),
+        *(
+            "authenticators",
+            "internal_errors",
+            "ports",
+            "deadline",
+            "auth",
+            "environment",
+            "settings",
+            "log_lines",
+        ),
         *("telemetry", "state", "tasks", "aws", "prewarm"),
     },
     "entry": {

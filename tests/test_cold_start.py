@@ -69,8 +69,8 @@ NEVER_LOADED = {
 }
 """Modules that a plain call must never load, with their cost or purpose."""
 
-PACKAGE_BUDGET = 71
-"""Modules of this package that a plain call may load; one adds up to a millisecond. (70 today.)"""
+PACKAGE_BUDGET = 73
+"""Modules of this package that a plain call may load; one adds up to a millisecond. (72 today.)"""
 
 LIBRARY_BUDGET = 69
 """Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""

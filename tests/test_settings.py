@@ -40,6 +40,8 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_TOKEN_JWKS_URI": "https://id.test/keys?p=policy",
             "MCP_TOKEN_ALGORITHMS": "ES256, PS512",
             "MCP_TOKEN_TYPE": "at+jwt",
+            "MCP_TOKEN_AUDIENCE": "https://x.test/mcp, api://orders",
+            "MCP_SCOPE_PREFIX": "{audience}/",
             "MCP_ISSUER": "urn:x",
             "MCP_AUDIENCE": "https://x.test/mcp",
             "MCP_STATE_KEY_ARN": "arn:aws:kms:eu-west-1:1:key/a",
@@ -67,6 +69,8 @@ def test_every_setting_is_read_from_its_variable() -> None:
     assert settings.token_jwks_uri == "https://id.test/keys?p=policy"
     assert settings.token_algorithms == ("ES256", "PS512")
     assert settings.token_type is TokenType.AT_JWT
+    assert settings.token_audience == ("https://x.test/mcp", "api://orders")
+    assert settings.scope_prefix == "{audience}/"
     assert settings.trusted_state_key_arns == ("arn:b", "arn:c")
     assert settings.state_public_keys == {"mrk-1": b"MFk", "2": b"MF"}
     assert settings.state_signing is StateSigning.DELEGATED
@@ -111,6 +115,9 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**LAMBDA, "MCP_TOKEN_ALGORITHMS": "ES256"}, "MCP_TOKEN_ALGORITHMS"),
     ({**LAMBDA, "MCP_TOKEN_TYPE": "at+jwt"}, "MCP_TOKEN_TYPE"),
     ({**BEARER, "MCP_TOKEN_TYPE": "JWT"}, "MCP_TOKEN_TYPE"),
+    ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_TOKEN_AUDIENCE": "api"}, "MCP_TOKEN_AUDIENCE"),
+    ({"MCP_AUTH_MODE": "iam", "MCP_SCOPE_PREFIX": "api/"}, "MCP_SCOPE_PREFIX"),
+    *(({**BEARER, "MCP_SCOPE_PREFIX": prefix}, "MCP_SCOPE_PREFIX") for prefix in ("a b", 'a"', "é/")),
     ({**BEARER, "MCP_IAM_PRINCIPAL": "session"}, "MCP_IAM_PRINCIPAL"),
     ({"MCP_AUTH_MODE": "iam", "MCP_IAM_PRINCIPAL": "user"}, "MCP_IAM_PRINCIPAL"),
     (

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from joserfc import jws
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import import_key
+from msgspec import structs
 
 from mcp_roundtrip.auth.bearer import (
     LEEWAY_S,
@@ -85,7 +86,8 @@ def test_an_algorithm_is_accepted_only_if_it_is_allowed(algorithm: str) -> None:
 
 def test_the_principal_equals_the_one_of_a_jwt_authorizer_for_the_same_token() -> None:
     """A state stays valid when a deployment changes who verifies tokens."""
-    for changes in ({}, {"client_id": None}, {"client_id": None, "azp": "app"}, {"client_id": 7}):
+    named: list[dict[str, Any]] = [{"client_id": None, name: "app"} for name in ("azp", "appid", "cid")]
+    for changes in ({}, {"client_id": None}, *named, {"client_id": 7}):
         given = claims(NOW, **changes)
         rendered = {name: str(value) if name != "client_id" else value for name, value in given.items()}
         by_api = EventAuthenticator(AuthMode.JWT).authenticate(
@@ -157,6 +159,30 @@ def test_canonicalizing_a_uri_is_idempotent_and_changes_only_case(uri: str) -> N
 def test_the_audience_of_a_host_matches_with_and_without_a_slash() -> None:
     assert canonical_uri("https://MCP.test") == canonical_uri("https://mcp.test/") == "https://mcp.test/"
     assert canonical_uri("https://mcp.test/mcp/") != canonical_uri("https://mcp.test/mcp")
+
+
+# Of an issuer that cannot write the endpoint's URI.
+APPLICATION = structs.replace(authenticator(CLOCK), audiences=("api://orders", "8a7f"), requires_client=True)
+
+
+@pytest.mark.parametrize("audience", ["api://orders", ["8a7f"], ["x", "8a7f"]])
+def test_a_deployment_can_name_the_audiences_of_its_tokens(audience: Any) -> None:
+    headers = {"authorization": f"Bearer {ONE.sign(claims(NOW, aud=audience))}"}
+    assert APPLICATION.authenticate(headers, {}).principal == ALICE
+
+
+@pytest.mark.parametrize("audience", [AUDIENCE, "api://order", "8A7F", "8a7f ", "api://orders,8a7f", None])
+def test_named_audiences_replace_the_uri_of_the_endpoint(audience: Any) -> None:
+    headers = {"authorization": f"Bearer {ONE.sign(claims(NOW, aud=audience))}"}
+    with pytest.raises(Unauthorized, match="token_audience"):
+        APPLICATION.authenticate(headers, {})
+
+
+def test_a_token_for_a_named_audience_names_its_client() -> None:
+    """An ID token of Entra ID may have the API's client id as its audience; it names no other client."""
+    headers = {"authorization": f"Bearer {ONE.sign(claims(NOW, aud='8a7f', client_id=None))}"}
+    with pytest.raises(Unauthorized, match="token_id_token"):
+        APPLICATION.authenticate(headers, {})
 
 
 @pytest.mark.parametrize("name", ["nbf", "iat"])
@@ -380,6 +406,8 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
         lambda: token_with(at_hash="77QmUPtjPfzWtF2AnpK9RQ"),
     ),
     "an ID token with the hash of a code": ("id_token", lambda: token_with(c_hash="LDktKdoQak3Pk0cnXxCltA")),
+    "an ID token of Amazon Cognito": ("id_token", lambda: token_with(token_use="id")),
+    "an ID token of Keycloak": ("id_token", lambda: token_with(typ="ID")),
     "no subject": ("subject", lambda: token_with(sub=None)),
     "an empty subject": ("subject", lambda: token_with(sub="")),
     "a subject that is a number": ("subject", lambda: signed_with_rsa(RS, claims(NOW, sub=7))),
@@ -443,7 +471,7 @@ def test_an_unavailable_issuer_does_not_make_a_token_invalid() -> None:
             raise IssuerUnavailable("issuer_timeout")
 
     good = authenticator(CLOCK)
-    down = type(good)(good.issuer, good.audience, good.algorithms, UnavailableKeys(), CLOCK)
+    down = type(good)(good.issuer, good.audiences, good.algorithms, UnavailableKeys(), CLOCK)
     with pytest.raises(IssuerUnavailable):
         down.authenticate({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
 
@@ -452,7 +480,7 @@ def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> Non
     clock = FakeClock()
     documents, failures = Documents({JWKS_URI: jwks(ONE)}, clock), list[IssuerUnavailable]()
     keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
-    bearer = BearerAuthenticator(ISSUER, AUDIENCE, frozenset({"ES256"}), keys, clock)
+    bearer = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({"ES256"}), keys, clock)
     good, forged = ({"authorization": f"Bearer {key.sign(claims(NOW))}"} for key in (ONE, TWO))
     assert bearer.authenticate(good, {}).principal == ALICE
     documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")

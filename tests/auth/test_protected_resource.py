@@ -76,6 +76,19 @@ def test_a_scope_challenge_names_all_missing_scopes() -> None:
     assert extract_resource_metadata_from_www_auth(response) == MCP.url
 
 
+def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer() -> None:
+    prefixed = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), scope_prefix="api://orders/")
+    assert prefixed.document()["scopes_supported"] == ["api://orders/db:read"]
+    response = ChallengeResponse(
+        prefixed.challenge("insufficient_scope", ["db:write", "db:drop"]), 403
+    ).response
+    assert extract_scope_from_www_auth(response) == "api://orders/db:write api://orders/db:drop"
+    assert (
+        extract_scope_from_www_auth(ChallengeResponse(prefixed.challenge()).response)
+        == "api://orders/db:read"
+    )
+
+
 def test_a_challenge_without_known_scopes_has_no_scope() -> None:
     assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
 

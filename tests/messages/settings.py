@@ -74,6 +74,11 @@ def an_algorithm_that_does_not_sign() -> None:
     given(AUTH_MODE="bearer", TOKEN_ALGORITHMS="none")
 
 
+@says("MCP_SCOPE_PREFIX: must be the start of a scope, without spaces and quotes", SettingsError)
+def a_scope_prefix_with_a_space() -> None:
+    given(AUTH_MODE="bearer", SCOPE_PREFIX="orders api/")
+
+
 @says("MCP_STATE_KEY_ARN: must be the ARN of a KMS key, and not an alias", SettingsError)
 def an_alias_of_a_key() -> None:
     load_settings({"MCP_AUTH_MODE": "none", "MCP_STATE_KEY_ARN": "alias/states"}).key_arns("state_key_arn")

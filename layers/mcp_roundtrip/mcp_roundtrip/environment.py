@@ -37,6 +37,9 @@ _WORKER: Final = r"arn:[a-z-]+:lambda:|https?://"
 # The characters of a function's name or ARN with an alias or $LATEST; * is the owner.
 _OWNER_PATTERN: Final = r"[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*"
 
+# RFC 6749 §3.3.
+_SCOPE_CHARACTERS: Final = r"[\x21\x23-\x5b\x5d-\x7e]*"
+
 _MAX_COUNT: Final = 10**9 - 1
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -53,6 +56,8 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         token_jwks_uri=variables.url("TOKEN_JWKS_URI", JWKS_URI),
         token_algorithms=_token_algorithms(variables),
         token_type=variables.choice("TOKEN_TYPE", TokenType, TokenType.ANY),
+        token_audience=variables.items("TOKEN_AUDIENCE"),
+        scope_prefix=_scope_prefix(variables),
         iam_principal=variables.choice("IAM_PRINCIPAL", IamPrincipal, IamPrincipal.ROLE),
         issuer=variables.text("ISSUER"),
         audience=variables.text("AUDIENCE"),
@@ -137,6 +142,13 @@ def _token_algorithms(variables: _Variables) -> tuple[str, ...]:
         problem = f"must be among {', '.join(sorted(SIGNATURE_ALGORITHMS))}"
         raise SettingsError("MCP_TOKEN_ALGORITHMS", problem)
     return names
+
+
+def _scope_prefix(variables: _Variables) -> str:
+    prefix = variables.text("SCOPE_PREFIX") or ""
+    if not re.fullmatch(_SCOPE_CHARACTERS, prefix):
+        raise SettingsError("MCP_SCOPE_PREFIX", "must be the start of a scope, without spaces and quotes")
+    return prefix
 
 
 def _task_worker(variables: _Variables) -> str | None:

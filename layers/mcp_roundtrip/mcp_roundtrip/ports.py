@@ -77,6 +77,7 @@ class DeploymentConfig(Struct, frozen=True):
     `max_rounds`: the rounds that one call may take.
     `issuer`, `audience`: the claims of states. They raise SettingsError if the setting is missing.
     `authorization_server`: the issuer from which clients obtain tokens, if there is one.
+    `scope_prefix`: what clients put before the name of a scope when they request it.
     `has_task_table`: whether calls can be stored as tasks.
     """
 
@@ -89,6 +90,7 @@ class DeploymentConfig(Struct, frozen=True):
     max_body_bytes: int = MAX_BODY_BYTES
     max_json_values: int = MAX_JSON_VALUES
     has_task_table: bool = False
+    scope_prefix: str = ""
 
 
 class Ports(Struct, frozen=True):

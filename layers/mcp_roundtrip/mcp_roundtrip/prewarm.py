@@ -21,7 +21,7 @@ _EVERY_FUNCTION: Final = (
     # event sources and callers
     *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
     *("auth.bearer", "auth.event_authenticator", "auth.fetch", "auth.issuer_keys", "auth.protected_resource"),
-    "server.resource_metadata",
+    *("auth.scope_prefix", "server.resource_metadata"),
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),

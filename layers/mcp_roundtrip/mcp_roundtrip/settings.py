@@ -46,6 +46,8 @@ _MODES_OF: Final = MappingProxyType(
         "token_jwks_uri": (AuthMode.BEARER,),
         "token_algorithms": (AuthMode.BEARER,),
         "token_type": (AuthMode.BEARER,),
+        "token_audience": (AuthMode.BEARER,),
+        "scope_prefix": (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA),
         "iam_principal": (AuthMode.IAM,),
     }
 )
@@ -107,6 +109,10 @@ class Settings(Struct, frozen=True):
     """With `bearer`: the accepted signature algorithms, comma-separated."""
     token_type: TokenType = TokenType.ANY
     """With `bearer`: the accepted `typ`; `at+jwt` refuses the issuer's other tokens."""
+    token_audience: tuple[str, ...] = ()
+    """With `bearer`: the accepted `aud`, comma-separated, if the issuer cannot write the endpoint's URI."""
+    scope_prefix: str = ""
+    """What the issuer puts before the names of scopes; `{audience}` in it is the endpoint's URI."""
     iam_principal: IamPrincipal = IamPrincipal.ROLE
     """With `iam`: whether the sessions of a role are one caller."""
     issuer: str | None = None

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
+from mcp_roundtrip.auth.callers import IssuerUnavailable
+from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
 from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
@@ -20,11 +21,9 @@ from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, 
 from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import (
     AwsClientKind,
-    IamPrincipal,
     Settings,
     StateEncryption,
     StateSigning,
-    TokenType,
 )
 from mcp_roundtrip.telemetry import LogObserver
 
@@ -83,9 +82,10 @@ def make_ports(settings: Settings) -> Ports:
     parts = _StateParts(settings, clients)
     forward = cache(lambda: _forwarder(clients()))
     tasks = cache(lambda: _task_port(settings, clients()))
+    prefix = scope_prefix(settings)
     return Ports(
         config=DeploymentConfig(
-            _authenticator(settings),
+            make_authenticator(settings, prefix, _log_issuer_failure),
             settings.allowed_origins,
             settings.max_rounds,
             lambda: settings.required("issuer"),
@@ -94,6 +94,7 @@ def make_ports(settings: Settings) -> Ports:
             settings.max_body_bytes,
             settings.max_json_values,
             settings.task_table is not None,
+            prefix,
         ),
         observer=observer(),
         clock=time.time,
@@ -116,38 +117,8 @@ async def pause_ms_async(duration_ms: float) -> None:
     await asyncio.sleep(duration_ms / 1000)
 
 
-def _authenticator(settings: Settings) -> Authenticator:
-    if settings.auth_mode is not AuthMode.BEARER:
-        from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-
-        return EventAuthenticator(
-            settings.auth_mode,
-            settings.principal_context_key,
-            settings.scope_context_key,
-            settings.iam_principal is IamPrincipal.SESSION,
-        )
-    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do not verify tokens
-    from mcp_roundtrip.auth.issuer_keys import IssuerKeys
-
-    issuer = settings.required("token_issuer")
-    return BearerAuthenticator(
-        issuer,
-        settings.required("audience"),
-        frozenset(settings.token_algorithms),
-        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, _log_issuer_failure),
-        time.time,
-        settings.token_type is TokenType.AT_JWT,
-    )
-
-
 def _log_issuer_failure(failure: IssuerUnavailable) -> None:
     observer().record_failure("issuer_unavailable", failure)
-
-
-def _fetch(url: str, timeout_s: float) -> bytes:
-    from mcp_roundtrip.auth.fetch import fetch  # http and ssl cost 40 ms
-
-    return fetch(url, timeout_s)
 
 
 class _StateParts:

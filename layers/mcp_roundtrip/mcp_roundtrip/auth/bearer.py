@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import Caller, Unauthorized
 from mcp_roundtrip.auth.token_claims import (
+    client_from_claims,
     principal_from_claims,
     scopes_from_claims,
     split_scopes,
@@ -54,16 +55,18 @@ class KeyFinder(Protocol):
 class BearerAuthenticator(Struct, frozen=True):
     """Identifies callers by the token in the Authorization header (RFC 6750 §2.1).
 
-    `issuer` is the exact `iss` of the tokens. `audience` is the endpoint's canonical URI, which must be in
-    their `aud` (RFC 8707). `clock` returns epoch seconds. `requires_at_jwt` requires the `typ` of RFC 9068.
+    `issuer` is the exact `iss` of the tokens. One of `audiences` must be in their `aud`: the endpoint's
+    canonical URI (RFC 8707), or what the issuer writes instead. `clock` returns epoch seconds.
+    `requires_at_jwt` requires the `typ` of RFC 9068, `requires_client` a claim that names the client.
     """
 
     issuer: str
-    audience: str
+    audiences: tuple[str, ...]
     algorithms: frozenset[str]
     keys: KeyFinder
     clock: Callable[[], float]
     requires_at_jwt: bool = False
+    requires_client: bool = False
 
     def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """Return the caller that the token identifies. Raises Unauthorized or IssuerUnavailable."""
@@ -102,9 +105,11 @@ class BearerAuthenticator(Struct, frozen=True):
     def _check_claims(self, claims: Mapping[str, Any]) -> None:
         if claims.get("iss") != self.issuer:
             raise _invalid("issuer")
-        if not _includes(self.audience, claims.get("aud")):
+        if not any(_includes(audience, claims.get("aud")) for audience in self.audiences):
             raise _invalid("audience")
         validate_access_token(claims)
+        if self.requires_client and client_from_claims(claims) is None:
+            raise _invalid("id_token")
         now = self.clock()
         if not now < _numeric_date(claims, "exp"):
             raise _invalid("expired")

@@ -21,13 +21,15 @@ class ProtectedResource(Struct, frozen=True):
     """The metadata of a protected resource.
 
     `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should
-    request first; a challenge tells them which others a request needs.
+    request first; a challenge tells them which others a request needs. Clients are shown each scope after
+    `scope_prefix`.
     """
 
     resource: str
     authorization_servers: Sequence[str]
     scopes: Sequence[str] = ()
     name: str | None = None
+    scope_prefix: str = ""
 
     @property
     def url(self) -> str:
@@ -42,7 +44,7 @@ class ProtectedResource(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Return the document (RFC 9728 §2)."""
-        optional = {"scopes_supported": list(self.scopes), "resource_name": self.name}
+        optional = {"scopes_supported": self._prefixed(self.scopes), "resource_name": self.name}
         return {
             "resource": self.resource,
             "authorization_servers": list(self.authorization_servers),
@@ -56,9 +58,12 @@ class ProtectedResource(Struct, frozen=True):
         `error` is the code of RFC 6750, None if the request had no token. `scopes` are all that the request
         needs; None means those to request first.
         """
-        scope = " ".join(self.scopes if scopes is None else scopes)
+        scope = " ".join(self._prefixed(self.scopes if scopes is None else scopes))
         given = {"error": error, "scope": scope, "resource_metadata": self.url}
         return "Bearer " + ", ".join(f"{name}={_quoted(text)}" for name, text in given.items() if text)
+
+    def _prefixed(self, scopes: Iterable[str]) -> list[str]:
+        return [self.scope_prefix + scope for scope in scopes]
 
 
 def _quoted(text: str) -> str:

@@ -25,6 +25,12 @@ logout tokens and other security event tokens (RFC 8417). The hashes: ID tokens 
 3.3.2.11). `nonce` is missing because some issuers copy it to access tokens.
 """
 
+_ID_TOKEN_MEMBERS: Final = (("token_use", "id"), ("typ", "ID"))
+"""Claims with which Amazon Cognito and Keycloak mark their ID tokens."""
+
+_CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
+"""The claims that name the client, by precedence: RFC 9068 §2.2, OpenID Connect, Entra ID v1, Okta."""
+
 SCOPE_CLAIMS: Final = ("scope", "scp", "scopes")
 """The claims that hold scopes, by precedence: RFC 9068 §2.2.3 has the first, Okta and Entra ID the second."""
 
@@ -34,17 +40,24 @@ def validate_access_token(claims: Mapping[str, Any]) -> None:
     for name, kind in _CLAIMS_OF_OTHER_TOKENS.items():
         if name in claims:
             raise Unauthorized(f"token_{kind}", "invalid_token")
+    if any(claims.get(name) == value for name, value in _ID_TOKEN_MEMBERS):
+        raise Unauthorized("token_id_token", "invalid_token")
 
 
 def principal_from_claims(claims: Mapping[str, Any]) -> Principal:
     """Return the principal of a verified token. Raises Unauthorized."""
-    client = claims.get("client_id", claims.get("azp"))
     return Principal(
         "jwt",
         subject=required_text(claims, "sub"),
         issuer=required_text(claims, "iss"),
-        client_id=client if isinstance(client, str) else None,
+        client_id=client_from_claims(claims),
     )
+
+
+def client_from_claims(claims: Mapping[str, Any]) -> str | None:
+    """Return the client that a token names; None if it names none."""
+    client = next((claims[name] for name in _CLIENT_CLAIMS if name in claims), None)
+    return client if isinstance(client, str) else None
 
 
 def required_text(context: Mapping[str, Any], name: str) -> str:

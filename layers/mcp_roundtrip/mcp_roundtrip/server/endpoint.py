@@ -176,7 +176,8 @@ class Endpoint(Struct, frozen=True):
         from mcp_roundtrip.auth.protected_resource import ProtectedResource  # most requests are authorized
 
         servers = (ports.config.authorization_server,)
-        return ProtectedResource(ports.config.audience(), servers, self.scopes, self.name)
+        config = ports.config
+        return ProtectedResource(config.audience(), servers, self.scopes, self.name, config.scope_prefix)
 
 
 def log_fault(observer: Observer, error: Exception) -> None:

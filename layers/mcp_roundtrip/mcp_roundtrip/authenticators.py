@@ -1,0 +1,64 @@
+"""Create the authenticator of a deployment from its settings. The modules of each are imported when used."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
+from mcp_roundtrip.settings import IamPrincipal, Settings, TokenType
+
+
+def make_authenticator(
+    settings: Settings, prefix: str, on_issuer_failure: Callable[[IssuerUnavailable], None]
+) -> Authenticator:
+    """Create the authenticator; it removes `prefix` from scopes.
+
+    `on_issuer_failure` takes each failure to fetch the issuer's keys. Raises SettingsError.
+    """
+    is_bearer = settings.auth_mode is AuthMode.BEARER
+    authenticator = _bearer(settings, on_issuer_failure) if is_bearer else _by_event(settings)
+    if not prefix:
+        return authenticator
+    from mcp_roundtrip.auth.scope_prefix import PrefixedScopes  # most deployments have no prefix
+
+    return PrefixedScopes(authenticator, prefix)
+
+
+def scope_prefix(settings: Settings) -> str:
+    """Return the prefix of scopes with the audience in place of `{audience}`. Raises SettingsError."""
+    prefix = settings.scope_prefix
+    return prefix.replace("{audience}", settings.required("audience")) if "{" in prefix else prefix
+
+
+def _by_event(settings: Settings) -> Authenticator:
+    from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+
+    return EventAuthenticator(
+        settings.auth_mode,
+        settings.principal_context_key,
+        settings.scope_context_key,
+        settings.iam_principal is IamPrincipal.SESSION,
+    )
+
+
+def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable], None]) -> Authenticator:
+    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do not verify tokens
+    from mcp_roundtrip.auth.issuer_keys import IssuerKeys
+
+    issuer = settings.required("token_issuer")
+    return BearerAuthenticator(
+        issuer,
+        settings.token_audience or (settings.required("audience"),),
+        frozenset(settings.token_algorithms),
+        IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, on_issuer_failure),
+        time.time,
+        settings.token_type is TokenType.AT_JWT,
+        requires_client=bool(settings.token_audience),
+    )
+
+
+def _fetch(url: str, timeout_s: float) -> bytes:
+    from mcp_roundtrip.auth.fetch import fetch  # http and ssl cost 40 ms
+
+    return fetch(url, timeout_s)
