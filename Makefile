@@ -6,6 +6,7 @@
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue; for deploy: also saved
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
+#   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=…                           for new-tool: the name of the tool, such as find_orders
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   ENV=dev                          for build and deploy: the environment in samconfig.toml
@@ -179,6 +180,9 @@ deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
 	@$(VENV)/bin/python -m mcp_roundtrip_smoke
+.PHONY: prune
+prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=dev)
+	@$(VENV)/bin/python -m mcp_roundtrip_prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
