@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mcp_roundtrip_deploy import identity
 from mcp_roundtrip_deploy.environments import Environment
 from mcp_roundtrip_deploy.names import refused_names
 from mcp_roundtrip_deploy.parameters import broken_rules, defaults, refused_value, template_names, unknown
@@ -18,11 +19,6 @@ IN_THE_REGION = (
 """Parameters with ARNs of resources that must be in the Region of the stack."""
 
 _ARN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
-
-IdentityRule = Callable[[Mapping[str, str]], str | None]
-"""Returns why the identity provider in these parameter values cannot work, as a sentence, or None."""
-
-IDENTITY_RULES: tuple[IdentityRule, ...] = ()
 
 
 def values_of(template: Mapping[str, Any], environment: Environment) -> dict[str, str]:
@@ -42,7 +38,7 @@ def refusals(template: Mapping[str, Any], environment: Environment) -> Iterator[
     yield from wrong
     if not missing and not wrong:  # rules compare valid values
         yield from broken_rules(template, values)
-        yield from filter(None, (rule(values) for rule in IDENTITY_RULES))
+        yield from filter(None, (rule(values) for rule in identity.RULES))
     yield from _other_regions(values, environment.option("region"))
     stack = environment.option("stack_name")
     if stack is None:

@@ -1,0 +1,124 @@
+"""Deployments with which no token of the identity provider could ever be accepted are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_deploy.identity import RULES
+from mcp_roundtrip_deploy.issuer import refused_issuer
+from support.token_issuer import ONE, RSA
+
+TENANT, API = "4f6ac4b6-5a5b-4c0a-9c1b-1d1f0a6b2a11", "b0a3fd5e-1f61-4a65-8d6e-0d5b0f6c9e21"
+ENTRA = f"https://login.microsoftonline.com/{TENANT}/v2.0"
+
+
+def sentences(**values: str) -> list[str]:
+    return [found for rule in RULES if (found := rule(values))]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"AuthMode": "bearer", "TokenIssuer": "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEf"},
+        {"AuthMode": "jwt", "JwtIssuer": "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEf"},
+        {"AuthMode": "bearer", "TokenIssuer": ENTRA, "TokenAudience": f"api://mcp,{API}"},
+        {"AuthMode": "jwt", "JwtIssuer": ENTRA, "JwtAudience": API},
+        {"AuthMode": "bearer", "TokenIssuer": f"https://sts.windows.net/{TENANT}/"},
+        {"AuthMode": "bearer", "TokenIssuer": "https://shop.eu.auth0.com/"},
+        {"AuthMode": "bearer", "TokenIssuer": "https://keycloak.example/realms/tools"},
+        {"AuthMode": "bearer", "TokenIssuer": "https://keycloak.internal/realms/tools"},
+        {"AuthMode": "none", "TokenIssuer": "http://localhost:9000", "JwtIssuer": "http://localhost:9000"},
+        {"AuthMode": "lambda", "TokenIssuer": "https://shop.eu.auth0.com"},
+    ],
+)
+def test_usable_issuers_and_those_of_other_modes_are_not_refused(values: dict[str, str]) -> None:
+    assert sentences(**values) == []
+
+
+@pytest.mark.parametrize(
+    ("issuer", "required"),
+    [
+        ("https://shop.eu.auth0.com", "https://shop.eu.auth0.com/,"),
+        ("https://keycloak.example/realms/tools/", "https://keycloak.example/realms/tools,"),
+        ("https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_A/", "eu-west-1_A,"),
+        ("https://shop.auth.eu-west-1.amazoncognito.com", "cognito-idp.<Region>"),
+        ("https://id.example/.well-known/openid-configuration", "https://id.example,"),
+        (f"https://sts.windows.net/{TENANT}", "<tenant id>/"),
+        (f"https://login.microsoftonline.com/{TENANT}", "<tenant id>/v2.0"),
+        ("https://login.microsoftonline.com/common/v2.0", "id of one tenant"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["bearer", "jwt"])
+def test_an_issuer_that_no_token_has_is_refused(mode: str, issuer: str, required: str) -> None:
+    name = {"bearer": "TokenIssuer", "jwt": "JwtIssuer"}[mode]
+    found = sentences(AuthMode=mode, TokenAudience=API, JwtAudience=API, **{name: issuer})
+    assert [required in each and each.startswith(name) for each in found] == [True]
+
+
+@pytest.mark.parametrize("audience", ["", "https://tools.example/mcp", "api://mcp"])
+def test_entra_id_cannot_write_another_audience_than_a_client_id(audience: str) -> None:
+    [bearer] = sentences(AuthMode="bearer", TokenIssuer=ENTRA, TokenAudience=audience)
+    [jwt] = sentences(AuthMode="jwt", JwtIssuer=ENTRA, JwtAudience=audience)
+    assert (bearer.split()[0], jwt.split()[0]) == ("TokenAudience", "JwtAudience")
+
+
+@pytest.mark.parametrize(
+    "issuer",
+    [
+        "http://id.example",
+        "https://localhost",
+        "https://10.0.0.7/realms/a",
+        "https://keycloak.internal/realms/a",
+    ],
+)
+def test_a_jwt_authorizer_needs_a_public_issuer(issuer: str) -> None:
+    [found] = sentences(AuthMode="jwt", JwtIssuer=issuer)
+    assert found.startswith("JwtIssuer") and "bearer" in found
+
+
+def test_functions_cannot_reach_an_issuer_on_this_computer() -> None:
+    [found] = sentences(AuthMode="bearer", TokenIssuer="http://localhost:9000")
+    assert found.startswith("TokenIssuer")
+
+
+# -- what the issuer publishes --------------------------------------------------------------------------
+
+ISSUER = "https://id.example"
+JWT = {"AuthMode": "jwt", "JwtIssuer": ISSUER}
+METADATA = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"}
+
+
+def published(metadata: Any, *keys: Any, values: Mapping[str, str] = JWT) -> str | None:
+    documents = {f"{ISSUER}/.well-known/openid-configuration": metadata, f"{ISSUER}/keys": {"keys": keys}}
+    return refused_issuer(values, lambda url: json.dumps(documents[url]).encode())
+
+
+def test_an_issuer_with_an_rsa_key_is_accepted() -> None:
+    assert published(METADATA, ONE.jwk(), RSA.jwk()) is None
+
+
+@pytest.mark.parametrize("keys", [[], [ONE.jwk()], [{**RSA.jwk(), "use": "enc"}], ["x"]])
+def test_an_issuer_without_an_rsa_key_is_refused(keys: list[Any]) -> None:
+    """API Gateway's documentation: "Currently, only RSA-based algorithms are supported."."""
+    assert "RSA" in str(published(METADATA, *keys))
+
+
+def test_an_issuer_with_another_name_in_its_metadata_is_refused() -> None:
+    assert f"{ISSUER}/," in str(published({**METADATA, "issuer": f"{ISSUER}/"}, RSA.jwk()))
+
+
+@pytest.mark.parametrize("metadata", [{}, [], "x", None])
+def test_an_issuer_whose_metadata_cannot_be_read_here_is_not_refused(metadata: Any) -> None:
+    def unreachable(url: str) -> bytes:
+        raise TimeoutError
+
+    assert published(metadata) is None
+    assert refused_issuer(JWT, unreachable) is None
+
+
+def test_only_the_mode_jwt_reads_what_the_issuer_publishes() -> None:
+    assert published(METADATA, values={"AuthMode": "bearer", "TokenIssuer": ISSUER}) is None
