@@ -10,6 +10,7 @@ from typing import Any
 from mcp_roundtrip_deploy import account, checks, sam
 from mcp_roundtrip_deploy.environments import LOCAL, Environment, read_environment, save
 from mcp_roundtrip_deploy.errors import Refused
+from mcp_roundtrip_deploy.issuer import refused_issuer
 from mcp_roundtrip_deploy.parameters import defaults, unknown
 from mcp_roundtrip_deploy.questions import Interview
 from mcp_roundtrip_deploy.target import BUILT, Target, built_target, check_interpreter, pin, target_of
@@ -104,6 +105,8 @@ class Deployment:
         connected = account.connect(environment.option("region"), environment.option("profile"))
         connected.check_credentials()
         connected.check_stack(stack)
+        if problem := refused_issuer(self.values):
+            raise Refused(problem)
         problems = list(connected.refused_concurrency(checks.workers(self.template, self.values, stack)))
         if problems:
             raise Refused(*problems)

@@ -77,7 +77,8 @@ def test_entra_id_cannot_write_another_audience_than_a_client_id(audience: str) 
 )
 def test_a_jwt_authorizer_needs_a_public_issuer(issuer: str) -> None:
     [found] = sentences(AuthMode="jwt", JwtIssuer=issuer)
-    assert found.startswith("JwtIssuer") and "bearer" in found
+    assert found.startswith("JwtIssuer")
+    assert "bearer" in found
 
 
 def test_functions_cannot_reach_an_issuer_on_this_computer() -> None:
