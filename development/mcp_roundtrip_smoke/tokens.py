@@ -45,7 +45,7 @@ def doubts(
     if resource is not None and resource not in given:
         yield (
             f"The token is for the audience {_listed(given)}, the endpoint is {resource!r}: request the "
-            "token for this resource, or set the parameter for other audiences."
+            "token for this resource, or set TokenAudience."
         )
     if {"nonce", "at_hash", "c_hash", "s_hash"} & claims.keys():
         yield "The token looks like an ID token; the endpoint needs an access token."
