@@ -176,6 +176,14 @@ lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=dev)
 	$(DEPLOY) deploy $(if $(filter 0,$(BUILD)),--built) --options "$$DEPLOY_OPTIONS"
 
+.PHONY: rollback
+rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=dev)
+	$(DEPLOY) rollback --options "$$DEPLOY_OPTIONS"
+
+.PHONY: url
+url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=dev)
+	$(DEPLOY) url
+
 .PHONY: smoke
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.

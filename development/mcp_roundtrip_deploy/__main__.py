@@ -1,8 +1,8 @@
 """``python -m mcp_roundtrip_deploy``: build and deploy template.yaml to an environment of samconfig.toml.
 
 ``build`` builds for the target of the environment. ``check`` only says what would be refused. ``deploy`` asks
-for what is missing, checks, builds and deploys. Exit status: 2 if nothing was built or deployed, otherwise
-sam's.
+for what is missing, checks, builds and deploys. ``rollback`` deploys what ran before. ``url`` prints the URL
+of the endpoint. Exit status: 2 if nothing was built or deployed, otherwise sam's.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "check":
                 deployment.check()
                 return 0
+            case "rollback":
+                return deployment.rollback(shlex.split(options.options))
+            case "url":
+                print(deployment.endpoint())
+                return 0
         return deployment.deploy(
             artefact_exists=options.built,
             asks=sys.stdin.isatty() and not options.yes,
@@ -54,7 +59,7 @@ def _changes(options: argparse.Namespace) -> Mapping[str, str | None]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_deploy", description=__doc__)
-    parser.add_argument("command", choices=["build", "check", "deploy"])
+    parser.add_argument("command", choices=["build", "check", "deploy", "rollback", "url"])
     parser.add_argument("--env", default="dev", help="the environment of samconfig.toml")
     parser.add_argument(
         "--parameters",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_deploy import account, checks, sam
+from mcp_roundtrip_deploy import account, checks, releases, sam
 from mcp_roundtrip_deploy.environments import LOCAL, Environment, read_environment, save
 from mcp_roundtrip_deploy.errors import Refused
 from mcp_roundtrip_deploy.issuer import refused_issuer
@@ -78,6 +78,7 @@ class Deployment:
         deployment._check_account()
         if not artefact_exists and (status := deployment.build()):
             return status
+        deployment._save_release()
         deployment._configure(options)
         deployment._show()
         confirmation = () if asks else ("--no-confirm-changeset",)
@@ -102,7 +103,7 @@ class Deployment:
     def _check_account(self) -> None:
         environment = self.environment
         stack = str(environment.option("stack_name"))
-        connected = account.connect(environment.option("region"), environment.option("profile"))
+        connected = self._account()
         connected.check_credentials()
         connected.check_stack(stack)
         if problem := refused_issuer(self.values):
@@ -113,10 +114,34 @@ class Deployment:
         if connected.delete_failed_creation(stack):
             print(f"The first deployment of {stack} had failed: the empty stack was deleted.")
 
-    def _configure(self, options: Sequence[str]) -> None:
+    def rollback(self, options: Sequence[str]) -> int:
+        """Deploy what ran before the last deployment; return the exit status. Raises Refused."""
+        connected, stack = self._account(), str(self.environment.option("stack_name"))
+        connected.check_credentials()
+        connected.check_stack(stack)
+        release = releases.previous(self.folder, self.environment.name, releases.running(connected, stack))
+        template = self.folder / ".aws-sam" / f"rollback-{self.environment.name}.yaml"
+        template.write_text(release.template, encoding="utf-8")
+        self._configure(options, release.parameters)
+        given = ("--template-file", str(template), "--no-confirm-changeset", *options)
+        return sam.run(self.sam, self.folder, self.environment, "deploy", given)
+
+    def endpoint(self) -> str:
+        """Return the URL of the deployed endpoint. Raises Refused."""
+        return releases.endpoint(self._account(), str(self.environment.option("stack_name")))
+
+    def _account(self) -> account.Account:
+        return account.connect(self.environment.option("region"), self.environment.option("profile"))
+
+    def _save_release(self) -> None:
+        release = releases.running(self._account(), str(self.environment.option("stack_name")))
+        if release is not None:
+            releases.save(self.folder, self.environment.name, release)
+
+    def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
         own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)
         sam.write_configuration(
-            self.folder, self.environment, self.target, self.values, own_bucket=own_bucket
+            self.folder, self.environment, self.target, values or self.values, own_bucket=own_bucket
         )
 
     def _show(self) -> None:
