@@ -53,7 +53,7 @@ def save(folder: Path, environment: str, release: Release) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}.json"
     path.write_text(json.dumps(asdict(release)), encoding="utf-8")
-    for old in saved[: len(saved) + 1 - KEPT]:
+    for old in sorted(directory.glob("*.json"))[:-KEPT]:
         old.unlink()
     return path
 
