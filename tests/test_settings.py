@@ -94,6 +94,25 @@ def test_owners_are_a_pattern_if_they_are_no_object(pattern: str) -> None:
     assert load_settings({**MINIMAL, "MCP_OWNERS": f" {pattern} "}).owners == pattern
 
 
+def test_the_mode_is_bearer_if_only_an_issuer_is_set() -> None:
+    settings = load_settings({"MCP_TOKEN_ISSUER": "https://id.test/"})
+    assert (settings.auth_mode, settings.derives_audience) == (AuthMode.BEARER, True)
+    assert load_settings({**MINIMAL, "MCP_TOKEN_ISSUER": "https://id.test/"}).auth_mode is AuthMode.JWT
+
+
+@pytest.mark.parametrize("given", [{}, {"MCP_PRINCIPAL_CONTEXT_KEY": ""}], ids=str)
+def test_the_principal_has_the_key_that_aws_gives_it(given: dict[str, str]) -> None:
+    assert load_settings({"MCP_AUTH_MODE": "lambda", **given}).principal_context_key == "principalId"
+
+
+def test_states_are_issued_by_their_audience_unless_an_issuer_is_set() -> None:
+    assert load_settings({**MINIMAL, "MCP_AUDIENCE": "https://x.test"}).state_issuer == "https://x.test"
+    assert load_settings({**MINIMAL, "MCP_ISSUER": "urn:x"}).state_issuer == "urn:x"
+    with pytest.raises(SettingsError) as refused:
+        _ = load_settings(MINIMAL).state_issuer
+    assert refused.value.setting == "MCP_AUDIENCE"
+
+
 def test_the_keys_of_a_lambda_authorizers_context_are_configured() -> None:
     settings = load_settings(LAMBDA)
     assert (settings.principal_context_key, settings.scope_context_key) == ("user", "scope")
@@ -103,10 +122,9 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({}, "MCP_AUTH_MODE"),
     ({"MCP_AUTH_MODE": ""}, "MCP_AUTH_MODE"),
     ({"MCP_AUTH_MODE": "open"}, "MCP_AUTH_MODE"),
-    ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
     ({**BEARER, "MCP_TOKEN_ISSUER": ""}, "MCP_TOKEN_ISSUER"),
-    ({**BEARER, "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
-    ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
+    ({**BEARER, "MCP_AUDIENCE": "", "MCP_TASK_TABLE": "tasks"}, "MCP_AUDIENCE"),
+    ({**BEARER, "MCP_AUTH_MODE": "jwt", "MCP_AUDIENCE": "", "MCP_TASK_TABLE": "tasks"}, "MCP_AUDIENCE"),
     *(
         ({**BEARER, "MCP_AUDIENCE": audience}, "MCP_AUDIENCE")
         for audience in ("x.test/mcp", "http://x.test/mcp", "https://x.test/mcp#", "https://x.test/mcp?a")

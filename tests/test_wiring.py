@@ -210,14 +210,12 @@ def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms: Fake
     assert (event, getattr(error, "reason", None)) == ("state_unavailable", code)
 
 
-@pytest.mark.parametrize(
-    "missing", ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_ISSUER", "MCP_AUDIENCE"]
-)
+@pytest.mark.parametrize("missing", ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_AUDIENCE"])
 def test_a_missing_setting_for_states_is_logged(missing: str, kms: FakeKms) -> None:
     given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
     observer = RecordingObserver()
-    ports = replace(wiring.make_ports(load_settings(given)), observer=observer)
+    ports = replace(wiring.make_ports(load_settings(given)), observer=observer, for_endpoint=None)
     server = server_on(state_key_arn="unused")
     server._ports = lambda: ports
     assert post(server, "greet")["error"]["code"] == -32603

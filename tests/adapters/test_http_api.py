@@ -71,4 +71,4 @@ def test_a_function_url_request_equals_an_http_api_request_except_for_the_limit(
     event = with_context(FUNCTION_URL_EVENT, authorizer={"iam": {"userId": "AROAEXAMPLE:session"}})
     request, expected = (ADAPTERS[name].parse_request(event) for name in ("function_url", "http_api"))
     assert (request.method, request.path) == ("POST", "/mcp")
-    assert replace(request, source_limit_ms=30_000) == expected
+    assert replace(request, source_limit_ms=30_000, endpoint_uri=None) == expected

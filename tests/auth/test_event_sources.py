@@ -11,7 +11,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE, make_ports
-from support.event_sources import HTTP_SOURCES, sent_by, with_context, with_header
+from support.event_sources import GATEWAYS, HTTP_SOURCES, sent_by, with_context, with_header
 from support.messages import call
 from support.token_issuer import ISSUER, ONE, authenticator, claims
 
@@ -76,3 +76,16 @@ def test_a_request_with_several_tokens_is_refused(source: str) -> None:
 def test_every_source_serves_the_metadata_at_both_addresses(source: str, path: str) -> None:
     status, _, document = answer(got(source, path))
     assert (status, document["resource"], document["authorization_servers"]) == (200, AUDIENCE, [ISSUER])
+
+
+@pytest.mark.parametrize("source", HTTP_SOURCES)
+def test_api_gateway_gets_each_challenge_under_a_second_name(source: str) -> None:
+    token = ONE.sign(claims(CLOCK.now))
+    anonymous, scoped = sent_by(source, call("read")), with_token(sent_by(source, call("drop")), token)
+    served = with_token(sent_by(source, call("read")), token)
+    for event, status in ((anonymous, 401), (scoped, 403), (served, 200)):
+        response = server.lambda_handler(event, None)
+        headers = response.get("headers") or response["multiValueHeaders"]
+        assert response["statusCode"] == status
+        expected = headers.get("www-authenticate") if source in ("http_api", *GATEWAYS) else None
+        assert headers.get("x-mcp-challenge") == expected

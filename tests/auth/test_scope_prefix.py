@@ -54,6 +54,8 @@ def test_the_principal_does_not_depend_on_the_prefix() -> None:
 
 
 def test_a_prefix_with_the_audience_needs_the_audience() -> None:
-    settings = load_settings({"MCP_AUTH_MODE": "jwt", "MCP_SCOPE_PREFIX": "{audience}/"})
+    settings = load_settings(
+        {"MCP_AUTH_MODE": "jwt", "MCP_SCOPE_PREFIX": "{audience}/", "MCP_TASK_TABLE": "t"}
+    )
     with pytest.raises(SettingsError, match="MCP_AUDIENCE"):
         wiring.make_ports(settings)

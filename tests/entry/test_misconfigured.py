@@ -71,7 +71,6 @@ AT_ONCE = {
     "HMAC": ({**BEARER, "MCP_TOKEN_ALGORITHMS": "HS256"}, "MCP_TOKEN_ALGORITHMS"),
     "no signature": ({**BEARER, "MCP_TOKEN_ALGORITHMS": "ES256,none"}, "MCP_TOKEN_ALGORITHMS"),
     "keys without TLS": ({**BEARER, "MCP_TOKEN_JWKS_URI": "http://id.test/keys"}, "MCP_TOKEN_JWKS_URI"),
-    "lambda without a key": ({"MCP_AUTH_MODE": "lambda"}, "MCP_PRINCIPAL_CONTEXT_KEY"),
     "an issuer without an authorization mode that uses it": (
         {**BEARER, "MCP_AUTH_MODE": "none"},
         "MCP_TOKEN_ISSUER",
@@ -104,7 +103,7 @@ def test_an_invalid_setting_of_a_worker_is_logged(log: Any) -> None:
 
 
 WHEN_NEEDED = {
-    "no issuer of states": ({**SIGNED, "MCP_ISSUER": ""}, call("ask"), "MCP_ISSUER"),
+    "no issuer of states": ({**SIGNED, "MCP_ISSUER": "", "MCP_AUDIENCE": ""}, call("ask"), "MCP_AUDIENCE"),
     "no audience of states": ({**SIGNED, "MCP_AUDIENCE": ""}, call("ask"), "MCP_AUDIENCE"),
     "no key": (STATES, call("ask"), "MCP_STATE_KEY_ARN"),
     "an alias": ({**STATES, "MCP_STATE_KEY_ARN": "alias/x"}, call("ask"), "MCP_STATE_KEY_ARN"),

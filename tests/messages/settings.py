@@ -14,12 +14,16 @@ def given(**settings: str) -> None:
     load_settings({"MCP_AUTH_MODE": "none"} | {f"MCP_{name}": value for name, value in settings.items()})
 
 
-@says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam, and has no default", SettingsError)
+@says(
+    "MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam; it has a default only with "
+    "MCP_TOKEN_ISSUER: bearer",
+    SettingsError,
+)
 def no_mode() -> None:
     load_settings({})
 
 
-@says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam, and has no default", SettingsError)
+@says("MCP_AUTH_MODE: must be one of none, bearer, jwt, lambda, iam", SettingsError)
 def another_mode() -> None:
     given(AUTH_MODE="cognito")
 
@@ -32,6 +36,14 @@ def another_choice_where_there_is_a_default() -> None:
 @says("MCP_ISSUER: is not set; set it in the function's environment", SettingsError)
 def a_setting_that_is_needed_now() -> None:
     load_settings({"MCP_AUTH_MODE": "none"}).required("issuer")
+
+
+@says(
+    "MCP_AUDIENCE: is not set, and this event does not tell it; set it to the URI that clients use",
+    SettingsError,
+)
+def an_audience_that_the_event_does_not_tell() -> None:
+    load_settings({"MCP_AUTH_MODE": "none"}).required("audience")
 
 
 @says("MCP_TOKEN_ISSUER: is not set; set it in the function's environment", SettingsError)

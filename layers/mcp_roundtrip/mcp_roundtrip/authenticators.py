@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from mcp_roundtrip.auth.callers import Authenticator, AuthMode, IssuerUnavailable
+from msgspec import Struct
+
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, IssuerUnavailable
 from mcp_roundtrip.settings import IamPrincipal, Settings, TokenType
 
 
@@ -16,6 +19,8 @@ def make_authenticator(
 
     `on_issuer_failure` takes each failure to fetch the issuer's keys. Raises SettingsError.
     """
+    if settings.audience is None and settings.needs_audience:
+        return _WithoutAudience(settings)
     is_bearer = settings.auth_mode is AuthMode.BEARER
     authenticator = _bearer(settings, on_issuer_failure) if is_bearer else _by_event(settings)
     if not prefix:
@@ -28,6 +33,8 @@ def make_authenticator(
 def scope_prefix(settings: Settings) -> str:
     """Return the prefix of scopes with the audience in place of `{audience}`. Raises SettingsError."""
     prefix = settings.scope_prefix
+    if settings.derives_audience:  # these ports identify nobody
+        return prefix
     return prefix.replace("{audience}", settings.required("audience")) if "{" in prefix else prefix
 
 
@@ -56,6 +63,16 @@ def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable],
         settings.token_type is TokenType.AT_JWT,
         requires_client=bool(settings.token_audience),
     )
+
+
+class _WithoutAudience(Struct, frozen=True):
+    """Identifies nobody: if the audience is unknown, a token may have been issued for another server."""
+
+    settings: Settings
+
+    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+        """Raise SettingsError."""
+        raise self.settings.missing("audience")
 
 
 def _fetch(url: str, timeout_s: float) -> bytes:

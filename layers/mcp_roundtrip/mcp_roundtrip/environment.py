@@ -49,8 +49,8 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     """Read the settings. Raises SettingsError that names the first variable that is missing or wrong."""
     variables = _Variables(environment)
     return Settings(
-        auth_mode=variables.choice("AUTH_MODE", AuthMode),
-        principal_context_key=variables.text("PRINCIPAL_CONTEXT_KEY"),
+        auth_mode=_auth_mode(variables),
+        principal_context_key=variables.text("PRINCIPAL_CONTEXT_KEY") or DEFAULTS["principal_context_key"],
         scope_context_key=variables.text("SCOPE_CONTEXT_KEY"),
         token_issuer=variables.url("TOKEN_ISSUER", ISSUER),
         token_jwks_uri=variables.url("TOKEN_JWKS_URI", JWKS_URI),
@@ -102,14 +102,13 @@ class _Variables:
         items = (item.strip() for item in (self.text(name) or "").split(","))
         return tuple(item for item in items if item)
 
-    def choice(self, name: str, choices: type[_Choice], default: _Choice | None = None) -> _Choice:
-        """Return a member of an enumeration; without a default, the variable must be set."""
+    def choice(self, name: str, choices: type[_Choice], default: _Choice) -> _Choice:
+        """Return a member of an enumeration."""
         text = self.text(name)
-        if text is None and default is not None:
+        if text is None:
             return default
-        if text is None or text not in choices.__members__.values():
-            without = "" if default else ", and has no default"
-            raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}{without}")
+        if text not in choices.__members__.values():
+            raise SettingsError(PREFIX + name, f"must be one of {', '.join(choices)}")
         return choices(text)
 
     def url(self, name: str, pattern: str) -> str | None:
@@ -129,6 +128,13 @@ class _Variables:
             bounds = f"of at least {least}" if most == _MAX_COUNT else f"from {least} to {most}"
             raise SettingsError(PREFIX + name, f"must be a whole number {bounds}")
         return int(text)
+
+
+def _auth_mode(variables: _Variables) -> AuthMode:
+    if variables.text("AUTH_MODE") is None and variables.text("TOKEN_ISSUER") is None:
+        problem = f"must be one of {', '.join(AuthMode)}; it has a default only with MCP_TOKEN_ISSUER: bearer"
+        raise SettingsError("MCP_AUTH_MODE", problem)
+    return variables.choice("AUTH_MODE", AuthMode, AuthMode.BEARER)
 
 
 def _token_algorithms(variables: _Variables) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class HttpRequest(Struct, frozen=True):
     """The query string, percent-encoded."""
     max_response_bytes: int = MAX_RESPONSE_BYTES
     """Limit of the response body, as `payload_size` counts."""
+    endpoint_uri: str | None = None
+    """The URI of the endpoint as AWS and the API's owner define it; None if the caller may have chosen it."""
 
 
 class HttpResponse(Struct, frozen=True):

@@ -104,6 +104,7 @@ class Ports(Struct, frozen=True):
     are slow.
     `forward`: takes owner, event, custom client context and timeout in seconds, and returns the owner's
     response or raises ForwardingFailed.
+    `for_endpoint`: returns the ports of an endpoint by its URI (None: unknown), if it is not configured.
     """
 
     config: DeploymentConfig
@@ -118,3 +119,4 @@ class Ports(Struct, frozen=True):
     links: Callable[[], Links]
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
     tasks: Callable[[], TaskPort]
+    for_endpoint: Callable[[str | None], Ports] | None = None

@@ -97,7 +97,8 @@ class Settings(Struct, frozen=True):
     """
 
     auth_mode: AuthMode
-    principal_context_key: str | None = None
+    """Required, unless `MCP_TOKEN_ISSUER` is set: then it is `bearer`."""
+    principal_context_key: str = "principalId"
     """With `lambda`: the member of the authorizer context that identifies the caller."""
     scope_context_key: str | None = None
     """With `lambda`: the member of the authorizer context that holds the scopes, separated by spaces."""
@@ -116,9 +117,13 @@ class Settings(Struct, frozen=True):
     iam_principal: IamPrincipal = IamPrincipal.ROLE
     """With `iam`: whether the sessions of a role are one caller."""
     issuer: str | None = None
-    """The issuer of states: the same for all functions behind one endpoint."""
+    """The issuer of states: the same for all functions behind one endpoint. By default it is the audience."""
     audience: str | None = None
-    """The endpoint's canonical URI (RFC 8707): the same for all functions behind it."""
+    """The endpoint's canonical URI (RFC 8707): the same for all functions behind it.
+
+    Without it and without a table of tasks, each request has the audience that its event tells
+    (`adapters.endpoint_uri`).
+    """
     state_key_arn: str | None = None
     """The KMS key (ECC_NIST_P256) that signs states."""
     trusted_state_key_arns: tuple[str, ...] = ()
@@ -181,20 +186,46 @@ class Settings(Struct, frozen=True):
                     f"is set, and MCP_AUTH_MODE is {self.auth_mode}; remove it, or use {' and '.join(modes)}"
                 )
                 raise SettingsError(PREFIX + name.upper(), problem)
-        if self.auth_mode is AuthMode.LAMBDA:
-            self.required("principal_context_key")
         if self.auth_mode is AuthMode.BEARER:
             self.required("token_issuer")
+        if self.token_issuer is None or self.derives_audience:
+            return
         # The URL of the protected resource metadata is derived from the audience.
-        if self.token_issuer is not None and not re.fullmatch(ISSUER, self.required("audience")):
+        if not re.fullmatch(ISSUER, self.required("audience")):
             raise SettingsError("MCP_AUDIENCE", "must be an https URL without a query and a fragment")
+
+    @property
+    def derives_audience(self) -> bool:
+        """Whether each request has the audience that its event tells.
+
+        Not with a table: tasks outlive their requests, and links to the question page begin with it.
+        """
+        return self.audience is None and self.task_table is None
+
+    @property
+    def needs_audience(self) -> bool:
+        """Whether no request can be served without the audience: callers or metadata depend on it."""
+        return self.token_issuer is not None or "{" in self.scope_prefix
+
+    @property
+    def state_issuer(self) -> str:
+        """The issuer of states. Raises SettingsError if neither it nor the audience is set."""
+        return self.issuer or self.required("audience")
 
     def required(self, name: str) -> str:
         """Return an optional setting that is needed now. Raises SettingsError if it is not set."""
         value = getattr(self, name)
         if not value:
-            raise SettingsError(PREFIX + name.upper(), "is not set; set it in the function's environment")
+            raise self.missing(name)
         return str(value)
+
+    def missing(self, name: str) -> SettingsError:
+        """Return the error for an optional setting that is needed now."""
+        if name == "audience" and self.derives_audience:
+            problem = "is not set, and this event does not tell it; set it to the URI that clients use"
+        else:
+            problem = "is not set; set it in the function's environment"
+        return SettingsError(PREFIX + name.upper(), problem)
 
     def key_arns(self, *names: str) -> tuple[str, ...]:
         """Return the ARNs of the KMS keys in these settings. Raises SettingsError for anything else."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.links import Links
 
 ON_DEMAND: Final = "on-demand"
+
+MAX_ENDPOINTS: Final = 16
+"""Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
 
 share_service_name(os.environ)  # before the module of a tool creates a logger
 
@@ -77,8 +82,23 @@ def ports() -> Ports:
 
 
 def make_ports(settings: Settings) -> Ports:
-    """Create ports on AWS for these settings."""
+    """Create ports on AWS for these settings, or for each audience that events tell."""
     clients = cache(lambda: _aws_clients(settings))
+    if not settings.derives_audience:
+        return _make_ports(settings, clients)
+
+    base = _make_ports(settings, clients)
+
+    @lru_cache(MAX_ENDPOINTS)
+    def for_endpoint(uri: str | None) -> Ports:
+        if uri is None and settings.needs_audience:
+            raise settings.missing("audience")
+        return base if uri is None else _make_ports(replace(settings, audience=uri), clients)
+
+    return replace(base, for_endpoint=for_endpoint)
+
+
+def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
     parts = _StateParts(settings, clients)
     forward = cache(lambda: _forwarder(clients()))
     tasks = cache(lambda: _task_port(settings, clients()))
@@ -88,7 +108,7 @@ def make_ports(settings: Settings) -> Ports:
             make_authenticator(settings, prefix, _log_issuer_failure),
             settings.allowed_origins,
             settings.max_rounds,
-            lambda: settings.required("issuer"),
+            lambda: settings.state_issuer,
             lambda: settings.required("audience"),
             settings.token_issuer,
             settings.max_body_bytes,
@@ -151,7 +171,7 @@ class _StateParts:
 
         # KMS signs links even with delegated signing, because a link may outlast a certificate.
         signer, keys = self._keys
-        issuer, audience = self._settings.required("issuer"), self._settings.required("audience")
+        issuer, audience = self._settings.state_issuer, self._settings.required("audience")
         return Links(signer, keys, issuer, audience, time.time, os.urandom)
 
     @cached_property
@@ -186,7 +206,7 @@ class _StateParts:
 
         return Delegation(
             root=root,
-            issuer=self._settings.required("issuer"),
+            issuer=self._settings.state_issuer,
             audience=self._settings.required("audience"),
             limits=self._limits,
             clock=time.time,
@@ -210,7 +230,7 @@ class _StateParts:
             [KmsMacKey(self._kms, arn) for arn in arns],
             STATE_TYP,
             self._limits,
-            issuer=self._settings.required("issuer"),
+            issuer=self._settings.state_issuer,
             clock=time.time,
             random=kernel_random,
             renewals=self._renewals,

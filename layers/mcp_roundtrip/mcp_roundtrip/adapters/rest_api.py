@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.adapters import http_api
+from mcp_roundtrip.adapters.endpoint_uri import api_uri
 from mcp_roundtrip.adapters.event import (
     Adapter,
     Event,
@@ -41,23 +42,28 @@ _IAM: Final = {
 
 def _parse_rest_api(event: Event) -> HttpRequest:
     # The path begins with the base path of a custom domain, and has no stage.
-    return _parse_request(event, SOURCE_LIMIT_MS, text(event, "path"))
+    resource = text(members(event, "requestContext"), "resourcePath")
+    return _parse_request(event, SOURCE_LIMIT_MS, text(event, "path"), resource)
 
 
 def _parse_http_api_1_0(event: Event) -> HttpRequest:
-    stage = text(members(event, "requestContext"), "stage")
-    return _parse_request(event, http_api.SOURCE_LIMIT_MS, without_stage(text(event, "path"), stage))
+    context = members(event, "requestContext")
+    path = without_stage(text(event, "path"), text(context, "stage"))
+    # `resourceId` is the key of the route. In AWS's example it is null, and `resourcePath` the caller's path.
+    return _parse_request(event, http_api.SOURCE_LIMIT_MS, path, text(context, "resourceId"))
 
 
-def _parse_request(event: Event, source_limit_ms: int, path: str) -> HttpRequest:
+def _parse_request(event: Event, source_limit_ms: int, path: str, route_key: str) -> HttpRequest:
+    context = members(event, "requestContext")
     return HttpRequest(
         method=text(event, "httpMethod"),
         headers=multi_value_headers(event) or headers(event),  # `headers` has the last of several values
         body=body(event),
-        authorizer=_authorizer(members(event, "requestContext")),
+        authorizer=_authorizer(context),
         source_limit_ms=source_limit_ms,
         path=path,
         query=decoded_query(event),
+        endpoint_uri=api_uri(context, route_key),
     )
 
 
@@ -81,6 +87,6 @@ def _authorizer(context: Event) -> Mapping[str, Any]:
 
 
 ADAPTERS: Final = {
-    "rest_api": Adapter(_parse_rest_api, http_api.format_response),
-    "http_api_1_0": Adapter(_parse_http_api_1_0, http_api.format_response),
+    "rest_api": Adapter(_parse_rest_api, http_api.format_gateway_response),
+    "http_api_1_0": Adapter(_parse_http_api_1_0, http_api.format_gateway_response),
 }

@@ -35,6 +35,8 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
     request = adapter.parse_request(event)
     try:
         ports = make_ports()
+        if ports.for_endpoint is not None:
+            ports = ports.for_endpoint(request.endpoint_uri)
         ports.observer.begin(correlation_id)
         caller_ms = None if forwarded.deadline_ms is None else forwarded.deadline_ms - ports.clock() * 1000
         deadline_ms = request_deadline_ms(ports.clock_ms(), context, request.source_limit_ms, caller_ms)

@@ -1,0 +1,265 @@
+"""Servers without MCP_AUDIENCE: tokens and states of one endpoint are refused at every other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip_local.sample_events.messages import Event, post
+from mcp_roundtrip_local.sample_events.sources import FORMATS, URL_ID
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import serve
+from mcp_roundtrip_local.template.model import REGION
+from mcp_roundtrip_testing.observers import RecordingObserver
+from support.authorization_server import AuthorizationServer, authorization_server
+from support.event_sources import with_context, with_header
+from support.messages import call
+
+HOST = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+NAMED = {"name": {"action": "accept", "content": {"value": "Ada"}}}
+
+
+def http_api(body: Any, host: str = HOST, stage: str = "$default", route: str = "ANY /mcp") -> Event:
+    api = host.partition(".")[0]
+    event = with_context(post("/mcp", body), apiId=api, domainName=host, stage=stage, routeKey=route)
+    return {**event, "routeKey": route}
+
+
+def rest_api(body: Any) -> Event:
+    event = FORMATS["rest_api"](post("/mcp", body))
+    return with_context(event, apiId=HOST.partition(".")[0], domainName=HOST, resourcePath="/mcp")
+
+
+def function_url(body: Any) -> Event:
+    return FORMATS["function_url"](post("/mcp", body))
+
+
+Send = Callable[[Any], Event]
+
+ENDPOINTS: Mapping[str, tuple[str, Send]] = {
+    "a route": (f"https://{HOST}/mcp", http_api),
+    "another route": (f"https://{HOST}/other", lambda body: http_api(body, route="ANY /other")),
+    "the default route": (f"https://{HOST}", lambda body: http_api(body, route="$default")),
+    "a stage": (f"https://{HOST}/dev/mcp", lambda body: http_api(body, stage="dev")),
+    "another API": (
+        f"https://{HOST.replace('a1', 'z9')}/mcp",
+        lambda body: http_api(body, host=HOST.replace("a1", "z9")),
+    ),
+    "another Region": (
+        f"https://{HOST.replace('eu-', 'us-')}/mcp",
+        lambda body: http_api(body, host=HOST.replace("eu-", "us-")),
+    ),
+    "a REST API": (f"https://{HOST}/prod/mcp", rest_api),
+    "a function URL": (f"https://{URL_ID}.lambda-url.{REGION}.on.aws", function_url),
+}
+"""Endpoint -> its URI, and the event of a request."""
+
+
+@pytest.fixture(scope="module")
+def services() -> Iterator[tuple[AuthorizationServer, Mapping[str, str]]]:
+    """Return an issuer, and the two settings of the keys."""
+    kms = FakeKms()
+    with serve(kms) as endpoint, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "eu-west-1",
+            "AWS_DEFAULT_REGION": "eu-west-1",
+            "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
+        }.items():
+            patch.setenv(name, value)
+        patch.setattr(wiring, "observer", RecordingObserver)
+        kinds = {
+            "MCP_STATE_KEY_ARN": ("ECC_NIST_P256", "SIGN_VERIFY"),
+            "MCP_STATE_ENCRYPTION_KEY_ARN": ("HMAC_256", "GENERATE_VERIFY_MAC"),
+        }
+        yield (
+            issuer,
+            {
+                name: str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
+                for name, (spec, usage) in kinds.items()
+            },
+        )
+
+
+class Deployment:
+    """A server with these settings, and its issuer."""
+
+    def __init__(self, issuer: AuthorizationServer, settings: Mapping[str, str]) -> None:
+        self.issuer = issuer
+        self.ports = wiring.make_ports(load_settings(settings))
+        self.server = Server("greetings", ports=lambda: self.ports)
+
+        @self.server.tool
+        def greet(ctx: Context) -> str:
+            return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
+
+    def post(self, send: Send, token: str | None, **params: Any) -> Any:
+        event = send(call("greet", **params))
+        if token is not None:
+            event = with_header(event, "authorization", f"Bearer {token}")
+        return self.server.lambda_handler(event, None)
+
+    def result(self, send: Send, token: str | None, **params: Any) -> Any:
+        answer = json.loads(self.post(send, token, **params)["body"])
+        assert "result" in answer, answer
+        return answer["result"]
+
+
+@pytest.fixture(scope="module")
+def bearer(services: tuple[AuthorizationServer, Mapping[str, str]]) -> Deployment:
+    """Return a deployment with three settings, whose callers have tokens."""
+    issuer, keys = services
+    return Deployment(issuer, {"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
+
+
+@pytest.fixture(scope="module")
+def anonymous(services: tuple[AuthorizationServer, Mapping[str, str]]) -> Deployment:
+    """Return a deployment with three settings, whose callers are anonymous."""
+    issuer, keys = services
+    return Deployment(issuer, {"MCP_AUTH_MODE": "none", **keys})
+
+
+def body(response: Any) -> Any:
+    return json.loads(response["body"])
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_three_settings_are_enough_for_tokens_and_questions(name: str, bearer: Deployment) -> None:
+    uri, send = ENDPOINTS[name]
+    token = bearer.issuer.token(uri)
+    asked = bearer.result(send, token)
+    done = bearer.result(send, token, requestState=asked["requestState"], inputResponses=NAMED)
+    assert done["content"][0]["text"] == "Hello, Ada!"
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_a_token_of_every_other_endpoint_is_refused(name: str, bearer: Deployment) -> None:
+    _, send = ENDPOINTS[name]
+    others = {other: bearer.issuer.token(uri) for other, (uri, _) in ENDPOINTS.items() if other != name}
+    refused = {other: bearer.post(send, token)["statusCode"] for other, token in others.items()}
+    assert refused == dict.fromkeys(others, 401)
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_a_state_of_every_other_endpoint_is_refused(name: str, anonymous: Deployment) -> None:
+    _, send = ENDPOINTS[name]
+    codes = {}
+    for other, (_, send_other) in ENDPOINTS.items():
+        state = anonymous.result(send_other, None)["requestState"]
+        answer = body(anonymous.post(send, None, requestState=state, inputResponses=NAMED))
+        codes[other] = answer.get("error", {}).get("code")
+    assert codes == {other: None if other == name else -32602 for other in ENDPOINTS}
+
+
+def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(
+    services: tuple[AuthorizationServer, Mapping[str, str]],
+) -> None:
+    """The issuer decides about the keys of encryption; the audience is a claim of its own."""
+    issuer, keys = services
+    deployment = Deployment(issuer, {"MCP_AUTH_MODE": "none", "MCP_ISSUER": "shop", **keys})
+    (_, here), (_, there) = ENDPOINTS["a route"], ENDPOINTS["another route"]
+    state = deployment.result(here, None)["requestState"]
+    for send, accepted in ((there, False), (here, True)):
+        answer = body(deployment.post(send, None, requestState=state, inputResponses=NAMED))
+        assert ("result" in answer) is accepted
+
+
+def test_a_client_finds_its_issuer_by_the_challenge(bearer: Deployment) -> None:
+    response = bearer.post(http_api, None)
+    assert response["statusCode"] == 401
+    challenge = response["headers"]["www-authenticate"]
+    assert response["headers"]["x-mcp-challenge"] == challenge
+    [url] = re.findall(r'resource_metadata="(.+?)"', challenge)
+    assert url == f"https://{HOST}/.well-known/oauth-protected-resource/mcp"
+    path = urlsplit(url).path
+    got = with_context(http_api(call("greet"), route=f"GET {path}"), http={"method": "GET"})
+    document = body(bearer.server.lambda_handler({**got, "rawPath": path, "body": None}, None))
+    assert document["resource"] == f"https://{HOST}/mcp"
+    assert document["authorization_servers"] == [bearer.issuer.issuer]
+
+
+EVIL = "tenant-7.example.com"
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda event: with_context(event, domainName=EVIL),
+        lambda event: with_header(with_context(event, domainName=EVIL), "x-forwarded-host", HOST),
+        lambda event: with_header(event, "host", EVIL),
+        lambda event: with_header(event, "x-forwarded-host", EVIL),
+        lambda event: with_header(event, "forwarded", f"host={EVIL}"),
+        lambda event: {**event, "rawPath": f"https://{EVIL}/mcp"},
+        lambda event: {**event, "rawPath": f"//{EVIL}/mcp"},
+    ],
+)
+def test_a_token_for_a_server_that_the_caller_names_is_refused(
+    attack: Callable[[Event], Event], bearer: Deployment
+) -> None:
+    for uri in (f"https://{EVIL}/mcp", f"https://{EVIL}", "https://other.example.com/mcp"):
+        response = bearer.post(lambda each: attack(http_api(each)), bearer.issuer.token(uri))
+        assert response["statusCode"] == 401 or body(response)["error"]["code"] == -32603
+
+
+@pytest.mark.parametrize("kind", ["alb", "alb_multi_value"])
+def test_without_a_uri_no_token_is_accepted(kind: str, bearer: Deployment) -> None:
+    for uri in (f"https://{HOST}/mcp", "https://x.test", ""):
+        response = bearer.post(lambda each: FORMATS[kind](post("/mcp", each)), bearer.issuer.token(uri))
+        assert body(response)["error"]["code"] == -32603
+
+
+def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous: Deployment) -> None:
+    listed = anonymous.server.lambda_handler({**call("greet"), "method": "tools/list"}, None)
+    assert "result" in listed
+    assert anonymous.server.lambda_handler(call("greet"), None)["error"]["code"] == -32603
+
+
+def ports_of(deployment: Deployment, uri: str | None) -> Ports:
+    assert deployment.ports.for_endpoint is not None
+    return deployment.ports.for_endpoint(uri)
+
+
+def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous: Deployment) -> None:
+    uris = [f"https://{HOST}/{number}" for number in range(wiring.MAX_ENDPOINTS + 1)]
+    first, second = (ports_of(anonymous, uris[0]) for _ in range(2))
+    assert first is second
+    for uri in uris:
+        ports_of(anonymous, uri)
+    assert ports_of(anonymous, uris[0]) is not first
+
+
+def test_ports_outside_of_a_request_identify_nobody(bearer: Deployment) -> None:
+    token = bearer.issuer.token(f"https://{HOST}/mcp")
+    with pytest.raises(SettingsError) as refused:
+        bearer.ports.config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
+    assert refused.value.setting == "MCP_AUDIENCE"
+
+
+def test_a_configured_audience_is_the_only_one(
+    services: tuple[AuthorizationServer, Mapping[str, str]],
+) -> None:
+    issuer, keys = services
+    settings = {"MCP_TOKEN_ISSUER": issuer.issuer, "MCP_AUDIENCE": "https://x.test/mcp", **keys}
+    deployment = Deployment(issuer, settings)
+    for _, send in ENDPOINTS.values():
+        assert "requestState" in deployment.result(send, issuer.token("https://x.test/mcp"))
+        assert deployment.post(send, issuer.token(f"https://{HOST}/mcp"))["statusCode"] == 401
+
+
+def test_a_deployment_with_a_table_derives_nothing() -> None:
+    settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_TASK_TABLE": "tasks"})
+    ports = wiring.make_ports(settings)
+    assert ports.for_endpoint is None
+    with pytest.raises(SettingsError) as refused:
+        ports.config.audience()
+    assert refused.value.setting == "MCP_AUDIENCE"
