@@ -29,6 +29,7 @@ CHECKOV_PIN   := checkov==3.3.30
 UV_PIN        := uv==0.13.9
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 DYNALITE_NPM  := dynalite@4.0.0
+IDENTITY_NPM  := oidc-provider@9.13.3
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
@@ -60,7 +61,8 @@ supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call 
 # its command line runs on 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
-                .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json)
+                .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
+                .cache/identity/package-lock.json)
 
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= dev
@@ -249,6 +251,7 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 .cache/hosts/package-lock.json: NPM = $(HOSTS_NPM)
 .cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
 .cache/apps/package-lock.json: NPM = $(APPS_NPM)
+.cache/identity/package-lock.json: NPM = $(IDENTITY_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \

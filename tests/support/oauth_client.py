@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
@@ -42,6 +43,14 @@ class MemoryTokenStorage:
         self.client = client_info
 
 
+class User(Protocol):
+    """Signs in at an authorization URL, and returns what the redirect URI received."""
+
+    async def open(self, url: str) -> None: ...
+
+    async def code(self) -> AuthorizationCodeResult: ...
+
+
 class Browser:
     """A browser that opens the authorization URL and is redirected with a code."""
 
@@ -57,10 +66,10 @@ class Browser:
 
 @asynccontextmanager
 async def signed_in_client(
-    url: str, storage: MemoryTokenStorage, mode: str = "auto"
+    url: str, storage: MemoryTokenStorage, mode: str = "auto", browser: User | None = None
 ) -> AsyncIterator[Client]:
     """Return a client that obtains a token when the server demands one."""
-    browser = Browser()
+    browser = browser or Browser()
     metadata = OAuthClientMetadata(client_name="test", redirect_uris=[AnyUrl(REDIRECT)])
     auth = OAuthClientProvider(url, metadata, storage, browser.open, browser.code)
     async with (
