@@ -96,6 +96,23 @@ def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("variables", "audience"),
+    [
+        ("MCP_AUTH_MODE: none", "http://127.0.0.1:1"),
+        ("MCP_AUTH_MODE: none, MCP_AUDIENCE: https://x.test", "https://x.test"),
+        ("MCP_AUTH_MODE: none, MCP_TASK_TABLE: tasks", None),
+        ("WHO: front", None),
+    ],
+)
+def test_an_audience_that_aws_would_tell_is_the_local_address(
+    variables: str, audience: str | None, tmp_path: Path
+) -> None:
+    text = TEMPLATE.replace("WHO: globals", variables).replace("WHO: front", "WHEN: now")
+    found = application(tmp_path, text).functions["tool-dev"].environment
+    assert found.get("MCP_AUDIENCE") == audience
+
+
 def test_globals_are_merged_into_every_function(tmp_path: Path) -> None:
     functions = application(tmp_path, Size="512").functions
     front, tool = functions["Front"], functions["tool-dev"]

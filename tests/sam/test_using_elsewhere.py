@@ -32,9 +32,10 @@ BUILD, INSTALL, RUN_TESTS, SERVE = code_blocks(PAGE, "sh")
 
 PACKAGES = [
     ROOT / "layers/mcp_roundtrip/mcp_roundtrip",
-    ROOT / "development/mcp_roundtrip_local",
-    ROOT / "development/mcp_roundtrip_testing",
+    *sorted((ROOT / "development").glob("mcp_roundtrip_*")),
 ]
+
+ISSUER = "https://id.example"
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +98,7 @@ def test_the_template_on_the_page_and_its_transform_are_lint_clean(tmp_path: Pat
     source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
     source.write_text(TEMPLATE)
     assert run(SAM, "validate", "--lint", cwd=tmp_path).returncode == 0
-    output.write_text(transformed_file(source, AuthMode="none"))
+    output.write_text(transformed_file(source, TokenIssuer=ISSUER))
     assert lint(output) == []
 
 
@@ -106,8 +107,8 @@ def test_the_api_may_only_invoke_the_function_and_the_function_may_only_use_its_
 ) -> None:
     source = tmp_path / "template.yaml"
     source.write_text(TEMPLATE)
-    template = yaml.safe_load(transformed_file(source, AuthMode="none"))
-    stack = cloudformation.resources(template, cloudformation.parameters_of(template, AuthMode="none"))
+    template = yaml.safe_load(transformed_file(source, TokenIssuer=ISSUER))
+    stack = cloudformation.resources(template, cloudformation.parameters_of(template, TokenIssuer=ISSUER))
     [role] = [each["Properties"] for each in stack.values() if each["Type"] == "AWS::IAM::Role"]
     statements = [s for policy in role["Policies"] for s in policy["PolicyDocument"]["Statement"]]
     assert [(statement["Action"], statement["Resource"]) for statement in statements] == [
@@ -117,8 +118,27 @@ def test_the_api_may_only_invoke_the_function_and_the_function_may_only_use_its_
     [managed] = role["ManagedPolicyArns"]
     assert managed.endswith("/service-role/AWSLambdaBasicExecutionRole")
     [permission] = [each for each in stack.values() if each["Type"] == "AWS::Lambda::Permission"]
-    assert permission["Properties"]["SourceArn"].endswith(":${Api}/*/*")
+    assert permission["Properties"]["SourceArn"].endswith(":${ServerlessHttpApi}/*/*")
     assert permission["Properties"]["Principal"] == "apigateway.amazonaws.com"
+
+
+def test_the_function_has_three_settings_and_the_events_tell_the_address_of_its_outputs(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "template.yaml"
+    source.write_text(TEMPLATE)
+    template = yaml.safe_load(transformed_file(source, TokenIssuer=ISSUER))
+    stack = cloudformation.resources(template, cloudformation.parameters_of(template, TokenIssuer=ISSUER))
+    variables = stack["OrdersFunction"]["Properties"]["Environment"]["Variables"]
+    assert variables.keys() == {"MCP_TOKEN_ISSUER", "MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN"}
+    # The one route is the default one of the default stage: the audience is the origin, as the output.
+    [(route, methods)] = stack["ServerlessHttpApi"]["Properties"]["Body"]["paths"].items()
+    integration = methods["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]
+    assert (route, integration["payloadFormatVersion"]) == ("$default", "2.0")
+    [stage] = [each for each in stack.values() if each["Type"] == "AWS::ApiGatewayV2::Stage"]
+    assert stage["Properties"]["StageName"] == "$default"
+    url = "https://${ServerlessHttpApi}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
+    assert template["Outputs"]["McpUrl"]["Value"] == {"Fn::Sub": url}
 
 
 def test_the_template_with_the_layer_of_another_stack_is_lint_clean(tmp_path: Path) -> None:
@@ -129,14 +149,14 @@ def test_the_template_with_the_layer_of_another_stack_is_lint_clean(tmp_path: Pa
     source.write_text(without.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
     assert run(SAM, "validate", "--lint", cwd=tmp_path).returncode == 0
     layer = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
-    output.write_text(transformed_file(source, AuthMode="none", RoundtripLayer=layer))
+    output.write_text(transformed_file(source, TokenIssuer=ISSUER, RoundtripLayer=layer))
     assert lint(output) == []
     template = yaml.safe_load(output.read_text())
-    parameters = cloudformation.parameters_of(template, AuthMode="none", RoundtripLayer=layer)
+    parameters = cloudformation.parameters_of(template, TokenIssuer=ISSUER, RoundtripLayer=layer)
     function = cloudformation.resources(template, parameters)["OrdersFunction"]["Properties"]
     assert function["Layers"] == [layer]
     with pytest.raises(cloudformation.Refused):
-        cloudformation.parameters_of(template, RoundtripLayer="RoundtripLayer")
+        cloudformation.parameters_of(template, TokenIssuer=ISSUER, RoundtripLayer="RoundtripLayer")
 
 
 # -- the build ------------------------------------------------------------------------------------------
@@ -162,7 +182,7 @@ async def test_the_build_is_served_and_asks_its_question(
         asked.append(params.message)
         return types.ElicitResult(action="accept", content={"value": "A-1002"})
 
-    command = [*shlex.split(SERVE), "--port", "0"]
+    command = [*shlex.split(SERVE.replace("\\\n", "")), "--port", "0"]
     with subprocess.Popen(
         command, cwd=installed, env=environment(), stdout=subprocess.PIPE, text=True
     ) as process:

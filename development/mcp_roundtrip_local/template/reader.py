@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.settings import PREFIX
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
 from mcp_roundtrip_local.template.invoke_configs import function_name, read_invoke_configs
 from mcp_roundtrip_local.template.model import (
@@ -104,7 +105,11 @@ class Template:
         resources = list(self._of_type(FUNCTION, names))
         configs = read_invoke_configs(resources, self._of_type(INVOKE_CONFIG, names))
         functions = [
-            replace(function, event_invoke=configs.get(function.name, EventInvokeConfig()))
+            replace(
+                function,
+                event_invoke=configs.get(function.name, EventInvokeConfig()),
+                environment=_with_audience(function.environment, api_url),
+            )
             for function in (self._function(resource, layers) for resource in resources)
         ]
         return Application(
@@ -248,6 +253,14 @@ class Template:
 
 def layer_arn(logical_id: str) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{logical_id}:1"
+
+
+def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str, str]:
+    """Add the audience if the layer would derive it: no host on this computer is one that AWS assigns."""
+    if not any(name.startswith(PREFIX) for name in environment):
+        return environment
+    derives = not environment.get("MCP_AUDIENCE") and not environment.get("MCP_TASK_TABLE")
+    return {**environment, "MCP_AUDIENCE": api_url} if derives else environment
 
 
 def _layer_folder(content: Path) -> Path:
