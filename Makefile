@@ -186,6 +186,13 @@ rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the
 url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=dev)
 	$(DEPLOY) url
 
+.PHONY: deployer-policy
+deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in pipeline/template.yaml
+	mkdir -p .aws-sam
+	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none Deployment=AtOnce > .aws-sam/at-once.yaml
+	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none Deployment=Canary10Percent5Minutes > .aws-sam/gradual.yaml
+	$(VENV)/bin/python -m mcp_roundtrip_pipeline .aws-sam/at-once.yaml .aws-sam/gradual.yaml
+
 .PHONY: smoke
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
