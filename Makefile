@@ -154,6 +154,7 @@ events: $(VENV)/.local  ## regenerate the sample events with a valid requestStat
 .PHONY: catalog
 catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's signature or docstring changed
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog
+	$(VENV)/bin/python -m mcp_roundtrip_local.edge_routes
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: clients-table

@@ -1,21 +1,28 @@
-"""edge/template.yaml: CloudFront, a web ACL, and the function that sends calls to their owners."""
+"""edge/: CloudFront, a web ACL, the function that challenges and routes requests, and routes to functions."""
 
 import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
+from mcp_roundtrip_local import edge_routes
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
 from support.project import ROOT
-from support.transformed_template import lint, transformed, with_defaults
+from support.transformed_template import AUTH_MODES, lint, with_defaults
+from support.transformed_template import of_type as transformed_type
 
 TEMPLATE = ROOT / "edge/template.yaml"
+ROUTES = ROOT / "edge/routes.yaml"
 PAGE = (ROOT / "docs/edge-routing.md").read_text("utf-8")
 
+STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/mcp-edge/51af3dc0-da77-11e4-872e-1234567db123"
 HOST = {"ApiHost": "api.example"}
 WITH_DOMAIN = {
     "DomainName": "tools.example",
@@ -28,8 +35,20 @@ def edge() -> Any:
     return load(TEMPLATE)
 
 
+@pytest.fixture
+def parsed(tmp_path: Path) -> Callable[[str], Any]:
+    """Return a function that reads the text of a template."""
+
+    def parse(text: str) -> Any:
+        (tmp_path / "template.yaml").write_text(text)
+        return load(tmp_path / "template.yaml")
+
+    return parse
+
+
 def resources(**given: str) -> dict[str, Any]:
-    return cloudformation.resources(edge(), cloudformation.parameters_of(edge(), **HOST, **given))
+    values = {**cloudformation.parameters_of(edge(), **HOST, **given), "AWS::StackId": STACK_ID}
+    return cloudformation.resources(edge(), values)
 
 
 def distribution(**given: str) -> Any:
@@ -40,7 +59,7 @@ def test_the_template_is_lint_clean(tmp_path: Path) -> None:
     options = {"plain": {}, "own": {**WITH_DOMAIN, **WITH_WEB_ACL}, "unrouted": {"RouteByName": "disabled"}}
     for name, given in options.items():
         (tmp_path / f"{name}.yaml").write_text(with_defaults(edge(), **HOST, **given))
-    assert lint(TEMPLATE, *tmp_path.iterdir()) == []
+    assert lint(TEMPLATE, ROUTES, *tmp_path.iterdir()) == []
 
 
 def test_a_domain_needs_its_certificate() -> None:
@@ -73,19 +92,46 @@ def test_no_request_is_sampled_and_no_rule_reads_bodies() -> None:
     acl = resources()["WebAcl"]["Properties"]
     seen = [acl["VisibilityConfig"], *(rule["VisibilityConfig"] for rule in acl["Rules"])]
     assert not any(each["SampledRequestsEnabled"] for each in seen)
-    assert {rule["Name"] for rule in acl["Rules"]} == {"RequestsPerAddress", "IpReputation"}
+    assert [rule["Name"] for rule in acl["Rules"]] == [
+        "RequestsPerCaller",
+        "RequestsPerAddress",
+        "IpReputation",
+    ]
 
 
-def test_routing_by_name_is_optional() -> None:
-    assert "OwnerByName" not in resources(RouteByName="disabled")
+def test_a_caller_has_a_limit_and_an_address_that_callers_share_a_higher_one() -> None:
+    caller, address, _ = resources()["WebAcl"]["Properties"]["Rules"]
+    by_caller, by_address = (rule["Statement"]["RateBasedStatement"] for rule in (caller, address))
+    [key] = by_caller["CustomKeys"]
+    assert (by_caller["AggregateKeyType"], key["Header"]["Name"]) == ("CUSTOM_KEYS", "authorization")
+    assert by_address["AggregateKeyType"] == "IP"
+    assert int(by_caller["Limit"]) < int(by_address["Limit"])
+    assert {rule["Action"]["Block"]["CustomResponse"]["ResponseCode"] for rule in (caller, address)} == {429}
+
+
+def test_a_distribution_without_routing_and_challenges_runs_no_function() -> None:
+    assert "RequestFunction" not in resources(RouteByName="disabled")
     assert "FunctionAssociations" not in distribution(RouteByName="disabled")["DefaultCacheBehavior"]
-    [association] = distribution()["DefaultCacheBehavior"]["FunctionAssociations"]
-    assert association["EventType"] == "viewer-request"
+    for given in ({}, {"RouteByName": "disabled", "ChallengeAtEdge": "enabled"}):
+        [association] = distribution(**given)["DefaultCacheBehavior"]["FunctionAssociations"]
+        assert association["EventType"] == "viewer-request"
 
 
 # The function
 
-CODE = resources()["OwnerByName"]["Properties"]["FunctionCode"]
+
+def code(**given: str) -> str:
+    text: str = resources(**given)["RequestFunction"]["Properties"]["FunctionCode"]
+    return text
+
+
+CODE = code()
+
+MAX_NAME = 64
+"""Characters of a CloudFront function's name."""
+
+MAX_RESOURCES = 500
+"""Resources of a stack."""
 
 MAX_FUNCTION = 10 * 1024
 """Bytes of a CloudFront function."""
@@ -104,31 +150,45 @@ def owners() -> dict[str, dict[str, str]]:
     }
 
 
-def test_the_table_matches_the_catalog() -> None:
-    table = re.search(r"const OWNERS = (\{.*?\n\});", CODE, re.DOTALL)
-    assert table is not None
-    assert json.loads(table[1]) == owners()
+def catalog() -> Any:
+    return json.loads((ROOT / "functions/front_door/catalog.json").read_text("utf-8"))
 
 
-def test_the_paths_of_owners_are_routes_of_the_endpoint() -> None:
-    routes = {
-        each["Properties"]["RouteKey"]
-        for each in transformed()["Resources"].values()
-        if each["Type"] == "AWS::ApiGatewayV2::Route"
-    }
-    assert {f"ANY /tools/{owner}" for table in owners().values() for owner in table.values()} <= routes
+def test_the_files_match_the_catalog() -> None:
+    assert edge_routes.owner_table(catalog()) == owners()
+    for path, text in edge_routes.changed_files(ROOT, catalog()).items():
+        assert path.read_text("utf-8") == text, f"{path}: run `make catalog`"
+
+
+def test_the_name_of_the_function_is_short_for_every_name_of_a_stack() -> None:
+    name = resources()["RequestFunction"]["Properties"]["Name"]
+    assert name == "mcp-request-51af3dc0-da77-11e4-872e-1234567db123"
+    assert len(name) <= MAX_NAME
 
 
 def test_the_function_fits_into_the_limit_of_cloudfront() -> None:
     assert len(CODE.encode()) <= MAX_FUNCTION
 
 
-def routed(*requests: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the requests after the function, run by Node.js."""
+def test_of_a_long_table_the_function_has_what_fits(parsed: Callable[[str], Any]) -> None:
+    names = [f"{'x' * 26}_{number:03}" for number in range(200)]
+    many = {"tools": [{"owner": name, "definition": {"name": name}} for name in names]}
+    fits = edge_routes.owner_table(many)["tools/call"]
+    assert list(fits) == names[: len(fits)]
+    text = edge_routes.with_table(TEMPLATE.read_text("utf-8"), many)
+    template = parsed(text)
+    values = {**cloudformation.parameters_of(template, **HOST), "AWS::StackId": STACK_ID}
+    function = cloudformation.resources(template, values)["RequestFunction"]["Properties"]["FunctionCode"]
+    assert names[0] in function
+    assert len(function.encode()) <= MAX_FUNCTION
+
+
+def routed(*requests: dict[str, Any], code: str = CODE) -> list[dict[str, Any]]:
+    """Return what the function returns for requests, run by Node.js."""
     node = shutil.which("node")
     if node is None:
         skips.skip(skips.NODE, "CloudFront's function")
-    program = f"{CODE}\nconst requests = {json.dumps(requests)};\n" + (
+    program = f"{code}\nconst requests = {json.dumps(requests)};\n" + (
         "console.log(JSON.stringify(requests.map(request => handler({request: request}))));"
     )
     done = subprocess.run([node, "--eval", program], capture_output=True, text=True, check=True)
@@ -178,6 +238,133 @@ def test_all_other_requests_are_forwarded_unchanged() -> None:
         assert sent == given, what
     elsewhere = request("tools/call", "summarize", uri="/.well-known/oauth-protected-resource", verb="GET")
     assert routed(elsewhere) == [elsewhere]
+
+
+# Challenges
+
+CHALLENGING = code(ChallengeAtEdge="enabled")
+UNAUTHORIZED = {
+    "statusCode": 401,
+    "statusDescription": "Unauthorized",
+    "headers": {
+        "www-authenticate": {
+            "value": 'Bearer resource_metadata="https://tools.example/.well-known/oauth-protected-resource/mcp"'
+        },
+        "cache-control": {"value": "no-store"},
+    },
+}
+
+
+def at(uri: str, verb: str = "POST", **headers: str) -> dict[str, Any]:
+    sent = {"host": "tools.example", **headers}
+    return {
+        "method": verb,
+        "uri": uri,
+        "querystring": {},
+        "headers": {k: {"value": v} for k, v in sent.items()},
+    }
+
+
+def test_a_request_without_a_token_is_challenged_with_the_address_of_the_metadata() -> None:
+    refused = [at("/mcp"), at("/mcp", "GET"), at("/mcp", "DELETE"), at("/tools/weather")]
+    assert routed(*refused, code=CHALLENGING) == [UNAUTHORIZED] * len(refused)
+
+
+def test_requests_with_a_token_of_browsers_and_to_other_paths_are_not_challenged() -> None:
+    passed = [
+        at("/mcp", authorization="Bearer a.b.c"),
+        at("/mcp", "OPTIONS"),
+        at("/mcp", origin="https://page.example"),
+        at("/mcp/questions", "GET"),
+        at("/approvals/7", "GET"),
+        at("/.well-known/oauth-protected-resource/mcp", "GET"),
+    ]
+    assert routed(*passed, code=CHALLENGING) == passed
+
+
+def test_the_edge_challenges_only_if_it_is_told_to() -> None:
+    assert routed(at("/mcp")) == [at("/mcp")]
+
+
+def test_challenges_do_not_need_routing_by_name() -> None:
+    only = code(ChallengeAtEdge="enabled", RouteByName="disabled")
+    call = request("tools/call", "get_weather")
+    call["headers"]["authorization"] = {"value": "Bearer a.b.c"}
+    assert routed(at("/mcp"), call, code=only) == [UNAUTHORIZED, call]
+
+
+# The routes
+
+
+def routes(mode: str) -> dict[str, Any]:
+    template = load(ROUTES)
+    authorizer = {"AuthorizerId": "a1b2c3"} if mode in ("jwt", "lambda") else {}
+    given = {"EndpointStack": "tools", "ApiId": "api1", "AuthMode": mode, **authorizer}
+    assert cloudformation.broken_rules(template, cloudformation.parameters_of(template, **given)) == []
+    return cloudformation.resources(template, cloudformation.parameters_of(template, **given))
+
+
+def of_type(kind: str, mode: str = "none") -> list[dict[str, Any]]:
+    return [each["Properties"] for each in routes(mode).values() if each["Type"] == kind]
+
+
+@pytest.mark.parametrize("mode", AUTH_MODES)
+def test_a_route_has_the_authorization_of_the_endpoint(mode: str) -> None:
+    endpoint = next(
+        route
+        for route in transformed_type("AWS::ApiGatewayV2::Route", AuthMode=mode, **AUTH_MODES[mode]).values()
+        if route["RouteKey"] == "ANY /tools/{tool}"
+    )
+    for route in of_type("AWS::ApiGatewayV2::Route", mode):
+        assert route["AuthorizationType"] == endpoint["AuthorizationType"]
+        assert ("AuthorizerId" in route) == ("AuthorizerId" in endpoint)
+
+
+def test_a_mode_with_an_authorizer_needs_its_id() -> None:
+    template = load(ROUTES)
+    given = {"EndpointStack": "tools", "ApiId": "api1", "AuthMode": "jwt"}
+    [rule] = cloudformation.broken_rules(template, cloudformation.parameters_of(template, **given))
+    assert "AuthorizerId" in rule
+
+
+def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder() -> None:
+    names = {
+        function["FunctionName"].replace("${AWS::StackName}", "tools")
+        for function in transformed_type("AWS::Lambda::Function").values()
+    }
+    folders = edge_routes.owners(catalog())
+    keys = [route["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route")]
+    assert keys == [f"ANY /tools/{folder}" for folder in folders]
+    function = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:"
+    targets = [f"{function}tools_{folder}:live" for folder in folders]
+    assert {target.split(":")[-2] for target in targets} <= names
+    integrations = of_type("AWS::ApiGatewayV2::Integration")
+    assert [each["IntegrationUri"] for each in integrations] == targets
+    permissions = of_type("AWS::Lambda::Permission")
+    assert [each["FunctionName"] for each in permissions] == targets
+    assert [each["SourceArn"].partition("api1")[2] for each in permissions] == [
+        f"/*/*/tools/{folder}" for folder in folders
+    ]
+
+
+def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door() -> None:
+    front_door = transformed_type("AWS::ApiGatewayV2::Integration")["FrontDoorIntegration"]
+
+    def mapping(integration: dict[str, Any]) -> set[tuple[str, str, str]]:
+        return {
+            (status, each["Source"], each["Destination"])
+            for status, mapped in integration["ResponseParameters"].items()
+            for each in mapped["ResponseParameters"]
+        }
+
+    for integration in of_type("AWS::ApiGatewayV2::Integration"):
+        assert mapping(integration) == mapping(front_door)
+
+
+def test_routes_of_a_large_application_fit_into_a_stack(parsed: Callable[[str], Any]) -> None:
+    many = {"tools": [{"owner": f"tool_{number:03}", "definition": {}} for number in range(200)]}
+    template = parsed(edge_routes.render(edge_routes.owners(many)))
+    assert len(template["Resources"]) <= MAX_RESOURCES
 
 
 # The page

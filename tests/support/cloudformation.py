@@ -64,6 +64,8 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
                 return template["Mappings"][mapping][top][second]
             case {"Fn::Join": [delimiter, items]}:
                 return delimiter.join(inner(items))
+            case {"Fn::Select": [index, items]}:
+                return inner(items)[int(index)]
             case {"Fn::Split": [delimiter, text]}:
                 return inner(text).split(delimiter)
             case {"Fn::Sub": [text, names]}:
