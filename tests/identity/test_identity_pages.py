@@ -1,0 +1,171 @@
+"""The deployments on the pages of docs/identity accept the tokens on these pages, and refuse others."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import jwt
+import pytest
+from msgspec import structs
+
+from mcp_roundtrip import authenticators
+from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
+from mcp_roundtrip.auth.protected_resource import ProtectedResource
+from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
+from mcp_roundtrip.settings import Settings, TokenType
+from mcp_roundtrip_deploy.identity import RULES
+from support.identity_pages import PROVIDERS, Token, page, settings
+from support.recorded_tokens import ACCEPTED, JWKS_PATHS, REFUSED, key_set
+from support.token_issuer import RSA
+
+every_provider = pytest.mark.parametrize("provider", PROVIDERS)
+
+
+def encoded(token: Token) -> str:
+    """Return the token signed with RS256, or, if its header says so, with a shared secret."""
+    is_rsa = token.header["alg"] == "RS256"
+    key = RSA.private if is_rsa else "a secret of 32 bytes and some more"
+    header = {"typ": None, **token.header}
+    return jwt.encode(token.issued_at(time.time()), key, token.header["alg"], headers=header)
+
+
+class Deployment:
+    """The authenticators of a page's first deployment: as it is, and with `jwt` instead of `bearer`."""
+
+    def __init__(self, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.page = page(provider)
+        self.settings = settings(self.page.deployments[0], self.page.endpoint)
+        issuer = str(self.settings.token_issuer)
+        jwks_uri = issuer.removesuffix("/") + JWKS_PATHS[provider]
+        keys = key_set(provider, {**RSA.jwk(), "kid": self.page.token.header["kid"]})
+        documents: dict[str, Any] = {
+            f"{issuer.removesuffix('/')}/.well-known/openid-configuration": {
+                "issuer": issuer,
+                "jwks_uri": jwks_uri,
+            },
+            jwks_uri: keys,
+        }
+        monkeypatch.setattr(authenticators, "_fetch", lambda url, _: json.dumps(documents.get(url)).encode())
+
+    def bearer(self, token: Token) -> Caller:
+        headers = {"authorization": f"Bearer {encoded(token)}"}
+        return self.authenticator(self.settings).authenticate(headers, {})
+
+    def jwt(self, token: Token) -> Caller:
+        """Return the caller from the context that API Gateway's authorizer passes on."""
+        by_api = structs.replace(
+            self.settings,
+            auth_mode=AuthMode.JWT,
+            token_audience=(),
+            token_type=TokenType.ANY,
+        )
+        claims = {name: flattened(value) for name, value in token.issued_at(time.time()).items()}
+        return self.authenticator(by_api).authenticate({}, {"jwt": {"claims": claims, "scopes": None}})
+
+    def authenticator(self, given: Settings) -> Authenticator:
+        return make_authenticator(given, scope_prefix(given), lambda failure: None)
+
+
+def flattened(value: Any) -> str:
+    """Return a claim as an HTTP API passes it to a function: as text, a list as `[a b]`."""
+    if isinstance(value, list):
+        return f"[{' '.join(map(flattened, value))}]"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@every_provider
+def test_the_first_token_is_accepted_by_the_function_and_behind_api_gateway(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = Deployment(provider, monkeypatch)
+    token = deployment.page.token
+    caller = deployment.bearer(token)
+    assert caller.principal is not None
+    assert caller.principal.subject == token.claims["sub"]
+    assert caller.principal.client_id in (token.claims.get("client_id"), token.claims.get("azp"))
+    assert "orders.read" in caller.scopes
+    for scope in caller.scopes:
+        assert f"`{scope}`" in deployment.page.text
+    assert deployment.jwt(token) == caller
+
+
+@pytest.mark.parametrize(
+    ("provider", "token", "scopes"),
+    [
+        pytest.param(provider, token, scopes, id=f"{provider}: {what}")
+        for provider, tokens in ACCEPTED.items()
+        for what, token, scopes in tokens
+    ],
+)
+def test_other_access_tokens_are_accepted_with_their_scopes(
+    provider: str, token: Token, scopes: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = Deployment(provider, monkeypatch)
+    assert deployment.bearer(token).scopes == scopes
+    assert deployment.jwt(token) == deployment.bearer(token)
+
+
+@pytest.mark.parametrize(
+    ("provider", "token", "reason"),
+    [
+        pytest.param(provider, token, reason, id=f"{provider}: {what}")
+        for provider, tokens in REFUSED.items()
+        for what, token, reason in tokens
+    ],
+)
+def test_other_tokens_are_refused(
+    provider: str, token: Token, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Unauthorized, match=f"^{reason}$"):
+        Deployment(provider, monkeypatch).bearer(token)
+
+
+@every_provider
+def test_the_errors_on_a_page_are_those_that_its_tokens_cause(provider: str) -> None:
+    caused = {reason for _, _, reason in REFUSED[provider]}
+    assert page(provider).reasons <= caused | {"token_malformed"}
+    assert len(page(provider).text.partition("\n## Errors\n")[2].split("\n|")) == 2 + 3 + 1
+
+
+def test_an_encrypted_token_of_auth0_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Auth0 encrypts the token if the request named no API: five parts instead of three."""
+    deployment = Deployment("auth0", monkeypatch)
+    authenticator = deployment.authenticator(deployment.settings)
+    with pytest.raises(Unauthorized, match="token_malformed"):
+        authenticator.authenticate({"authorization": "Bearer eyJhbGciOiJkaXIifQ..aaaa.bbbb.cccc"}, {})
+
+
+def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its audience is a client id, and a client id of a machine may be in JwtAudience."""
+    deployment = Deployment("cognito", monkeypatch)
+    [id_token] = [token for what, token, _ in REFUSED["cognito"] if what == "ID token"]
+    with pytest.raises(Unauthorized, match="token_id_token"):
+        deployment.jwt(id_token)
+    [machine] = [token for what, token, _ in REFUSED["cognito"] if what == "machine"]
+    assert deployment.jwt(machine).scopes == {"orders.read"}
+
+
+@every_provider
+def test_clients_are_shown_the_scopes_that_the_provider_understands(provider: str) -> None:
+    found = page(provider)
+    given = settings(found.deployments[0], found.endpoint)
+    metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, scope_prefix(given))
+    requested = {"cognito": f"{found.endpoint}/orders.read", "entra": f"{found.endpoint}/orders.read"}
+    assert metadata.document()["scopes_supported"] == [requested.get(provider, "orders.read")]
+
+
+@every_provider
+def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider: str) -> None:
+    found = page(provider)
+    for parameters in found.deployments:
+        assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
+        assert [rule(parameters) for rule in RULES if rule(parameters)] == []
+
+
+@every_provider
+def test_no_deployment_needs_a_value_that_exists_only_afterwards(provider: str) -> None:
+    """API Gateway's address exists after the first deployment; the recommended one must not contain it."""
+    first = page(provider).deployments[0]
+    assert not any("execute-api" in value for value in first.values())

@@ -1,0 +1,70 @@
+"""The pages of docs/identity: the commands that deploy, and the first token that each page shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.settings import Settings
+from mcp_roundtrip_local.template.reader import Template
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs/identity"
+PROVIDERS = sorted(path.stem for path in FOLDER.glob("*.md"))
+
+AGE_S = 60
+"""The age of tokens in the tests."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """The header and the claims of a JWT, with times as documented."""
+
+    header: dict[str, Any]
+    claims: dict[str, Any]
+
+    def issued_at(self, now: float) -> dict[str, Any]:
+        """Return the claims as if the token had been issued a minute before `now`."""
+        by = int(now) - AGE_S - self.claims["iat"]
+        times = {"iat", "nbf", "exp", "auth_time"} & self.claims.keys()
+        return {**self.claims, **{name: self.claims[name] + by for name in times}}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page. `deployments` has the parameters of each command, the recommended one first."""
+
+    text: str
+    endpoint: str
+    deployments: list[dict[str, str]]
+    token: Token
+
+    @property
+    def reasons(self) -> set[str]:
+        """The reasons in the log that the table of errors names."""
+        return set(re.findall(r"`(token_\w+)`", self.text.partition("\n## Errors\n")[2])) - {"token_use"}
+
+
+def page(provider: str) -> Page:
+    """Read a page."""
+    text = (FOLDER / f"{provider}.md").read_text("utf-8")
+    first_token = text.partition("\n## The first token\n")[2].partition("\n## ")[0]
+    header, claims = (json.loads(found) for found in re.findall(r"```json\n(.*?)```", first_token, re.DOTALL))
+    [endpoint] = set(re.findall(r"https://[a-z0-9.-]+/mcp(?=[\s`\",])", text))
+    commands = re.findall(r'make deploy PARAMETERS=("[^"]+")', text)
+    given = [dict(each.split("=", 1) for each in shlex.split(shlex.split(one)[0])) for one in commands]
+    return Page(text, endpoint, given, Token(header, claims))
+
+
+def settings(parameters: dict[str, str], endpoint: str) -> Settings:
+    """Return the settings of the front door in a deployment with these parameters. Raises TemplateError."""
+    template = Template(ROOT / "template.yaml", {**parameters, "EndpointUri": endpoint})
+    keys = template.keys()
+    arns = {key.logical_id: f"arn:aws:kms:us-east-1:000000000000:key/{key.logical_id}" for key in keys}
+    application = template.application(arns, "http://127.0.0.1:3000", "http://127.0.0.1:4000")
+    return load_settings(next(iter(application.functions.values())).environment)
