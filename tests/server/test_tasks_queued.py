@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -403,3 +404,74 @@ def test_a_worker_that_cannot_write_the_failure_leaves_the_task_to_the_next() ->
     assert deployment.task(task_id).work_state is WorkState.READY
     deployment.deliver_all()
     assert deployment.task(task_id).status is Status.FAILED
+
+
+# -- messages that an operator moves from the dead-letter queue -------------------------------------------
+
+
+class Redriven(TaskDeployment):
+    """A deployment whose worker is a function. `receive` is a worker's queue with a message."""
+
+    def receive(self, body: Any, **members: Any) -> list[Any]:
+        record = {"messageId": "m", "receiptHandle": "m", "body": json.dumps(body), **members}
+        no_tools = Server("another")._tool_methods
+        answer = work(no_tools, {"Records": [record]}, LambdaContext(), self.ports)
+        return list(answer["batchItemFailures"])
+
+
+def redriven(body: Callable[[Context], Any]) -> tuple[Redriven, str, str]:
+    """Return a deployment whose first dispatch Lambda gave up, the task id, and the partition key."""
+    deployment = Redriven(deployment_of(body).server)
+    task_id = deployment.start("works")
+    [(_, pk)] = deployment.table.dispatcher.sent
+    deployment.table.dispatcher.sent.clear()
+    deployment.clock.advance(HOUR_MS / 1000)
+    return deployment, task_id, pk
+
+
+OF_LAMBDA = {"messageAttributes": {"RequestID": {"stringValue": "request-1", "dataType": "String"}}}
+HERE = {"eventSourceARN": "arn:aws:sqs:eu-west-1:123456789012:shop_other_tasks"}
+MOVED = {
+    "an event that Lambda gave up": ({}, {**HERE, **OF_LAMBDA}),
+    "a message of another queue": ({"queue": "https://sqs.test/123456789012/shop_works_tasks"}, HERE),
+}
+
+
+@pytest.mark.parametrize("moved", MOVED)
+def test_a_moved_message_dispatches_the_worker_of_its_task_from_any_queue(moved: str) -> None:
+    members, record = MOVED[moved]
+    deployment, task_id, pk = redriven(lambda ctx: "done")
+    assert deployment.receive({"task": pk, **members}, **record) == []
+    assert deployment.table.dispatcher.sent == deque([("worker:1", pk)])
+    deployment.run_workers()
+    assert deployment.status(task_id) == "completed"
+
+
+def test_a_moved_wake_up_wakes_its_task_from_any_queue() -> None:
+    deployment, task_id, pk = redriven(lambda ctx: ctx.sleep("night", HOUR_MS))
+    deployment.table.dispatcher.dispatch("worker:1", pk)
+    deployment.run_workers()
+    assert deployment.table.task(task_id).work_state is WorkState.SLEEPING
+    wake_at_ms = deployment.table.task(task_id).wake_at_ms
+    deployment.clock.advance(2 * HOUR_MS / 1000)
+    queue = {"queue": "https://sqs.test/123456789012/shop_works_tasks"}
+    assert deployment.receive({"task": pk, "wake": wake_at_ms, **queue}, **HERE) == []
+    assert deployment.table.dispatcher.sent == deque([("worker:1", pk)])
+
+
+def test_a_moved_message_changes_no_task_that_has_ended() -> None:
+    deployment, task_id, pk = redriven(lambda ctx: "done")
+    deployment.cancel(task_id)
+    deployment.table.dispatcher.sent.clear()
+    assert deployment.receive({"task": pk}, **OF_LAMBDA) == []
+    assert deployment.receive({"task": pk.replace(task_id, "A" * 32)}, **OF_LAMBDA) == []
+    assert not deployment.table.dispatcher.sent
+    assert deployment.status(task_id) == "cancelled"
+
+
+def test_a_moved_message_expires_an_overdue_task() -> None:
+    deployment, task_id, pk = redriven(lambda ctx: "done")
+    deployment.clock.advance(23.5 * HOUR_MS / 1000)
+    assert deployment.receive({"task": pk}, **OF_LAMBDA) == []
+    assert not deployment.table.dispatcher.sent
+    assert deployment.table.task(task_id).is_terminal

@@ -183,7 +183,7 @@ class ConsumedQueue:
 
     def deliver(self, messages):
         """Process a batch as Lambda does. Return the ids of the messages that stay in the queue."""
-        answer = self.work({"Records": [sqs_record(message) for message in messages]})
+        answer = self.work({"Records": [sqs_record(message, self.url) for message in messages]})
         left = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         for message in messages:
             if message["MessageId"] not in left:
@@ -235,7 +235,7 @@ class WokenDeployment(LambdaDeployment):
         self.dispatcher = AwsDispatcher(clients(), self._now_ms, wake_queue=self.queue.url)
 
 
-def sqs_record(message):
+def sqs_record(message, queue):
     """Return a record as in https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html"""
     return {
         "messageId": message["MessageId"],
@@ -245,7 +245,7 @@ def sqs_record(message):
         "messageAttributes": {},
         "md5OfBody": message["MD5OfBody"],
         "eventSource": "aws:sqs",
-        "eventSourceARN": f"arn:aws:sqs:{REGION}:000000000000:tasks",
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:000000000000:{queue.rpartition('/')[2]}",
         "awsRegion": REGION,
     }
 
@@ -503,7 +503,9 @@ def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(deployed):
         [(message, delay_s)] = deployed.queue.delayed()
         delays.append(delay_s)
         deployed.clock.advance(delay_s)
-        assert deployed.work({"Records": [sqs_record(message)]}) == {"batchItemFailures": []}
+        assert deployed.work({"Records": [sqs_record(message, deployed.queue.url)]}) == {
+            "batchItemFailures": []
+        }
         if len(delays) == 3:
             deployed.settle()
     assert delays == [900, 900, 201]

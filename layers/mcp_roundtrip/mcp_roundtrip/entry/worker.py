@@ -22,6 +22,12 @@ from mcp_roundtrip.tasks.worker import Worker
 MIN_REMAINING_MS: Final = 10_000
 """Remaining time of the invocation below which no further message of a batch is started."""
 
+DEAD_LETTER_ATTRIBUTE: Final = "RequestID"
+"""An attribute of the messages in which Lambda sends the events of invocations that it gave up.
+
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
+"""
+
 
 def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:
     """Work on the task that the event names, or on the tasks that the messages of a queue name.
@@ -88,10 +94,14 @@ class WorkerInvocation(Struct, frozen=True):
         """
         message, lease_ms = parse_json(record["body"]), self.ports.tasks().lease_ms
         pk = str(message["task"])
-        hide = partial(self._hide, pk, message.get("queue"), record["receiptHandle"])
+        is_moved = _is_moved(record, message.get("queue"))
+        hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(lease_ms)
         if "wake" in message:
             self.ports.tasks().tasks.wake(pk, int(message["wake"]))
+            return True
+        if is_moved:  # the table knows the worker of the task
+            self.ports.tasks().tasks.redispatch(pk)
             return True
         try:
             task = self._work(pk, record["messageId"], partial(hide, lease_ms))
@@ -125,7 +135,7 @@ class WorkerInvocation(Struct, frozen=True):
 
     def _hide(self, pk: str, queue: str | None, receipt_handle: str, lease_ms: int) -> None:
         """Hide a message until a lease is over. If that fails, it is hidden for as long as before."""
-        if queue is None:  # a message of a revision that did not name it
+        if queue is None:  # a message of a revision that did not name it, or one that was moved here
             return
         try:
             self.ports.tasks().hide_message(queue, receipt_handle, (lease_ms + MARGIN_MS) // 1000)
@@ -139,3 +149,14 @@ class WorkerInvocation(Struct, frozen=True):
 
     def _now_ms(self) -> int:
         return int(self.ports.clock() * 1000)
+
+
+def _is_moved(record: Mapping[str, Any], queue: str | None) -> bool:
+    """Return whether an operator has moved a message from the dead-letter queue to the queue of any worker.
+
+    `queue` is the URL of the queue to which the message was sent; Lambda's messages do not name one.
+    """
+    if DEAD_LETTER_ATTRIBUTE in (record.get("messageAttributes") or {}):
+        return True
+    arn = record.get("eventSourceARN")
+    return bool(queue and arn) and str(queue).rpartition("/")[2] != str(arn).rpartition(":")[2]

@@ -171,6 +171,17 @@ class Tasks(Struct, frozen=True):
         else:
             redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
 
+    def redispatch(self, pk: str) -> None:
+        """Dispatch the worker of a task as a poll would. Raises StoreError."""
+        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
+        task = None if item is None else Task.from_item(item)
+        if task is None:
+            return
+        if task.deadline_ms <= now_ms:
+            expire_if_overdue(self.store, task, now_ms)
+        else:
+            redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
+
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; see `store_responses`."""
         pk = task_partition_key(self.dialect, principal, task_id)
