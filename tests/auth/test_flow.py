@@ -51,6 +51,18 @@ async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationSe
 
 
 @pytest.mark.anyio
+async def test_the_official_client_requests_scopes_with_the_prefix_of_the_issuer(
+    issuer: AuthorizationServer,
+) -> None:
+    with deployed(issuer, settings={"scope_prefix": "{audience}/"}) as server:
+        async with signed_in_client(server.url, MemoryTokenStorage()) as client:
+            assert block_of((await client.call_tool("read", {})).content) == "alice"
+            assert block_of((await client.call_tool("write", {})).content) == "written"
+        names = [{scope.removeprefix(f"{server.url}/") for scope in asked.split()} for asked in issuer.scopes]
+    assert names == [{"billing", "db:read"}, {"billing", "db:read", "db:write"}]
+
+
+@pytest.mark.anyio
 async def test_behind_a_rest_api_the_client_finds_the_metadata_but_cannot_step_up(
     issuer: AuthorizationServer,
 ) -> None:
