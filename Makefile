@@ -34,6 +34,8 @@ INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
                   @ai-sdk/mcp@2.0.99
+# cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
+GUARD_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
 # AI applications for `make hosts`: 1.2 GB.
 HOSTS_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
 # The packaged browser is the newest that unpacks on Node.js 20.
@@ -62,7 +64,7 @@ supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call 
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
-                .cache/identity/package-lock.json)
+                .cache/identity/package-lock.json .cache/guard/package-lock.json)
 
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= dev
@@ -198,6 +200,7 @@ deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deploy
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
 	@$(VENV)/bin/python -m mcp_roundtrip_smoke
+
 .PHONY: prune
 prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=dev)
 	@$(VENV)/bin/python -m mcp_roundtrip_prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
@@ -260,6 +263,7 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 .cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
 .cache/apps/package-lock.json: NPM = $(APPS_NPM)
 .cache/identity/package-lock.json: NPM = $(IDENTITY_NPM)
+.cache/guard/package-lock.json: NPM = $(GUARD_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \

@@ -35,7 +35,13 @@ from page_flow import answer_on_page, open_session
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 WORKER_TIMEOUT_S = 60
 
+OF_TOOLS_WITH_TASKS = "ApproximateAgeOfOldestMessage"
+"""The metric of the alarm that every tool with tasks has."""
+
 FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
+
+MEASURED = ("FrontDoorFunction", "WeatherFunction", "ProvisionWorkerFunction")
+"""A function of each kind."""
 
 Usage = Counter[str]
 """HTTP requests (`request`), invocations of FRONT_DOOR, TOOL and WORKER, KMS requests by operation, DynamoDB
@@ -47,8 +53,8 @@ class UsageReport:
     """The usage of each flow, the memory of each kind of function, and the resources billed per month.
 
     `parked` is a call whose question is answered on the question page. `task` is a complete task of the
-    example provision without its polls. `work_minute` is a minute of a worker's pass. `month` counts
-    resources by the name of their price.
+    example provision without its polls. `work_minute` is a minute of a worker's pass. `month` counts the
+    resources that do not depend on the tools, by the name of their price.
     """
 
     plain: Usage
@@ -73,7 +79,7 @@ def measure_usage() -> UsageReport:
         parked = client.answer_on_page()
         task, poll = client.provision()
         work_minute = client.work_minute()
-        memory = {_kind(function.name): function.memory_mb for function in app.functions().values()}
+        memory = {_kind(name): app.functions()[name].memory_mb for name in MEASURED}
         month = Counter(kms_key_month=keys, **_monitoring())
         return UsageReport(plain, +question, parked, task, poll, work_minute, memory, month)
 
@@ -85,9 +91,10 @@ def _kind(function: str) -> str:
 
 
 def _monitoring() -> dict[str, int]:
-    """Count the template's dashboards and the metrics of its alarms."""
+    """Count the template's dashboards and the metrics of its alarms, without those of tools with tasks."""
     resources = load(TEMPLATE)["Resources"].values()
-    alarms = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
+    declared = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
+    alarms = [each for each in declared if each.get("MetricName") != OF_TOOLS_WITH_TASKS]
     metrics = [sum("MetricStat" in metric for metric in alarm.get("Metrics", ())) or 1 for alarm in alarms]
     dashboards = sum(each["Type"] == "AWS::CloudWatch::Dashboard" for each in resources)
     return {"alarm_month": sum(metrics), "dashboard_month": dashboards}

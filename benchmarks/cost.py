@@ -221,6 +221,7 @@ def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) 
         write_unit=1,
     )
     large, metric, month = Counter(s3_put=1, s3_get=1), Counter(metric_month=1), usage.month
+    queue_alarm = Counter(alarm_month=1)
     keys, alarms, dashboards = "kms_key_month", "alarm_month", "dashboard_month"
     costs = {
         "SQS for a million tasks with `TaskDelivery` `queue`": prices.usd(messages) * MILLION,
@@ -229,6 +230,7 @@ def _others_table(usage: UsageReport, prices: Prices, assumptions: Assumptions) 
         "S3 for a million large results, each downloaded once": prices.usd(large) * MILLION,
         f"the stack's {month[keys]} KMS keys, per month": prices.usd(month, keys),
         f"the stack's alarms on {month[alarms]} metrics, per month": prices.usd(month, alarms),
+        "each tool with tasks: the alarm on its queue, per month": prices.usd(queue_alarm),
         "the stack's dashboard, per month": prices.usd(month, dashboards),
         "each custom metric with a value, per month": prices.usd(metric),
     }

@@ -18,6 +18,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.telemetry import LogObserver
 from support import cloudformation
+from support.baselines import LANDING_ZONE
 from support.cloudformation import Refused
 from support.project import ROOT
 from support.transformed_template import (
@@ -36,6 +37,7 @@ from support.transformed_template import (
     outputs,
     parameters,
     properties,
+    statements,
     transform,
     transformed,
     transformed_file,
@@ -134,12 +136,10 @@ def _names(value: Any) -> Iterator[str]:
 
 def test_settings_of_versions_distinguish_all_values() -> None:
     lines = properties("Settings", AllowedOrigins=ORIGINS)["Content"].split("\n")
-    assert [line.partition(" ")[0] for line in lines] == [
-        name
-        for name in transformed()["Parameters"]
-        if name in parameters_in(transformed()["Resources"]["Settings"])
-    ]
-    assert f"AllowedOrigins {ORIGINS}" in lines
+    named = [re.split("[ ,]", line, maxsplit=1)[0] for line in lines]
+    assert len(named) == len(set(named))
+    assert set(named) == parameters_in(transformed()["Resources"]["Settings"])
+    assert f"AllowedOrigins,{ORIGINS}" in lines
 
 
 @every_function_with_a_route
@@ -170,21 +170,11 @@ def gradual() -> dict[str, Any]:
     return cloudformation.resources(template, parameters(Deployment=GRADUAL[0]))
 
 
-def crashes(function: str) -> str:
-    """Return the alarm of a single function."""
-    return f"{function.removesuffix('Function')}CrashesAlarm"
-
-
-def rollback_alarms(function: str) -> list[str]:
-    """Return the alarms that roll a deployment back: common ones, the function's, and its worker's."""
-    own = [function, WORKER_OF[function]] if function in WORKER_OF else [function]
-    return ["ErrorsAlarm", "ServerErrorsAlarm", *map(crashes, own)]
+ROLLBACK_ALARMS = ("ErrorsAlarm", "CrashesAlarm", "ServerErrorsAlarm")
 
 
 @every_function_with_a_route
-def test_a_gradual_deployment_is_rolled_back_by_its_own_and_by_common_alarms(
-    gradual: dict[str, Any], function: str
-) -> None:
+def test_a_gradual_deployment_is_rolled_back_by_alarms(gradual: dict[str, Any], function: str) -> None:
     group = gradual[f"{function}DeploymentGroup"]["Properties"]
     [policy] = gradual[name_in(alias(function))]["UpdatePolicy"].values()
     assert policy["DeploymentGroupName"] == {"Ref": f"{function}DeploymentGroup"}
@@ -195,7 +185,7 @@ def test_a_gradual_deployment_is_rolled_back_by_its_own_and_by_common_alarms(
     )
     assert group["AlarmConfiguration"] == {
         "Enabled": True,
-        "Alarms": [{"Name": f"${{{alarm}}}"} for alarm in rollback_alarms(function)],
+        "Alarms": [{"Name": f"${{{alarm}}}"} for alarm in ROLLBACK_ALARMS],
     }
     assert group["ServiceRoleArn"] == arn("DeploymentRole")
 
@@ -216,9 +206,10 @@ def test_every_offered_deployment_type_is_defined() -> None:
 
 @every_function
 def test_functions_with_a_route_can_start_from_a_snapshot(function: str) -> None:
-    expected = "PublishedVersions" if function in WITH_ROUTES else "None"
-    assert properties(function, SnapStart="enabled")["SnapStart"] == {"ApplyOn": expected}
-    assert properties(function)["SnapStart"] == {"ApplyOn": "None"}
+    never = {"ApplyOn": "None"}
+    expected = {"ApplyOn": "PublishedVersions"} if function in WITH_ROUTES else never
+    assert properties(function, SnapStart="enabled").get("SnapStart", never) == expected
+    assert properties(function).get("SnapStart", never) == never
 
 
 @every_function
@@ -254,8 +245,7 @@ def mapping(**given: str) -> dict[str, Any]:
         ({"SnapStart": "enabled", "ProvisionedConcurrency": "1"}, "ProvisionedConcurrency"),
         ({"SnapStart": "enabled", "PythonRuntime": "python3.11"}, "PythonRuntime"),
         ({"DomainName": DOMAIN["DomainName"]}, "CertificateArn"),
-        ({"CertificateArn": DOMAIN["CertificateArn"]}, "DomainName"),
-        ({"HostedZoneId": "Z0123456789"}, "DomainName"),
+        ({"SubnetIds": "subnet-0a1b2c3d"}, "SecurityGroupIds"),
     ],
 )
 def test_contradicting_parameters_are_refused(given: dict[str, str], named: str) -> None:
@@ -273,6 +263,8 @@ def test_contradicting_parameters_are_refused(given: dict[str, str], named: str)
         {"ProvisionedConcurrency": "1", "PythonRuntime": "python3.11"},
         DOMAIN,
         {**DOMAIN, "HostedZoneId": "Z0123456789"},
+        {"CertificateArn": DOMAIN["CertificateArn"], "HostedZoneId": "Z0123456789"},  # not used
+        LANDING_ZONE,
     ],
 )
 def test_consistent_parameters_are_accepted(given: dict[str, str]) -> None:
@@ -372,8 +364,68 @@ def test_access_logs_contain_neither_tokens_nor_answers() -> None:
 
 def test_all_logs_expire() -> None:
     groups = of_type("AWS::Logs::LogGroup", LogRetentionDays="7")
-    assert len(groups) == len(FOLDERS) + 1
+    assert set(groups) == {"Logs", "ApiLogs"}
     assert {group["RetentionInDays"] for group in groups.values()} == {"7"}
+
+
+# Landing zones
+
+ROLES = sorted(of_type("AWS::IAM::Role"))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_has_the_boundary_and_the_path(role: str) -> None:
+    given = properties(role, **LANDING_ZONE)
+    assert given["PermissionsBoundary"] == LANDING_ZONE["PermissionsBoundaryArn"]
+    assert given["Path"] == LANDING_ZONE["RolePath"]
+    assert "PermissionsBoundary" not in properties(role)
+    assert properties(role)["Path"] == "/"
+
+
+@pytest.mark.parametrize("policy", sorted(of_type("AWS::IAM::ManagedPolicy")))
+def test_every_managed_policy_has_the_path(policy: str) -> None:
+    assert properties(policy, **LANDING_ZONE)["Path"] == LANDING_ZONE["RolePath"]
+
+
+@every_function
+def test_every_function_is_in_the_vpc(function: str) -> None:
+    network = properties(function, **LANDING_ZONE)["VpcConfig"]
+    assert network["SubnetIds"] == LANDING_ZONE["SubnetIds"].split(",")
+    assert network["SecurityGroupIds"] == [LANDING_ZONE["SecurityGroupIds"]]
+    assert "VpcConfig" not in properties(function)
+    assert "ec2:" not in json.dumps(statements(function))
+    assert "ec2:CreateNetworkInterface" in json.dumps(statements(function, **LANDING_ZONE))
+
+
+DATA = {
+    "AWS::DynamoDB::Table": lambda each: each.get("SSESpecification", {}).get("KMSMasterKeyId"),
+    "AWS::Logs::LogGroup": lambda each: each.get("KmsKeyId"),
+    "AWS::SQS::Queue": lambda each: each.get("KmsMasterKeyId"),
+}
+"""The key of each type of resource that stores data."""
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_everything_that_stores_data_uses_the_data_key(kind: str) -> None:
+    given, defaults = of_type(kind, **LANDING_ZONE), of_type(kind)
+    assert {DATA[kind](each) for each in given.values()} == {LANDING_ZONE["DataKeyArn"]}
+    assert {DATA[kind](each) for each in defaults.values()} == {None}
+
+
+@every_function
+def test_a_function_may_use_the_data_key_only_through_services(function: str) -> None:
+    key = LANDING_ZONE["DataKeyArn"]
+    [statement] = [s for s in statements(function, **LANDING_ZONE) if s["Resource"] == key]
+    assert set(statement["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
+    assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+    assert key not in json.dumps(statements(function))
+
+
+def test_tables_can_be_protected_against_deletion() -> None:
+    for enabled in (True, False):
+        given = {"DeletionProtection": "enabled" if enabled else "disabled"}
+        tables = of_type("AWS::DynamoDB::Table", **given)
+        assert {each["DeletionProtectionEnabled"] for each in tables.values()} == {enabled}
 
 
 # Alarms
@@ -384,8 +436,9 @@ every_alarm = pytest.mark.parametrize("alarm", ALARMS)
 
 
 def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
-    assert set(ALARMS) == {
-        *map(crashes, FOLDERS),
+    of_queues = {f"{tool.removesuffix('Function')}TasksAlarm" for tool in WORKER_OF}
+    assert set(ALARMS) - of_queues == {
+        "CrashesAlarm",
         "ErrorsAlarm",
         "ServerErrorsAlarm",
         "StateRefusedAlarm",
@@ -393,6 +446,7 @@ def test_every_failure_that_needs_an_operator_has_an_alarm() -> None:
         "ThrottlesAlarm",
         "UndeliveredTasksAlarm",
     }
+    assert of_queues < set(ALARMS)
 
 
 @every_alarm
@@ -407,15 +461,17 @@ def test_an_alarm_has_a_description_and_ignores_missing_data(alarm: str) -> None
     assert declared["AlarmDescription"]
     assert declared["TreatMissingData"] == "notBreaching"
     assert declared["ComparisonOperator"] == "GreaterThanThreshold"
-    assert declared["Threshold"] == (20 if alarm == "StateRefusedAlarm" else 0)
+    of_queue = declared.get("MetricName") == "ApproximateAgeOfOldestMessage"
+    assert declared["Threshold"] == (3_600 if of_queue else {"StateRefusedAlarm": 20}.get(alarm, 0))
 
 
-@every_function
-def test_each_function_has_an_alarm_for_crashes(function: str) -> None:
-    alarm = properties(crashes(function))
-    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Lambda", "Errors")
-    assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": f"${{{function}}}"}]
-    assert alarm["Statistic"] == "Sum"
+@pytest.mark.parametrize("tool", sorted(WORKER_OF))
+def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool: str) -> None:
+    queue = f"{tool.removesuffix('Function')}Tasks"
+    alarm = properties(f"{queue}Alarm")
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateAgeOfOldestMessage")
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"${{{queue}.QueueName}}"}]
+    assert alarm["Statistic"] == "Maximum"
 
 
 def test_one_alarm_covers_throttles_of_all_functions() -> None:
@@ -425,18 +481,64 @@ def test_one_alarm_covers_throttles_of_all_functions() -> None:
     assert alarm["Statistic"] == "Sum"
 
 
-def test_every_logged_error_is_counted_for_the_alarm() -> None:
-    filters = of_type("AWS::Logs::MetricFilter")
-    groups = {name_in(properties(function)["LoggingConfig"]["LogGroup"]) for function in FOLDERS}
-    assert {name_in(each["LogGroupName"]) for each in filters.values()} == groups
-    alarm = properties("ErrorsAlarm")
-    for each in filters.values():
-        assert '$.level = "ERROR"' in each["FilterPattern"]
-        [counted] = each["MetricTransformations"]
-        assert (counted["MetricNamespace"], counted["MetricName"]) == (
-            alarm["Namespace"],
-            alarm["MetricName"],
-        )
+@every_function
+def test_all_functions_write_json_to_one_log_group(function: str) -> None:
+    logging = properties(function)["LoggingConfig"]
+    assert (logging["LogGroup"], logging["LogFormat"]) == ("${Logs}", "JSON")
+
+
+@pytest.mark.parametrize(("alarm", "name"), [("ErrorsAlarm", "Errors"), ("CrashesAlarm", "Crashes")])
+def test_logged_errors_and_crashes_are_counted_for_their_alarm(alarm: str, name: str) -> None:
+    counting, declared = properties(name), properties(alarm)
+    assert counting["LogGroupName"] == "${Logs}"
+    [counted] = counting["MetricTransformations"]
+    assert counted["MetricName"] == declared["MetricName"] == name.lower()
+    assert counted["MetricNamespace"] == declared["Namespace"] == NAMESPACE
+    assert "Dimensions" not in declared
+
+
+PATTERN = re.compile(r'\(?\$\.([\w.]+) (!?=) "([^"]*)"\)?')
+
+
+def matches(pattern: str, line: dict[str, Any]) -> bool:
+    """Return whether a line matches a filter pattern: terms with || in parentheses, and &&."""
+    alternatives, _, required = pattern.strip("{} ").rpartition(" && ")
+    return (not alternatives or any(_holds(term, line) for term in alternatives.split(" || "))) and _holds(
+        required, line
+    )
+
+
+def _holds(term: str, line: dict[str, Any]) -> bool:
+    found = PATTERN.fullmatch(term)
+    assert found is not None, term
+    value: Any = line
+    for member in found[1].split("."):
+        value = value.get(member) if isinstance(value, dict) else None
+    return value is not None and (value == found[3]) is (found[2] == "=")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "is_crash"),
+    [
+        ("platform.report", "success", False),
+        ("platform.report", "error", True),
+        ("platform.report", "timeout", True),
+        ("platform.report", "failure", True),
+        ("platform.initReport", "error", True),
+        ("platform.start", "", False),
+    ],
+)
+def test_an_invocation_that_lambda_reports_as_failed_is_a_crash(
+    kind: str, status: str, *, is_crash: bool
+) -> None:
+    """The members are those of Lambda's Telemetry API, which has the same records."""
+    record = {"requestId": "6f7c1a2b", **({"status": status} if status else {})}
+    pattern = properties("Crashes")["FilterPattern"]
+    assert matches(pattern, {"type": kind, "record": record}) is is_crash
+    assert not matches(pattern, {"level": "ERROR", "message": "tool_raised"})
+
+
+NAMESPACE = "mcp-roundtrip/${AWS::StackName}"
 
 
 class Emitted:
@@ -483,7 +585,7 @@ QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
 def test_alarms_on_custom_metrics_use_emitted_metrics(
     emitted: Emitted, alarm: str, event: str, fields: dict[str, str]
 ) -> None:
-    LogObserver().record(event, **fields)
+    LogObserver(namespace=NAMESPACE).record(event, **fields)
     [metric] = properties(alarm)["Metrics"]
     query = QUERY.fullmatch(metric["Expression"])
     assert query is not None
@@ -494,14 +596,14 @@ def test_alarms_on_custom_metrics_use_emitted_metrics(
 def test_logged_errors_match_the_filter_of_the_alarm(emitted: Emitted) -> None:
     LogObserver().record_failure("misconfigured", ValueError())
     error, _ = emitted.lines()
-    assert error["level"] == "ERROR"
+    assert matches(properties("Errors")["FilterPattern"], error)
 
 
 SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\)")
 
 
 def test_the_dashboard_shows_all_custom_metrics(emitted: Emitted) -> None:
-    observer = LogObserver()
+    observer = LogObserver(namespace=NAMESPACE)
     for asked in ({"outcome": "input_required", "asked": ["a"]}, {"outcome": "checkpoint"}):
         observer.record("request_completed", **asked)
     observer.record("request_completed", outcome="complete", round=2, declined=1)
@@ -513,7 +615,7 @@ def test_the_dashboard_shows_all_custom_metrics(emitted: Emitted) -> None:
     searches = {
         (*schema(search[1]), search[2])
         for widget in json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
-        for row in widget["properties"]["metrics"]
+        for row in widget["properties"].get("metrics", [])
         if isinstance(row[0], dict) and (search := SEARCH.fullmatch(row[0]["expression"]))
     }
     for namespace, name, dimensions in emitted.metrics():
@@ -529,7 +631,60 @@ def test_an_undelivered_invocation_raises_an_alarm() -> None:
 def test_the_dashboard_is_valid() -> None:
     widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
+    assert {widget["type"] for widget in widgets} <= {"metric", "log"}
     assert all(widget["properties"]["region"] == "${AWS::Region}" for widget in widgets)
+
+
+# Several stacks in one account and Region
+
+NAMES = {
+    "AWS::ApiGatewayV2::Api": "Name",
+    "AWS::AppConfig::Application": "Name",
+    "AWS::KMS::Alias": "AliasName",
+    "AWS::Lambda::Function": "FunctionName",
+    "AWS::Lambda::LayerVersion": "LayerName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::SQS::Queue": "QueueName",
+}
+"""The property with the name of a resource, of each type for which the template gives one."""
+
+
+def test_every_name_contains_the_name_of_the_stack() -> None:
+    named = {
+        logical_id: (each["Type"], each["Properties"][NAMES[each["Type"]]])
+        for logical_id, each in deployed().items()
+        if NAMES.get(each["Type"]) in each["Properties"]
+    }
+    assert len(set(named.values())) == len(named) > len(FOLDERS)
+    assert [each for each, (_, name) in named.items() if "${AWS::StackName}" not in name] == []
+
+
+def test_no_resource_of_another_type_has_a_name() -> None:
+    own = {"Name", "FunctionName", "RoleName", "ManagedPolicyName", "TableName", "AlarmName", "DashboardName"}
+    of_references = {"AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::Lambda::Permission"}
+    of_parents = {"AWS::AppConfig::ConfigurationProfile", "AWS::ApiGatewayV2::Authorizer"}
+    skipped = of_references | of_parents | NAMES.keys() | {"AWS::Lambda::EventSourceMapping"}
+    assert [
+        logical_id
+        for logical_id, each in deployed().items()
+        if each["Type"] not in skipped and own & each["Properties"].keys()
+    ] == []
+
+
+def test_metrics_of_two_stacks_never_mix() -> None:
+    """Alarms and the dashboard read metrics of the stack's namespace, or of a resource of the stack."""
+    assert {variables(function)["POWERTOOLS_METRICS_NAMESPACE"] for function in FOLDERS} == {NAMESPACE}
+    for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
+        if name == "ThrottlesAlarm":  # watches the concurrency that stacks share
+            continue
+        assert NAMESPACE in json.dumps(alarm) or "${" in str(alarm["Dimensions"]), name
+    widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
+    for row in (row for widget in widgets for row in widget["properties"].get("metrics", [])):
+        own = NAMESPACE in json.dumps(row) or "${" in json.dumps(row)
+        assert (own and "AWS/Lambda,FunctionName" not in json.dumps(row)) or row == [
+            "AWS/Lambda",
+            "Throttles",
+        ]
 
 
 # Portability
@@ -545,10 +700,16 @@ def test_the_template_names_no_partition_and_no_region() -> None:
     assert not REGION.search(source)
     # Service principals are equal in every partition; addresses are not.
     hosts = set(re.findall(r"[\w.-]*amazonaws\.com", source))
-    assert hosts == {"lambda.amazonaws.com", "apigateway.amazonaws.com", "codedeploy.amazonaws.com"}
+    through = {".amazonaws.com"}  # kms:ViaService has this form in every Region
+    assert hosts - through == {
+        "lambda.amazonaws.com",
+        "apigateway.amazonaws.com",
+        "codedeploy.amazonaws.com",
+    }
 
 
 EVERYTHING = {
+    **{name: value for name, value in LANDING_ZONE.items() if name != "LogRetentionDays"},  # a number
     **DOMAIN,
     "HostedZoneId": "Z0123456789",
     "AllowedOrigins": ORIGINS,

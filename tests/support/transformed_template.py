@@ -17,7 +17,9 @@ TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 
 FRONT_DOOR = "FrontDoorFunction"
 FOLDERS = functions()
-WORKER_OF = {"ProvisionFunction": "ProvisionWorkerFunction"}
+WORKER_OF = {
+    name.replace("WorkerFunction", "Function"): name for name in FOLDERS if name.endswith("WorkerFunction")
+}
 """The functions whose tools have tasks, with their worker functions."""
 
 TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKER_OF.values()})
@@ -115,7 +117,8 @@ def statements(function: str, **given: str) -> list[dict[str, Any]]:
     stack = deployed(**given)
     role = stack[role_of(function)]["Properties"]
     managed = [stack[name_in(policy)]["Properties"] for policy in role.get("ManagedPolicyArns", [])]
-    return [s for policy in [*role["Policies"], *managed] for s in policy["PolicyDocument"]["Statement"]]
+    policies = [*role.get("Policies", []), *managed]
+    return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
 
 
 def variables(function: str, **given: str) -> Any:

@@ -1,0 +1,143 @@
+"""The templates as baselines see them, and the exceptions that docs/landing-zones.md accepts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mcp_roundtrip_local.template.yaml_reader import load
+from support import cloudformation
+from support.project import ROOT
+from support.transformed_template import DOMAIN, transform, transformed
+
+PAGE = ROOT / "docs/landing-zones.md"
+NO_PARAMETER = "no parameter"
+
+LANDING_ZONE = {
+    "PermissionsBoundaryArn": "arn:aws:iam::123456789012:policy/boundary",
+    "RolePath": "/tools/",
+    "SubnetIds": "subnet-0a1b2c3d,subnet-1b2c3d4e",
+    "SecurityGroupIds": "sg-0a1b2c3d",
+    "DataKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000000",
+    "DeletionProtection": "enabled",
+    "LogRetentionDays": "365",
+    "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:on-call",
+}
+"""Every parameter of template.yaml for a landing zone."""
+
+OPTIONS = {
+    **LANDING_ZONE,
+    **DOMAIN,
+    "HostedZoneId": "Z0123456789",
+    "AuthMode": "iam",
+    "AllowedOrigins": "https://app.example",
+    "TaskDelivery": "queue",
+    "ProvisionedConcurrency": "2",
+    "Deployment": "Canary10Percent5Minutes",
+}
+OTHER_TEMPLATES: Mapping[str, Mapping[str, str]] = {
+    "edge/template.yaml": {"ApiHost": "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"},
+    "edge/routes.yaml": {"EndpointStack": "tools", "ApiId": "a1b2c3d4e5", "AuthMode": "iam"},
+    "pipeline/template.yaml": {
+        "GitHubRepository": "example/tools",
+        "GitHubEnvironment": "prod",
+        "ApplicationStack": "tools",
+    },
+}
+"""The other templates, with the parameters that they require."""
+
+OTHER_OPTIONS = {
+    "edge/template.yaml": {
+        "DomainName": "tools.example",
+        "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a",
+        "ChallengeAtEdge": "enabled",
+    },
+    "pipeline/template.yaml": {
+        name: LANDING_ZONE[name] for name in ("PermissionsBoundaryArn", "RolePath", "DataKeyArn")
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedRow:
+    """A row of the table: rules that refuse a default, and the parameter that complies with them."""
+
+    rules: frozenset[str]
+    parameter: str
+
+
+def exceptions() -> Iterator[AcceptedRow]:
+    """Yield the rows of the table of exceptions."""
+    section = PAGE.read_text("utf-8").partition("### Exceptions")[2]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rules = re.findall(r"CKV2?_AWS_\d+|CT\.[A-Z0-9]+\.PR\.\d+", " ".join(cells[:2]))
+        if line.startswith("|") and rules:
+            _, _, parameter, reason = cells
+            assert reason, line
+            yield AcceptedRow(frozenset(rules), parameter)
+
+
+def excepted(prefix: str, *, with_options: bool = False) -> set[str]:
+    """Return the excepted rules whose name begins with `prefix`: of the defaults, or of all options."""
+    rows = [row for row in exceptions() if not with_options or row.parameter == NO_PARAMETER]
+    return {rule for row in rows for rule in row.rules if rule.startswith(prefix)}
+
+
+def evaluated(template: Mapping[str, Any], **given: str) -> str:
+    """Return a template in JSON with evaluated parameters and conditions. References remain."""
+    stack = {"AWS::StackId": "arn:aws:cloudformation:eu-west-1:123456789012:stack/tools/1d2c3b4a"}
+    parameters = {**stack, **cloudformation.parameters_of(template, **given)}
+    found = cloudformation.resources(template, parameters)
+    return json.dumps({"AWSTemplateFormatVersion": "2010-09-09", "Resources": _with_references(found)})
+
+
+def _with_references(value: Any) -> Any:
+    """Return `value` with the references that `cloudformation.evaluate` wrote as text."""
+    match value:
+        case dict():
+            # CloudFormation converts the text of a parameter to the type of the property.
+            return {
+                name: int(each) if name == "RetentionInDays" else _with_references(each)
+                for name, each in value.items()
+            }
+        case list():
+            return [_with_references(each) for each in value]
+        case str() if "Bucket.Arn}" in value:  # the controls know it only as an ARN
+            return re.sub(r"\$\{\w*Bucket\.Arn\}", "arn:aws:s3:::bucket", value)
+        case str() if reference := re.fullmatch(r"\$\{(\w+)(?:\.(\w+))?\}", value):
+            name, attribute = reference.groups()
+            return {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}
+    return value
+
+
+def with_defaults() -> dict[str, str]:
+    """Return the evaluated templates by name, with nothing but the required parameters."""
+    return {"template.yaml": evaluated(transformed(), AuthMode="none"), **_others({})}
+
+
+def with_options() -> dict[str, str]:
+    """Return the evaluated templates by name, with every option of a landing zone."""
+    template = yaml.safe_load(transform(Deployment=OPTIONS["Deployment"]))
+    return {"template.yaml": evaluated(template, **OPTIONS), **_others(OTHER_OPTIONS)}
+
+
+def _others(options: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return {
+        path: evaluated(load(ROOT / path), **required, **options.get(path, {}))
+        for path, required in OTHER_TEMPLATES.items()
+    }
+
+
+def write(templates: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write templates into a folder, and return the paths."""
+    paths = [folder / f"{name.replace('/', '-')}.json" for name in templates]
+    for path, text in zip(paths, templates.values(), strict=True):
+        path.write_text(text, "utf-8")
+    return paths
