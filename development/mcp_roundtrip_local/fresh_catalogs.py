@@ -22,6 +22,8 @@ from mcp_roundtrip_local.template.model import Application, Function
 
 OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
+WORKER = "_worker"
+"""The end of the names of functions that run the tasks of another function. No tool's name ends with it."""
 
 _SIGNATURE_DIGEST = re.compile(r'^ {6}"signatureDigest": .*\n', re.MULTILINE)
 
@@ -114,9 +116,23 @@ def _owners(function: Function, application: Application) -> dict[str, Function]
     """Return the owners of a front door in alphabetical order; none for another function."""
     if OWNERS not in function.environment or not (function.code / CATALOG).is_file():
         return {}
-    owners = json.loads(function.environment[OWNERS])
+    setting = function.environment[OWNERS]
+    if not setting.startswith("{"):
+        return _matching(_function_name(setting), function, application)
+    owners = json.loads(setting)
     found = {owner: application.functions.get(_function_name(to)) for owner, to in sorted(owners.items())}
     return {owner: owned for owner, owned in found.items() if owned is not None}
+
+
+def _matching(pattern: str, front_door: Function, application: Application) -> dict[str, Function]:
+    """Return the functions whose names match a pattern with one `*`, by what the `*` stands for."""
+    before, _, behind = pattern.partition("*")
+    found = {
+        name.removeprefix(before).removesuffix(behind): function
+        for name, function in sorted(application.functions.items())
+        if name.startswith(before) and name.endswith(behind) and name != front_door.name
+    }
+    return {owner: owned for owner, owned in found.items() if owner and not owner.endswith(WORKER)}
 
 
 def _function_name(function: str) -> str:

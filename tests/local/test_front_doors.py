@@ -82,3 +82,40 @@ def test_a_front_door_with_a_fresh_catalog_runs_in_its_folder(template: Path) ->
     with serve(template, log=log.append) as app:
         names(app)
     assert not any("stale" in line for line in log)
+
+
+BY_PATTERN = """
+    Globals:
+      Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}
+    Resources:
+      Door:
+        Type: AWS::Serverless::Function
+        Properties:
+          FunctionName: !Sub ${AWS::StackName}_front_door
+          CodeUri: functions/front_door
+          Environment:
+            Variables:
+              MCP_OWNERS: !Sub arn:aws:lambda:us-east-1:000000000000:function:${AWS::StackName}_*:live
+          Events: {E: {Type: HttpApi}}
+      Greet:
+        Type: AWS::Serverless::Function
+        Properties:
+          FunctionName: !Sub ${AWS::StackName}_greet
+          CodeUri: functions/greet
+          AutoPublishAlias: live
+      GreetWorker:
+        Type: AWS::Serverless::Function
+        Properties: {FunctionName: !Sub "${AWS::StackName}_greet_worker", CodeUri: functions/greet}
+      Other:
+        Type: AWS::Serverless::Function
+        Properties: {FunctionName: other, CodeUri: functions/part}
+    """
+
+
+def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path: Path) -> None:
+    path = write_application(tmp_path, BY_PATTERN, SOURCES)
+    (tmp_path / "functions/front_door/catalog.json").write_text('{"tools": []}\n')
+    with serve(path, watch_interval_s=0, log=lambda line: None) as app:
+        assert names(app) == ["greet"]
+        called = rpc(app, "tools/call", name="greet", arguments={})
+        assert called["result"]["content"][0]["text"] == "greet"
