@@ -26,6 +26,7 @@ from mcp_roundtrip_local.sample_events.live import (
     DEVELOPMENT_ENVIRONMENT,
     EVENTS,
     development_ports,
+    env_vars,
     invoker,
     live_events,
 )
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    write(given.output, {**stable_events(), **minted, "live/env.json": {"Parameters": settings}})
+    write(given.output, {**stable_events(), **minted, "live/env.json": {"Parameters": env_vars(settings)}})
     return 0
 
 

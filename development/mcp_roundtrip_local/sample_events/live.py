@@ -50,6 +50,12 @@ DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
     "MCP_TASK_WORKER": "arn:aws:lambda:us-east-1:000000000000:function:ProvisionWorkerFunction",
 }
 
+_TASK_SETTINGS: Mapping[str, str] = {
+    "MCP_TASK_TABLE": DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"],
+    "MCP_TASK_WORKER": DEVELOPMENT_ENVIRONMENT["MCP_TASK_WORKER"],
+    "MCP_TASK_WAKE_QUEUE": "https://sqs.us-east-1.amazonaws.com/000000000000/mcp-roundtrip-development",
+}
+
 Invoke = Callable[[str, Event], Any]
 """Takes the folder name of a function and an event; returns the function's response."""
 
@@ -72,6 +78,14 @@ def development_key() -> EllipticCurvePrivateKey:
 def development_secret() -> bytes:
     """Return the secret of DEVELOPMENT_ENVIRONMENT's encryption key, also public."""
     return sha256(b"mcp-roundtrip development encryption key").digest()
+
+
+def env_vars(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables for ``sam local --env-vars``: the settings, and those of tasks if missing.
+
+    sam cannot resolve the template's references to a worker's version and to a queue.
+    """
+    return {**_TASK_SETTINGS, **settings}
 
 
 def live_events(invoke: Invoke) -> dict[str, Event]:
