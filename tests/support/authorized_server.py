@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, Protocol
 
 import httpx2
@@ -19,8 +20,10 @@ from mcp_roundtrip_local.api_gateway.payload import to_event, to_response
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import Route
+from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, headers
+from support.project import ROOT
 
 ROUTE = Route("ANY", "$default", "function")
 
@@ -71,23 +74,52 @@ class DeployedServer:
         ]
 
 
+class Gateway(Enum):
+    """What API Gateway does to the challenge of a function."""
+
+    KEEPS = "keeps it"
+    RENAMES = "renames its header"
+    MAPS = "renames its header, then applies the response parameters of template.yaml"
+
+
 def remapped(reply: Response) -> Response:
     """Rename the header as a REST API does ("Amazon API Gateway important notes")."""
     renamed = {"www-authenticate": "x-amzn-remapped-www-authenticate"}
     return replace(reply, headers=tuple((renamed.get(name, name), value) for name, value in reply.headers))
 
 
+def mapped(reply: Response, mappings: Mapping[str, Any]) -> Response:
+    """Apply ResponseParameters of an integration, which overwrite headers with others of the response.
+
+    Source: API Gateway developer guide, "Transform API requests and responses for HTTP APIs".
+    """
+    headers = dict(reply.headers)
+    for each in mappings.get(str(reply.status), {}).get("ResponseParameters", ()):
+        source = each["Source"].removeprefix("$response.header.")
+        if source in headers:
+            headers[each["Destination"].removeprefix("overwrite:header.")] = headers[source]
+    return replace(reply, headers=tuple(headers.items()))
+
+
+def response_parameters() -> Mapping[str, Any]:
+    """Return the response mappings of the front door's integration."""
+    integration = load(ROOT / "template.yaml")["Resources"]["FrontDoorIntegration"]["Properties"]
+    found: Mapping[str, Any] = integration["ResponseParameters"]
+    return found
+
+
 @contextmanager
 def deployed(
-    issuer: Issuer, *, mode: str = "bearer", is_rest_api: bool = False, **given: Any
+    issuer: Issuer, *, mode: str = "bearer", gateway: Gateway = Gateway.KEEPS, **given: Any
 ) -> Iterator[DeployedServer]:
     observer = RecordingObserver()
+    mappings = response_parameters() if gateway is Gateway.MAPS else {}
     at: dict[str, str] = {}
 
     def respond(request: Request) -> Response:
         event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
         reply = to_response(json.dumps(server.lambda_handler(event, None)).encode())
-        return remapped(reply) if is_rest_api else reply
+        return reply if gateway is Gateway.KEEPS else mapped(remapped(reply), mappings)
 
     with closing(HttpServer(respond, max_body=1_000_000)) as listening:
         at["url"] = f"{listening.url}/mcp"
