@@ -16,7 +16,10 @@ from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
 from mcp_roundtrip.settings import Settings, TokenType
 from mcp_roundtrip_deploy.identity import RULES
-from support.identity_pages import PROVIDERS, Token, page, settings
+from mcp_roundtrip_deploy.parameters import defaults, template_names
+from mcp_roundtrip_local.template.intrinsics import resolve
+from mcp_roundtrip_local.template.yaml_reader import load
+from support.identity_pages import PROVIDERS, ROOT, Token, page, settings
 from support.recorded_tokens import ACCEPTED, JWKS_PATHS, REFUSED, key_set
 from support.token_issuer import RSA
 
@@ -162,6 +165,41 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider: s
     for parameters in found.deployments:
         assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
         assert [rule(parameters) for rule in RULES if rule(parameters)] == []
+
+
+def authorizer(parameters: dict[str, str]) -> dict[str, Any]:
+    """Return what API Gateway's authorizer compares with tokens."""
+    template = load(ROOT / "template.yaml")
+    names = template_names(template, {**defaults(template["Parameters"]), **parameters})
+    configuration = template["Resources"]["JwtAuthorizer"]["Properties"]["JwtConfiguration"]
+    return dict(resolve(configuration, names))
+
+
+def test_api_gateway_compares_each_audience_of_the_page_of_cognito() -> None:
+    """It compares `client_id` if a token has no `aud`."""
+    found = page("cognito")
+    compared = authorizer(found.deployments[1])
+    [machine] = [token for what, token, _ in REFUSED["cognito"] if what == "machine"]
+    assert compared["Issuer"] == found.token.claims["iss"]
+    assert found.token.claims["aud"] in compared["Audience"]
+    assert "aud" not in machine.claims
+    assert len(compared["Audience"]) == 2
+
+
+@every_provider
+def test_api_gateway_accepts_the_first_token_with_the_values_of_bearer(provider: str) -> None:
+    found = page(provider)
+    bearer, audience = found.deployments[0], found.token.claims["aud"]
+    by_api = {
+        "AuthMode": "jwt",
+        "JwtIssuer": bearer["TokenIssuer"],
+        "JwtAudience": bearer.get("TokenAudience", ""),
+        "EndpointUri": found.endpoint,
+    }
+    compared = authorizer(by_api)
+    assert compared["Issuer"] == found.token.claims["iss"]
+    assert set(compared["Audience"]) & set(audience if isinstance(audience, list) else [audience])
+    assert found.token.header["alg"].startswith("RS")
 
 
 @every_provider
