@@ -17,7 +17,7 @@ from mcp_roundtrip_local.catalog import main as catalog
 from mcp_roundtrip_local.new_tool.__main__ import main
 from mcp_roundtrip_local.new_tool.files import render_files
 from mcp_roundtrip_local.new_tool.plan import MAX_NAME, NewToolError, plan_files, write
-from support.project import ROOT, TOOL, contents, copy_project
+from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent
 LONGEST = "a" * MAX_NAME
@@ -30,10 +30,11 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the project with the tool TOOL, written by `make new-tool`."""
+    """Return a copy of the project with the tools TOOL and TASK_TOOL, written by `make new-tool`."""
     project = copy_project(tmp_path_factory.mktemp("written"))
-    done = make(project, f"NAME={TOOL}")
-    assert done.returncode == 0, done.stderr
+    for variables in ([f"NAME={TOOL}"], [f"NAME={TASK_TOOL}", "TASKS=1"]):
+        done = make(project, *variables)
+        assert done.returncode == 0, done.stderr
     return project
 
 
@@ -66,23 +67,29 @@ def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
 def test_function_test_events_template_entries_and_catalog_are_written(written: Path) -> None:
     before = contents(ROOT)
     changed = {name for name, content in contents(written).items() if before.get(name) != content}
-    assert changed == {
-        "edge/template.yaml",
-        f"functions/{TOOL}",
-        f"functions/{TOOL}/app.py",
-        "functions/front_door/catalog.json",
-        f"events/{TOOL}",
-        f"events/{TOOL}/bad_arguments.json",
-        f"events/{TOOL}/call.json",
-        f"events/{TOOL}/direct_call.json",
-        f"events/{TOOL}/missing_capability.json",
-        f"tests/functions/test_{TOOL}.py",
-        "template.yaml",
+    own = {
+        name
+        for tool in (TOOL, TASK_TOOL)
+        for name in (
+            f"functions/{tool}",
+            f"functions/{tool}/app.py",
+            f"events/{tool}",
+            f"events/{tool}/bad_arguments.json",
+            f"events/{tool}/call.json",
+            f"events/{tool}/direct_call.json",
+            f"events/{tool}/missing_capability.json",
+            f"tests/functions/test_{tool}.py",
+        )
     }
+    assert changed == {*own, "functions/front_door/catalog.json", "template.yaml"}
 
 
-def test_the_tests_of_the_new_tool_pass(written: Path) -> None:
-    tests = [f"functions/test_{TOOL}.py", "functions/test_front_door.py", "events/test_events.py"]
+def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
+    tests = [
+        *(f"functions/test_{tool}.py" for tool in (TOOL, TASK_TOOL)),
+        "functions/test_front_door.py",
+        "events/test_events.py",
+    ]
     done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
     assert done.returncode == 0, done.stdout
 
@@ -91,15 +98,16 @@ def test_the_catalog_is_fresh(written: Path) -> None:
     assert catalog(["--functions", str(written / "functions"), "--check"]) == 0
 
 
-def test_mypy_accepts_the_function(written: Path) -> None:
+def test_mypy_accepts_the_function_with_tasks(written: Path) -> None:
     # The layer's folder is not on the path: mypy would check the whole package again.
-    done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TOOL}", cwd=written)
+    done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TASK_TOOL}", cwd=written)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("tasks", [False, True])
 @pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
-def test_the_written_files_are_lint_clean_and_formatted(name: str, tmp_path: Path) -> None:
-    write({tmp_path / path: text for path, text in render_files(name).items()})
+def test_the_written_files_are_lint_clean_and_formatted(name: str, tasks: bool, tmp_path: Path) -> None:
+    write({tmp_path / path: text for path, text in render_files(name, tasks=tasks).items()})
     settings = ("--config", ROOT / "pyproject.toml")
     assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
     done = run(BIN / "ruff", "format", "--check", *settings, tmp_path, cwd=ROOT)
@@ -108,7 +116,7 @@ def test_the_written_files_are_lint_clean_and_formatted(name: str, tmp_path: Pat
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_the_new_tool_is_served_and_asks_its_question(written: Path, anyio_backend: str) -> None:
+async def test_the_new_tools_are_served_and_ask_their_question(written: Path, anyio_backend: str) -> None:
     async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"value": "words"})
 
@@ -119,9 +127,12 @@ async def test_the_new_tool_is_served_and_asks_its_question(written: Path, anyio
             origin = next(
                 found[1] for line in process.stdout if (found := re.search(r"(http://\S+)/mcp ", line))
             )
-            for path in ("/mcp", f"/tools/{TOOL}"):
+            for path, tool in (
+                *(("/mcp", tool) for tool in (TOOL, TASK_TOOL)),
+                *((f"/tools/{tool}", tool) for tool in (TOOL, TASK_TOOL)),
+            ):
                 async with Client(origin + path, elicitation_callback=words) as client:
-                    result = await client.call_tool(TOOL, {"text": TEXT})
+                    result = await client.call_tool(tool, {"text": TEXT})
                 assert result.structured_content == {"length": 4, "unit": "words"}
         finally:
             process.terminate()
@@ -151,9 +162,10 @@ async def test_the_new_tool_is_served_and_asks_its_question(written: Path, anyio
         ("weather", "exists"),
         ("front_door", "exists"),
         ("rest_api", "exists"),
-        ("api", "Api"),
-        ("provision_worker", "exists"),
-        ("task", "TaskDelivery"),
+        ("deployment", "DeploymentRole"),
+        ("undelivered", "UndeliveredTasks"),
+        ("orders_worker", "worker"),
+        ("orders_tasks", "queue"),
         ("get_weather", "'get_weather'.*'weather'"),
     ],
 )

@@ -1,6 +1,5 @@
-"""sam and CloudFormation with a tool that `make new-tool` added."""
+"""sam and CloudFormation with tools that `make new-tool` added."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,34 +8,36 @@ import pytest
 import yaml
 
 from mcp_roundtrip_local.new_tool.plan import plan_files, write
-from mcp_roundtrip_local.new_tool.template_entry import find_copyable_tool, logical_id_prefix
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_local.new_tool.template_entry import logical_id_prefix
 from support import cloudformation
-from support.project import ROOT, TOOL, copy_project
+from support.project import TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 from support.transformed_template import transformed_file
 
-BASE = logical_id_prefix(TOOL)
-MODEL = find_copyable_tool(load(ROOT / "template.yaml"))
-"""The tool with the copied entry."""
+PLAIN, TASK = logical_id_prefix(TOOL), logical_id_prefix(TASK_TOOL)
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = copy_project(tmp_path_factory.mktemp("project"))
     write(plan_files(project, TOOL))
+    write(plan_files(project, TASK_TOOL, tasks=True))
     return project
 
 
 @pytest.fixture(scope="module")
-def transformed(project: Path) -> str:
-    return transformed_file(project / "template.yaml", AuthMode="none")
-
-
-@pytest.fixture(scope="module")
-def deployed(transformed: str) -> dict[str, Any]:
-    template = yaml.safe_load(transformed)
+def deployed(project: Path) -> dict[str, Any]:
+    template = yaml.safe_load(transformed_file(project / "template.yaml", AuthMode="none"))
     return cloudformation.resources(template, cloudformation.parameters_of(template, AuthMode="none"))
+
+
+def of(prefix: str, deployed: dict[str, Any]) -> dict[str, Any]:
+    """Return the resources of a tool by the rest of their logical ids, without the digest of a version."""
+    return {
+        re.sub(r"(Version)[0-9a-f]{10}$", r"\1", name.removeprefix(prefix)): each
+        for name, each in deployed.items()
+        if name.startswith(prefix)
+    }
 
 
 def test_the_source_is_lint_clean(project: Path) -> None:
@@ -44,35 +45,33 @@ def test_the_source_is_lint_clean(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_new_resources_equal_those_of_the_copied_tool_except_for_names(deployed: dict[str, Any]) -> None:
-    # The logical id of a version ends with a digest of the function's properties.
-    stack = re.sub(r"(FunctionVersion)[0-9a-f]+", r"\1", json.dumps(deployed))
-    resources: dict[str, Any] = json.loads(stack)
-
-    def of(tool: str) -> dict[str, Any]:
-        return {name: each for name, each in resources.items() if name.startswith(tool)}
-
-    renamed = json.dumps(of(BASE)).replace(BASE, logical_id_prefix(MODEL)).replace(TOOL, MODEL)
-    assert json.loads(renamed) == of(logical_id_prefix(MODEL))
-    assert f"{logical_id_prefix(MODEL)}FunctionMcpPermission" in of(logical_id_prefix(MODEL))
+def test_a_plain_tool_has_the_resources_of_an_example(deployed: dict[str, Any]) -> None:
+    own, example = of(PLAIN, deployed), of("Weather", deployed)
+    assert own.keys() == example.keys()
+    assert own["Role"]["Properties"].keys() == example["Role"]["Properties"].keys()
 
 
-def test_the_new_tool_has_no_settings_or_permissions_of_its_own(project: Path) -> None:
-    resources = load(project / "template.yaml")["Resources"]
-    function, role = resources[f"{BASE}Function"]["Properties"], resources[f"{BASE}Role"]["Properties"]
-    own = {name for name in function["Environment"]["Variables"] if not name.startswith("MCP_")}
-    assert own == {"POWERTOOLS_SERVICE_NAME"}
-    assert not {"MemorySize", "Timeout", "Policies", "Layers"} & function.keys()
-    assert [policy["PolicyName"] for policy in role["Policies"]] == ["Logs"]
+def test_a_tool_with_tasks_has_the_resources_of_the_example(deployed: dict[str, Any]) -> None:
+    own, example = of(TASK, deployed), of("Provision", deployed)
+    assert own.keys() == example.keys()
+    assert own["Tasks"]["Properties"].keys() == example["Tasks"]["Properties"].keys()
+    worker, model = own["WorkerFunction"]["Properties"], example["WorkerFunction"]["Properties"]
+    assert worker.keys() == model.keys()
 
 
-def test_the_front_door_may_invoke_the_new_tool_and_has_its_address(deployed: dict[str, Any]) -> None:
-    variables = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]
-    owner = json.loads(variables["MCP_OWNERS"])[TOOL]
-    assert f"${{{BASE}Function.Arn}}" in owner
-    statements = [
-        statement
-        for policy in deployed["FrontDoorRole"]["Properties"]["Policies"]
-        for statement in policy["PolicyDocument"]["Statement"]
-    ]
-    assert owner in [resource for each in statements for resource in each["Resource"]]
+def test_a_plain_tool_has_no_settings_of_its_own_and_two_policies(deployed: dict[str, Any]) -> None:
+    own = of(PLAIN, deployed)
+    settings = own["Function"]["Properties"]["Environment"]["Variables"]
+    shared = deployed["WeatherFunction"]["Properties"]["Environment"]["Variables"]
+    assert settings.keys() <= shared.keys()
+    assert own["Role"]["Properties"]["ManagedPolicyArns"] == ["${FunctionPolicy}", "${StatePolicy}"]
+    assert "Policies" not in own["Role"]["Properties"]
+
+
+def test_the_front_door_finds_and_may_invoke_every_function_with_the_prefix(deployed: dict[str, Any]) -> None:
+    owners = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]["MCP_OWNERS"]
+    prefix, _, suffix = owners.rpartition(":function:")[2].partition("*")
+    for tool, prefix_of_ids in ((TOOL, PLAIN), (TASK_TOOL, TASK)):
+        name = of(prefix_of_ids, deployed)["Function"]["Properties"]["FunctionName"]
+        alias = of(prefix_of_ids, deployed)["FunctionAliaslive"]["Properties"]["Name"]
+        assert name + ":" + alias == f"{prefix}{tool}{suffix}"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
-TOOL = "scratch_tool"
-"""The name of a new tool in tests. It must not be the name of an existing tool of a project."""
+TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
+"""The names of new tools in tests. They must not be the names of existing tools of a project."""
 
 COPIED = (
     *("development", "edge", "events", "functions", "layers", "tests"),

@@ -1,7 +1,8 @@
 """Write a new tool: a function that asks one question, its test, its events and its template entry.
 
 ``python -m mcp_roundtrip_local.new_tool find_orders`` runs in the current project; ``make new-tool
-NAME=find_orders`` does the same.
+NAME=find_orders`` does the same. With ``--tasks`` (``TASKS=1``), the tool becomes a task, and the entry also
+has the worker function that runs it, and its queue.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", help="the name of the tool and its folder, such as find_orders")
+    parser.add_argument("--tasks", action="store_true", help="a tool with tasks, and its worker function")
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)
     try:
-        written = plan_files(given.project, given.name)
+        written = plan_files(given.project, given.name, tasks=given.tasks)
         write(written)
     except (NewToolError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

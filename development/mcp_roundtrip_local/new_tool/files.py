@@ -1,4 +1,7 @@
-"""The files of a new tool: a function that asks one question, its test and its sample events."""
+"""The files of a new tool: a function that asks one question, its test and its sample events.
+
+A tool with tasks asks the same question before it becomes a task, and counts in a step.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from mcp_roundtrip_local.sample_events.messages import call, post
 TEXT = "Ask before you count."
 
 
-def render_files(name: str) -> dict[PurePosixPath, str]:
+def render_files(name: str, *, tasks: bool = False) -> dict[PurePosixPath, str]:
     """Return the files of a new tool by their paths in the project."""
+    app, test = (APP + TASK_BODY, TEST + TASK_TESTS) if tasks else (APP + BODY, TEST)
+    parts = {"name": name, "text": TEXT, **(WITH_TASKS if tasks else WITHOUT_TASKS)}
     return {
-        PurePosixPath("functions", name, "app.py"): APP.substitute(name=name),
-        PurePosixPath("tests/functions", f"test_{name}.py"): TEST.substitute(name=name, text=TEXT),
+        PurePosixPath("functions", name, "app.py"): Template(app).substitute(parts),
+        PurePosixPath("tests/functions", f"test_{name}.py"): Template(test).substitute(parts),
         **{PurePosixPath("events", name, file): text for file, text in _events(name).items()},
     }
 
@@ -31,8 +36,22 @@ def _events(name: str) -> dict[str, str]:
     return {file: json.dumps(event, indent=2, ensure_ascii=False) + "\n" for file, event in events.items()}
 
 
-APP = Template('''\
-"""Count the words or the characters of a text, after asking which: an example to replace."""
+WITHOUT_TASKS = {
+    "after": "after asking which",
+    "constants": "",
+    "task": "",
+    "imports": "DECLINE, Player, load_module",
+}
+
+WITH_TASKS = {
+    "after": "in a task, after asking which",
+    "constants": "TTL_MS = 3_600_000\n",
+    "task": 'task="optional", ',
+    "imports": "DECLINE, WITH_TASKS, Player, crashes, load_module",
+}
+
+APP = '''\
+"""Count the words or the characters of a text, $after: an example to replace."""
 
 from enum import StrEnum
 
@@ -41,7 +60,7 @@ from pydantic import BaseModel, Field
 from mcp_roundtrip import Context, Server
 
 server = Server("$name")
-
+$constants
 
 class Unit(StrEnum):
     WORDS = "words"
@@ -53,7 +72,7 @@ class Length(BaseModel):
     unit: Unit
 
 
-@server.tool(annotations={"readOnlyHint": True})
+@server.tool(${task}annotations={"readOnlyHint": True})
 def $name(ctx: Context, text: str) -> Length:
     """Count the words or the characters of a text.
 
@@ -61,21 +80,41 @@ def $name(ctx: Context, text: str) -> Length:
         text: The text to count in.
     """
     unit = ctx.elicit("unit", "Count words or characters?", Unit)
-    counted = text.split() if unit is Unit.WORDS else text
-    return Length(length=len(counted), unit=unit)
+'''
+
+BODY = """\
+    return Length(length=count(text, unit), unit=unit)
+
+
+def count(text: str, unit: Unit) -> int:
+    return len(text.split() if unit is Unit.WORDS else text)
 
 
 handler = server.lambda_handler
-''')
+"""
 
-TEST = Template("""\
+TASK_BODY = """\
+    ctx.run_as_task(ttl_ms=TTL_MS)
+    length: int = ctx.step("count", count, text, unit)
+    return Length(length=length, unit=unit)
+
+
+def count(text: str, unit: Unit) -> int:
+    return len(text.split() if unit is Unit.WORDS else text)
+
+
+handler = server.lambda_handler
+worker = server.worker_handler
+"""
+
+TEST = """\
 import json
 
 import pytest
 
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_local.sample_events.live import development_ports
-from mcp_roundtrip_testing import DECLINE, Player, load_module
+from mcp_roundtrip_testing import $imports
 from support.project import FUNCTIONS
 from support.sample_events import ASKS, EVENTS, TOOL_ERROR, Outcome, outcome
 
@@ -111,4 +150,20 @@ def test_a_declined_question_is_a_tool_error(play: Player) -> None:
 def test_a_sample_event_has_the_expected_outcome(file: str, expected: Outcome) -> None:
     event = json.loads((EVENTS / "$name" / file).read_text("utf-8"))
     assert outcome(handle(load_module(APP).server.endpoint, event, None, development_ports)) == expected
-""")
+"""
+
+TASK_TESTS = """
+
+def result_of_task(play: Player) -> object:
+    asked = play.call("$name", {"text": "$text"})
+    return asked.answer(unit="words").task.structured
+
+
+def test_the_tool_becomes_a_task_after_its_question() -> None:
+    assert result_of_task(Player(APP, WITH_TASKS)) == {"length": 4, "unit": "words"}
+
+
+def test_the_task_ends_wherever_a_worker_is_lost() -> None:
+    for play in crashes(lambda: Player(APP, WITH_TASKS)):
+        assert result_of_task(play) == {"length": 4, "unit": "words"}
+"""

@@ -12,17 +12,18 @@ from tempfile import TemporaryDirectory
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
 from mcp_roundtrip_local.new_tool.files import render_files
-from mcp_roundtrip_local.new_tool.template_entry import add_call, add_entry, find_conflict, find_copyable_tool
+from mcp_roundtrip_local.new_tool.template_entry import append_entry, find_conflict, render_entry
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.yaml_reader import load
 
 TEMPLATE = Path("template.yaml")
-EDGE = Path("edge", TEMPLATE)
-"""Optional in a project."""
-
 CATALOG = FUNCTIONS / FRONT_DOOR / "catalog.json"
 
-MAX_NAME = 40
+MAX_NAME = 30
+"""A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`."""
+
+RESERVED_ENDS = ("_worker", "_tasks")
+"""What the names of a tool's worker and queue end with."""
 
 RESERVED = frozenset({"server", "handler", "worker", "app", "live"})
 """Names that a function's module uses, and the folder of the live events."""
@@ -34,26 +35,25 @@ class NewToolError(McpRoundtripError):
     """The tool cannot be written; the message says why. No file was changed."""
 
 
-def plan_files(project: Path, name: str) -> dict[Path, str]:
-    """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError."""
+def plan_files(project: Path, name: str, *, tasks: bool = False) -> dict[Path, str]:
+    """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError.
+
+    With `tasks`, the tool becomes a task, which a worker function runs.
+    """
     _check(name)
-    new = {project / path: text for path, text in render_files(name).items()}
+    new = {project / path: text for path, text in render_files(name, tasks=tasks).items()}
     for path in (*new, *(project / folder / name for folder in ("functions", "events"))):
         if path.exists():
             raise NewToolError(f"{name!r}: {path} exists already")
     template = project / TEMPLATE
     try:
-        document = load(template)
-        if found := find_conflict(document, name):
+        if found := find_conflict(load(template), name):
             raise NewToolError(f"{name!r}: {TEMPLATE} uses that name in {found!r}")
-        text = add_entry(template.read_text("utf-8"), document, find_copyable_tool(document), name)
+        text = append_entry(template.read_text("utf-8"), render_entry(name, tasks=tasks))
     except TemplateError as error:
         raise NewToolError(f"{TEMPLATE}: {error}") from None
     app = new[project / FUNCTIONS / name / "app.py"]
-    changed = {template: text, project / CATALOG: _catalog(project / FUNCTIONS, name, app)}
-    if (edge := project / EDGE).exists():
-        changed[edge] = add_call(edge.read_text("utf-8"), name)
-    return {**new, **changed}
+    return {**new, template: text, project / CATALOG: _catalog(project / FUNCTIONS, name, app)}
 
 
 def write(files: Mapping[Path, str]) -> None:
@@ -85,6 +85,8 @@ def _check(name: str) -> None:
             f"{name!r} must be at most {MAX_NAME} lower-case letters, digits and single underscores between "
             "them, and begin with a letter"
         )
+    if name.endswith(RESERVED_ENDS):
+        raise NewToolError(f"{name!r} ends like the name of a worker or of its queue")
     if keyword.iskeyword(name) or hasattr(builtins, name) or name in RESERVED:
         raise NewToolError(f"{name!r} is reserved in Python or in this project")
 
