@@ -89,6 +89,11 @@ def test_clients_are_shown_scopes_with_the_prefix_of_the_issuer() -> None:
     )
 
 
+def test_scopes_of_openid_connect_have_no_prefix() -> None:
+    prefixed = ProtectedResource(MCP.resource, [ISSUER], ("db:read", "openid", "email"), scope_prefix="api/")
+    assert prefixed.document()["scopes_supported"] == ["api/db:read", "openid", "email"]
+
+
 def test_a_challenge_without_known_scopes_has_no_scope() -> None:
     assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
 

@@ -11,6 +11,9 @@ from msgspec import Struct
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
+OPENID_SCOPES: Final = frozenset({"openid", "profile", "email", "address", "phone"})
+"""Scopes of the issuer itself, which have no prefix (OpenID Connect Core 3.1.2.1 and 5.4)."""
+
 MAX_AGE_S: Final = 3_600
 """How long clients may cache the document."""
 
@@ -21,8 +24,8 @@ class ProtectedResource(Struct, frozen=True):
     """The metadata of a protected resource.
 
     `resource` is its canonical URI, `authorization_servers` are issuers, `scopes` those that clients should
-    request first; a challenge tells them which others a request needs. Clients are shown each scope after
-    `scope_prefix`.
+    request first; a challenge tells them which others a request needs. Clients are shown scopes after
+    `scope_prefix`, except OPENID_SCOPES.
     """
 
     resource: str
@@ -63,7 +66,7 @@ class ProtectedResource(Struct, frozen=True):
         return "Bearer " + ", ".join(f"{name}={_quoted(text)}" for name, text in given.items() if text)
 
     def _prefixed(self, scopes: Iterable[str]) -> list[str]:
-        return [self.scope_prefix + scope for scope in scopes]
+        return [scope if scope in OPENID_SCOPES else self.scope_prefix + scope for scope in scopes]
 
 
 def _quoted(text: str) -> str:
