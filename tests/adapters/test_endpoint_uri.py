@@ -89,13 +89,24 @@ def test_a_route_of_metadata_has_the_uri_that_they_describe(route: str, expected
     assert uri(http_api(route=route)) == expected
 
 
-@pytest.mark.parametrize(
-    "suffix",
-    ["amazonaws.com.cn", "amazonaws.eu", "c2s.ic.gov", "sc2s.sgov.gov", "cloud.adc-e.uk", "csp.hci.ic.gov"],
-)
-def test_apis_of_every_partition_have_a_uri(suffix: str) -> None:
-    host = f"{API}.execute-api.region-1.{suffix}"
-    assert uri(with_context(http_api(), domainName=host)) == f"https://{host}/mcp"
+PARTITIONS = {
+    "eu-west-1": "amazonaws.com",
+    "us-gov-west-1": "amazonaws.com",
+    "cn-northwest-1": "amazonaws.com.cn",
+    "eusc-de-east-1": "amazonaws.eu",
+    "us-iso-east-1": "c2s.ic.gov",
+    "us-isob-east-1": "sc2s.sgov.gov",
+    "eu-isoe-west-1": "cloud.adc-e.uk",
+    "us-isof-south-1": "csp.hci.ic.gov",
+}
+
+
+@pytest.mark.parametrize("region", PARTITIONS)
+def test_an_api_has_the_suffix_of_its_partition_only(region: str) -> None:
+    hosts = [f"{API}.execute-api.{region}.{suffix}" for suffix in dict.fromkeys(PARTITIONS.values())]
+    found = {host: uri(with_context(http_api(), domainName=host)) for host in hosts}
+    own = f"{API}.execute-api.{region}.{PARTITIONS[region]}"
+    assert {host: each for host, each in found.items() if each is not None} == {own: f"https://{own}/mcp"}
 
 
 # What a caller chooses

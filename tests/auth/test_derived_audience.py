@@ -24,7 +24,8 @@ from support.authorization_server import AuthorizationServer, authorization_serv
 from support.event_sources import with_context, with_header
 from support.messages import call
 
-HOST = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
+HOST = f"a1b2c3d4e5.execute-api.{REGION}.amazonaws.com"
+ELSEWHERE = HOST.replace(REGION, "eu-west-3")
 NAMED = {"name": {"action": "accept", "content": {"value": "Ada"}}}
 
 
@@ -54,10 +55,6 @@ ENDPOINTS: Mapping[str, tuple[str, Send]] = {
         f"https://{HOST.replace('a1', 'z9')}/mcp",
         lambda body: http_api(body, host=HOST.replace("a1", "z9")),
     ),
-    "another Region": (
-        f"https://{HOST.replace('eu-', 'us-')}/mcp",
-        lambda body: http_api(body, host=HOST.replace("eu-", "us-")),
-    ),
     "a REST API": (f"https://{HOST}/prod/mcp", rest_api),
     "a function URL": (f"https://{URL_ID}.lambda-url.{REGION}.on.aws", function_url),
 }
@@ -72,8 +69,8 @@ def services() -> Iterator[tuple[AuthorizationServer, Mapping[str, str]]]:
         for name, value in {
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "eu-west-1",
-            "AWS_DEFAULT_REGION": "eu-west-1",
+            "AWS_REGION": REGION,
+            "AWS_DEFAULT_REGION": REGION,
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
         }.items():
             patch.setenv(name, value)
@@ -195,6 +192,7 @@ EVIL = "tenant-7.example.com"
     "attack",
     [
         lambda event: with_context(event, domainName=EVIL),
+        lambda event: with_context(event, domainName=ELSEWHERE),
         lambda event: with_header(with_context(event, domainName=EVIL), "x-forwarded-host", HOST),
         lambda event: with_header(event, "host", EVIL),
         lambda event: with_header(event, "x-forwarded-host", EVIL),
@@ -206,7 +204,7 @@ EVIL = "tenant-7.example.com"
 def test_a_token_for_a_server_that_the_caller_names_is_refused(
     attack: Callable[[Event], Event], bearer: Deployment
 ) -> None:
-    for uri in (f"https://{EVIL}/mcp", f"https://{EVIL}", "https://other.example.com/mcp"):
+    for uri in (f"https://{EVIL}/mcp", f"https://{EVIL}", f"https://{ELSEWHERE}/mcp"):
         response = bearer.post(lambda each: attack(http_api(each)), bearer.issuer.token(uri))
         assert response["statusCode"] == 401 or body(response)["error"]["code"] == -32603
 

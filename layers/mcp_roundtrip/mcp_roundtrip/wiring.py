@@ -89,13 +89,24 @@ def make_ports(settings: Settings) -> Ports:
 
     base = _make_ports(settings, clients)
 
-    @lru_cache(MAX_ENDPOINTS)
+    make_for = lru_cache(MAX_ENDPOINTS)(lambda uri: _make_ports(replace(settings, audience=uri), clients))
+
     def for_endpoint(uri: str | None) -> Ports:
-        if uri is None and settings.needs_audience:
+        if uri is not None and _is_in_own_region(uri):
+            return make_for(uri)
+        if settings.needs_audience:
             raise settings.missing("audience")
-        return base if uri is None else _make_ports(replace(settings, audience=uri), clients)
+        return base
 
     return replace(base, for_endpoint=for_endpoint)
+
+
+def _is_in_own_region(uri: str) -> bool:
+    """Return whether `https://<id>.<service>.<Region>…` is in the Region of this function.
+
+    Callers of a private API choose the API with a header, and could write another Region into Host.
+    """
+    return uri.split(".")[2:3] == [os.environ.get("AWS_REGION")]
 
 
 def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:

@@ -5,7 +5,8 @@ for another server. Therefore:
 
 - The host is one that AWS gave to the API or function URL: `<id>.execute-api.<Region>.<suffix of AWS>` or
   `<id>.lambda-url.<Region>.on.aws`, where the id is the event's `apiId`. `domainName` is what the caller has
-  written into Host: any subdomain of a custom domain with a wildcard, and more for private APIs.
+  written into Host: any subdomain of a custom domain with a wildcard, and more for private APIs. `wiring`
+  checks that the Region is the function's.
 - The path is that of the stage and of the route, as their owner defined them, up to the first variable. The
   path of the request is never read.
 
@@ -16,6 +17,8 @@ guide, "Invoking Lambda function URLs".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from mcp_roundtrip.adapters.event import Event, text
@@ -23,13 +26,20 @@ from mcp_roundtrip.adapters.event import Event, text
 DEFAULT: Final = "$default"
 """The stage and the route of HTTP APIs that have no path."""
 
-_GATEWAY_SUFFIXES: Final = frozenset(
+_SUFFIXES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        *("amazonaws.com", "amazonaws.com.cn", "amazonaws.eu"),
-        *("c2s.ic.gov", "sc2s.sgov.gov", "cloud.adc-e.uk", "csp.hci.ic.gov"),
+        "cn": "amazonaws.com.cn",
+        "eusc-de": "amazonaws.eu",
+        "us-iso": "c2s.ic.gov",
+        "us-isob": "sc2s.sgov.gov",
+        "eu-isoe": "cloud.adc-e.uk",
+        "us-isof": "csp.hci.ic.gov",
     }
 )
-"""The DNS suffixes of AWS's partitions (botocore, `partitions.json`). Only AWS has names below them."""
+"""The first part of a Region's name -> the DNS suffix of its partition, if it is not `amazonaws.com`.
+
+Only AWS has names below these suffixes. Source: botocore, `partitions.json`.
+"""
 
 _METADATA: Final = "/.well-known/oauth-protected-resource"
 _WELL_KNOWN: Final = "/.well-known"
@@ -40,7 +50,7 @@ def api_uri(context: Event, route_key: str) -> str | None:
 
     `context` is the event's `requestContext`. `route_key` is a path, behind a method or not, or `$default`.
     """
-    origin = _origin(context, "execute-api", _GATEWAY_SUFFIXES)
+    origin = _origin(context, "execute-api", _dns_suffix)
     stage, path = text(context, "stage"), _fixed_path(route_key)
     if origin is None or path is None or not _is_stage(stage):
         return None
@@ -49,16 +59,19 @@ def api_uri(context: Event, route_key: str) -> str | None:
 
 def function_url(context: Event) -> str | None:
     """Return the URI of a function URL; None if the caller might have chosen a part of it."""
-    return _origin(context, "lambda-url", frozenset({"on.aws"}))
+    return _origin(context, "lambda-url", lambda region: "on.aws")
 
 
-def _origin(context: Event, service: str, suffixes: frozenset[str]) -> str | None:
+def _origin(context: Event, service: str, suffix_of: Callable[[str], str]) -> str | None:
     """Return `https://<id>.<service>.<Region>.<suffix>` if this is the domain of the request."""
-    api = text(context, "apiId")
-    own, _, rest = text(context, "domainName").lower().partition(f".{service}.")
-    region, _, suffix = rest.partition(".")
-    is_own = own == api and _is_label(api) and _is_label(region) and suffix in suffixes
-    return f"https://{api}.{service}.{region}.{suffix}" if is_own else None
+    api, domain = text(context, "apiId"), text(context, "domainName").lower()
+    region = domain.removeprefix(f"{api}.{service}.").partition(".")[0]
+    expected = f"{api}.{service}.{region}.{suffix_of(region)}"
+    return f"https://{expected}" if domain == expected and _is_label(api) and _is_label(region) else None
+
+
+def _dns_suffix(region: str) -> str:
+    return _SUFFIXES.get(region.rsplit("-", 2)[0], "amazonaws.com")
 
 
 def _is_label(label: str) -> bool:
