@@ -19,7 +19,7 @@ from mcp_roundtrip_deploy.identity import RULES
 from mcp_roundtrip_deploy.parameters import defaults, template_names
 from mcp_roundtrip_local.template.intrinsics import resolve
 from mcp_roundtrip_local.template.yaml_reader import load
-from support.identity_pages import PROVIDERS, ROOT, Token, page, settings
+from support.identity_pages import PROVIDERS, ROOT, Token, first_settings, page, settings
 from support.recorded_tokens import ACCEPTED, JWKS_PATHS, REFUSED, key_set
 from support.token_issuer import RSA
 
@@ -39,7 +39,7 @@ class Deployment:
 
     def __init__(self, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.page = page(provider)
-        self.settings = settings(self.page.deployments[0], self.page.endpoint)
+        self.settings = first_settings(provider)
         issuer = str(self.settings.token_issuer)
         jwks_uri = issuer.removesuffix("/") + JWKS_PATHS[provider]
         keys = key_set(provider, {**RSA.jwk(), "kid": self.page.token.header["kid"]})
@@ -153,7 +153,7 @@ def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch: p
 @every_provider
 def test_clients_are_shown_the_scopes_that_the_provider_understands(provider: str) -> None:
     found = page(provider)
-    given = settings(found.deployments[0], found.endpoint)
+    given = first_settings(provider)
     metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, scope_prefix(given))
     requested = {"cognito": f"{found.endpoint}/orders.read", "entra": f"{found.endpoint}/orders.read"}
     assert metadata.document()["scopes_supported"] == [requested.get(provider, "orders.read")]

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ class Page:
         return set(re.findall(r"`(token_\w+)`", self.text.partition("\n## Errors\n")[2])) - {"token_use"}
 
 
+@cache
 def page(provider: str) -> Page:
     """Read a page."""
     text = (FOLDER / f"{provider}.md").read_text("utf-8")
@@ -59,6 +61,13 @@ def page(provider: str) -> Page:
     commands = re.findall(r'make deploy PARAMETERS=("[^"]+")', text)
     given = [dict(each.split("=", 1) for each in shlex.split(shlex.split(one)[0])) for one in commands]
     return Page(text, endpoint, given, Token(header, claims))
+
+
+@cache
+def first_settings(provider: str) -> Settings:
+    """Return the settings of the front door in the page's first deployment."""
+    found = page(provider)
+    return settings(found.deployments[0], found.endpoint)
 
 
 def settings(parameters: dict[str, str], endpoint: str) -> Settings:
