@@ -109,8 +109,9 @@ def connect(region: str | None, profile: str | None) -> Account:
     return Account(lambda service: make(service, config=_CONFIG))
 
 
-def configured_region(profile: str | None) -> str:
-    """Return the Region that this computer's AWS configuration names, or an empty string."""
+def configured_region(profile: str | None) -> str | None:
+    """Return the Region that this computer's AWS configuration names."""
     with suppress(BotoCoreError):
-        return boto3.Session(profile_name=profile).region_name or ""
-    return ""
+        found: str | None = boto3.Session(profile_name=profile).region_name
+        return found
+    return None

@@ -26,8 +26,8 @@ def values_of(template: Mapping[str, Any], environment: Environment) -> dict[str
     return {**defaults(template["Parameters"]), **environment.parameters}
 
 
-def refusals(template: Mapping[str, Any], environment: Environment) -> Iterator[str]:
-    """Yield a sentence for each reason to refuse this deployment. No sentence needs the AWS account."""
+def refusals(template: Mapping[str, Any], environment: Environment, region: str | None) -> Iterator[str]:
+    """Yield a sentence for each reason to refuse this deployment. `region` is None if it is not known."""
     declared, values = template["Parameters"], values_of(template, environment)
     for name, hint in unknown(declared, environment.parameters):
         yield f"{hint} {environment.file_of(name)} sets it: change or delete that line."
@@ -39,7 +39,7 @@ def refusals(template: Mapping[str, Any], environment: Environment) -> Iterator[
     if not missing and not wrong:  # rules compare valid values
         yield from broken_rules(template, values)
         yield from filter(None, (rule(values) for rule in identity.RULES))
-    yield from _other_regions(values, environment.option("region"))
+    yield from _other_regions(values, region)
     stack = environment.option("stack_name")
     if stack is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."

@@ -50,7 +50,7 @@ class Deployment:
 
     def check(self) -> None:
         """Raise Refused with everything that can be refused without the AWS account."""
-        problems = list(checks.refusals(self.template, self.environment))
+        problems = list(checks.refusals(self.template, self.environment, self._region))
         if problems:
             raise Refused(*problems)
 
@@ -74,8 +74,8 @@ class Deployment:
             deployment._check_artefact()
         else:
             check_interpreter(deployment.folder, deployment.target)
-        save(deployment.folder, deployment.environment)
         deployment._check_account()
+        save(deployment.folder, deployment.environment)
         if not artefact_exists and (status := deployment.build()):
             return status
         deployment._save_release()
@@ -85,9 +85,16 @@ class Deployment:
         given = (*confirmation, "--no-fail-on-empty-changeset", *options)
         return sam.run(self.sam, self.folder, deployment.environment, "deploy", given)
 
+    @property
+    def _region(self) -> str | None:
+        return self.environment.option("region") or account.configured_region(
+            self.environment.option("profile")
+        )
+
     def _completed(self) -> Deployment:
-        region = account.configured_region(self.environment.option("profile"))
-        interview = Interview(self.template, input, print, region=region)
+        profile = self.environment.option("profile")
+        account.connect(self._region or "us-east-1", profile).check_credentials()  # before any question
+        interview = Interview(self.template, input, print, region=self._region or "")
         return replace(self, environment=interview.complete(self.environment))
 
     def _check_artefact(self) -> None:

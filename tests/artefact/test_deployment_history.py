@@ -1,0 +1,266 @@
+"""A history of deployments of one stack, each with `make deploy`: it works, or is refused before the build.
+
+support/aws_account.py describes the account and its differences from AWS. Functions run on the interpreter of
+the tests, so builds for other targets are compared with the configuration of the functions, and not run.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import subprocess
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from support import aws_account
+from support.deploying import BUILT_TEMPLATE, Answer, Deployer
+from support.project import copy_project
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME
+from support.source_template import functions
+
+OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
+OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
+ELF_MACHINES = {0x3E: "x86_64", 0xB7: "arm64"}
+
+AUTHORIZER = f"arn:aws:lambda:{aws_account.REGION}:000000000000:function:authorizer"
+ENDPOINT = "EndpointUri=https://tools.example/mcp"
+"""The emulator's own address is not https, which AuthMode bearer refuses."""
+
+MODES = {
+    "none": "AuthMode=none",
+    "bearer": "AuthMode=bearer TokenIssuer=https://issuer.example",
+    "jwt": "AuthMode=jwt JwtIssuer=https://issuer.example",
+    "lambda": f"AuthMode=lambda LambdaAuthorizerArn={AUTHORIZER} PrincipalContextKey=user",
+    "iam": "AuthMode=iam",
+}
+STATUS = {"none": 200, "bearer": 401, "jwt": 401, "lambda": 401, "iam": 403}
+"""The response without credentials."""
+
+MINIMUM = 30
+"""Deployments that the history must have."""
+
+BROKEN_QUEUE = """
+  BrokenQueue:
+    Type: AWS::SQS::Queue
+    Properties:
+      VisibilityTimeout: 999999
+"""
+
+
+def changes_of_mode() -> list[str]:
+    """Return modes so that each one follows each other one exactly once, from none to none."""
+    edges = {mode: [each for each in MODES if each != mode] for mode in MODES}
+    path, circuit = ["none"], list[str]()
+    while path:  # Hierholzer's algorithm
+        if edges[path[-1]]:
+            path.append(edges[path[-1]].pop())
+        else:
+            circuit.append(path.pop())
+    assert len(set(itertools.pairwise(circuit))) == len(MODES) * (len(MODES) - 1)
+    return circuit[1:]
+
+
+@dataclass
+class History:
+    """The deployments so far. `typed` are the arguments of each."""
+
+    deployer: Deployer
+    typed: list[tuple[str, ...]]
+
+    def type(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run `make deploy` with these arguments."""
+        self.typed.append(arguments)
+        return self.deployer.make("deploy", *arguments, **variables)
+
+    def works(self, mode: str, *arguments: str, **variables: str) -> Answer:
+        """Deploy, and return the answer of the endpoint, which is that of `mode` in every function."""
+        done = self.type(*arguments, **variables)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        answer = self.deployer.ask_endpoint()
+        assert answer.status == STATUS[mode], answer
+        variables_of = self.deployer.configuration("WeatherFunction")["Environment"]["Variables"]
+        assert variables_of["MCP_AUTH_MODE"] == mode
+        return answer
+
+    def is_refused(self, sentence: str, *arguments: str) -> None:
+        """Deploy, which is refused with this sentence before anything is built or sent to CloudFormation."""
+        built, before = self.built(), self.deployer.stack.description["LastUpdatedTime"]
+        done = self.type(*arguments)
+        assert done.returncode != 0
+        assert sentence in done.stderr
+        assert self.built() == built
+        assert self.deployer.stack.description["LastUpdatedTime"] == before
+
+    def built(self) -> tuple[int, int]:
+        status = (self.deployer.folder / BUILT_TEMPLATE).stat()
+        return status.st_ino, status.st_mtime_ns
+
+    def edit(self, path: str, change: Callable[[str], str]) -> None:
+        """Edit a file of the project."""
+        file = self.deployer.folder / path
+        file.write_text(change(file.read_text()))
+
+    def versions(self) -> dict[str, int]:
+        """Return the version that the alias of each function names."""
+        return {name: int(self.deployer.configuration(name)["Version"]) for name in functions()}
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    """Yield the history after its first two deployments: the first one fails, and the second one works."""
+    folder = tmp_path_factory.mktemp("history")
+    project = folder / "project"
+    project.mkdir()
+    with aws_account.running(folder) as cloud:
+        begun = History(Deployer(cloud, copy_project(project)), [])
+        native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
+        begun.edit("template.yaml", with_a_broken_queue)
+        assert begun.type(f"PARAMETERS=AuthMode=none {ENDPOINT}", *native).returncode != 0
+        assert begun.deployer.stack.description["StackStatus"] == "ROLLBACK_COMPLETE"
+        for template in ("template.yaml", BUILT_TEMPLATE):
+            begun.edit(template, without_the_broken_queue)
+        begun.deployer.keep_artefact()
+        assert "request_approval" in begun.works("none", "BUILD=0").tools
+        yield begun
+
+
+def with_a_broken_queue(template: str) -> str:
+    return template.replace("\nOutputs:\n", f"{BROKEN_QUEUE}Outputs:\n")
+
+
+def without_the_broken_queue(template: str) -> str:
+    return template.replace(BROKEN_QUEUE.lstrip("\n"), "")
+
+
+def test_every_mode_changes_to_every_other(history: History) -> None:
+    # Stored settings of the other modes stay, and are ignored.
+    for mode in changes_of_mode():
+        history.works(mode, "BUILD=0", f"PARAMETERS={MODES[mode]}")
+
+
+def test_a_removed_setting_returns_to_its_default(history: History) -> None:
+    before = history.deployer.configuration("ProvisionFunction")["Environment"]["Variables"]
+    given = {
+        "TaskDelivery": "queue",
+        "StateSigning": "delegated",
+        "StateEncryption": "disabled",
+        "AllowedOrigins": "https://app.example",
+        "WorkerConcurrency": "2",
+        "LogLevel": "DEBUG",
+    }
+    history.works("none", "BUILD=0", "PARAMETERS=" + " ".join(f"{n}={v}" for n, v in given.items()))
+    changed = history.deployer.configuration("ProvisionFunction")["Environment"]["Variables"]
+    assert changed["MCP_STATE_SIGNING"] == "delegated"
+    assert changed["POWERTOOLS_LOG_LEVEL"] == "DEBUG"
+    history.works("none", "BUILD=0", "PARAMETERS=" + " ".join(given))
+    after = history.deployer.configuration("ProvisionFunction")["Environment"]["Variables"]
+    assert {name for name in before if after[name] != before[name]} == {
+        "SETTINGS_VERSION",
+        "MCP_TASK_WORKER",  # the version of the worker
+        "MCP_STATE_ENCRYPTION_KEY_ARN",  # StateEncryption disabled keeps the old key, which no function uses
+    }
+
+
+@pytest.mark.parametrize(
+    ("sentence", "parameters"),
+    [
+        ("TokenIssuer must be an https URL", "AuthMode=bearer TokenIssuer=http://issuer.example"),
+        ("AuthMode bearer needs TokenIssuer", "AuthMode=bearer TokenIssuer"),
+        ("AuthMode must be one of", "AuthMode=oauth"),
+        ("DomainName needs CertificateArn", "DomainName=tools.example"),
+        ("no parameter LogLevl. Did you mean LogLevel?", "LogLevl=INFO"),
+        ("must be in us-east-1", "AlarmTopicArn=arn:aws:sns:eu-west-1:000000000000:alarms"),
+        ("100 must remain unreserved", "WorkerConcurrency=950"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_build(
+    history: History, sentence: str, parameters: str
+) -> None:
+    history.is_refused(sentence, f"PARAMETERS={parameters}")
+
+
+def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history: History) -> None:
+    history.edit(BUILT_TEMPLATE, with_a_broken_queue)
+    assert history.type("BUILD=0", "PARAMETERS=LogLevel=WARNING").returncode != 0
+    assert history.deployer.stack.description["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+    assert history.deployer.ask_endpoint().status == STATUS["none"]
+    history.edit(BUILT_TEMPLATE, without_the_broken_queue)
+    history.works("none", "BUILD=0", "PARAMETERS=LogLevel")
+
+
+def test_a_change_of_the_layer_publishes_every_function(history: History) -> None:
+    before = history.versions()
+    history.edit("layers/mcp_roundtrip/mcp_roundtrip/__init__.py", lambda text: f"{text}\nCHANGED = True\n")
+    history.works("none")
+    assert history.versions() == {name: version + 1 for name, version in before.items()}
+
+
+def test_another_target_is_built_and_deployed_together(history: History) -> None:
+    other = (f"PYTHON_RUNTIME={OTHER_RUNTIME}", f"ARCHITECTURE={OTHER_ARCHITECTURE}")
+    done = history.type(*other, WITHOUT_BYTECODE="1")
+    assert done.returncode == 0, done.stderr
+    assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
+    # The target is stored: the next deployment does not return to the defaults of the template.
+    assert history.type("BUILD=0", "PARAMETERS=LogLevel=DEBUG").returncode == 0
+    assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
+
+
+def test_an_artefact_for_another_target_is_refused(history: History) -> None:
+    sentence = f"The artefact was built for {OTHER_RUNTIME} on {OTHER_ARCHITECTURE}"
+    history.is_refused(sentence, "BUILD=0", f"PYTHON_RUNTIME={NATIVE_RUNTIME}")
+    # sam deploy by itself cannot select another target, either: the built template accepts only its own.
+    options = (
+        "--stack-name",
+        history.deployer.stack.name,
+        "--resolve-s3",
+        "--capabilities",
+        "CAPABILITY_IAM",
+    )
+    done = history.deployer.sam(
+        "deploy", *options, "--parameter-overrides", f"PythonRuntime={NATIVE_RUNTIME}", "AuthMode=none"
+    )
+    assert done.returncode != 0
+    assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
+
+
+def test_the_first_artefact_works_again(history: History) -> None:
+    history.deployer.restore_artefact()
+    native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
+    assert history.works("none", "BUILD=0", *native).tools
+    assert_layer_fits(history.deployer, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
+
+
+def test_the_history_is_long(history: History) -> None:
+    assert len(history.typed) >= MINIMUM
+
+
+def assert_layer_fits(deployer: Deployer, runtime: str, architecture: str) -> None:
+    """Assert that the layer's compiled packages are for the runtime and architecture of each function."""
+    for function in functions():
+        configuration = deployer.configuration(function)
+        assert configuration["Runtime"] == runtime
+        assert configuration["Architectures"] == [architecture]
+        [layer] = configuration["Layers"]
+        assert compiled_for(deployer, layer["Arn"]) == {(runtime, architecture)}
+
+
+@cache
+def compiled_for(deployer: Deployer, layer: str) -> set[tuple[str, str]]:
+    """Return the runtimes and architectures of the extension modules in a version of the layer."""
+    found = deployer.cloud.client("lambda").get_layer_version_by_arn(Arn=layer)
+    with urllib.request.urlopen(found["Content"]["Location"], timeout=20) as response:
+        archive = zipfile.ZipFile(io.BytesIO(response.read()))
+    extensions = [name for name in archive.namelist() if re.search(r"\.cpython-3\d+-.*\.so$", name)]
+    return {
+        (
+            re.sub(r".*\.cpython-3(\d+)-.*", r"python3.\1", name),
+            ELF_MACHINES[int.from_bytes(archive.read(name)[18:20], "little")],
+        )
+        for name in extensions
+    }

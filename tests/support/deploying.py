@@ -1,0 +1,129 @@
+"""`make deploy` as a person types it, in a copy of this project, to an emulated AWS account."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from support import interpreters, sam_build
+from support.aws_account import CREDENTIALS, REGION, Cloud, Stack
+from support.sam_build import SAM
+
+ENVIRONMENT = "dev"
+STACK = "mcp-roundtrip-dev"
+"""The stack of the environment in samconfig.toml."""
+
+BUILT_TEMPLATE = ".aws-sam/build/template.yaml"
+PACKAGED_TEMPLATE = "packaged.yaml"
+
+LIST_TOOLS = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/list",
+    "params": {
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+    },
+}
+HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+    "mcp-protocol-version": PROTOCOL_VERSION,
+    "mcp-method": "tools/list",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The response to `tools/list` without credentials."""
+
+    status: int
+    challenge: str
+    body: bytes
+
+    @property
+    def tools(self) -> list[str]:
+        return [tool["name"] for tool in json.loads(self.body)["result"]["tools"]]
+
+
+@dataclass(frozen=True)
+class Deployer:
+    """A person in `folder`, a copy of the project, whose AWS account is `cloud`."""
+
+    cloud: Cloud
+    folder: Path
+
+    @property
+    def stack(self) -> Stack:
+        return Stack(self.cloud, STACK)
+
+    def make(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run make with these arguments. No terminal is attached, so it asks nothing."""
+        environment = Path(sys.prefix)
+        # What is installed is used as it is: make would install the copy into this environment.
+        installed = (f"--old-file={environment / '.local'}", f"--old-file={SAM}")
+        tools = (f"VENV={environment}", f"SAM={SAM}")
+        return self._run("make", *arguments, *tools, *installed, **variables)
+
+    def sam(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run sam with these arguments."""
+        return self._run(str(SAM), *arguments)
+
+    def _run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        env = sam_build.environment() | {
+            "AWS_ENDPOINT_URL": self.cloud.url,
+            "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
+            "AWS_DEFAULT_REGION": REGION,
+            "SAM_CLI_POLL_DELAY": "0.05",
+            "PYTHONPATH": str(interpreters.SITE / "fast_yaml"),
+        }
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=env | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def keep_artefact(self) -> None:
+        """Upload the built artefact once: further deployments of it compress no code."""
+        done = self.sam("package", "--resolve-s3", "--output-template-file", PACKAGED_TEMPLATE)
+        assert done.returncode == 0, done.stderr
+        self.restore_artefact()
+
+    def restore_artefact(self) -> None:
+        """Return to the artefact that was kept."""
+        shutil.copyfile(self.folder / PACKAGED_TEMPLATE, self.folder / BUILT_TEMPLATE)
+
+    def configuration(self, function: str) -> Mapping[str, Any]:
+        """Return the configuration of the deployed version of a function."""
+        found: Mapping[str, Any] = self.cloud.client("lambda").get_function_configuration(
+            FunctionName=self.stack.resources[function], Qualifier="live"
+        )
+        return found
+
+    def ask_endpoint(self) -> Answer:
+        """Send `tools/list` without credentials."""
+        url = self.stack.endpoint("/mcp")
+        request = urllib.request.Request(url, json.dumps(LIST_TOOLS).encode(), HEADERS)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return Answer(response.status, "", response.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, error.headers.get("www-authenticate", ""), error.read())
