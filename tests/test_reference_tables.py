@@ -18,9 +18,9 @@ from mcp_roundtrip.telemetry import FINAL_EVENTS, WARNING_EVENTS, LogObserver
 from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
-DEPLOYING, SETTINGS, LOGS_AND_METRICS, ADDING_A_TOOL = (
+DEPLOYING, OPTIONS, VERSIONS, SETTINGS, LOGS_AND_METRICS, TASKS = (
     (ROOT / f"docs/{page}.md").read_text("utf-8")
-    for page in ("deploying", "settings", "logs-and-metrics", "adding-a-tool")
+    for page in ("deploying", "options", "versions", "settings", "logs-and-metrics", "tasks")
 )
 TEMPLATE = load(ROOT / "template.yaml")
 SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
@@ -46,7 +46,7 @@ def names(text: str) -> set[str]:
 
 
 def test_the_table_has_exactly_the_parameters_of_the_template() -> None:
-    assert names(section(DEPLOYING, "Parameters")) == TEMPLATE["Parameters"].keys()
+    assert names(OPTIONS) == TEMPLATE["Parameters"].keys()
 
 
 def test_the_table_has_exactly_the_environment_variables() -> None:
@@ -54,7 +54,7 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         each for each in TEMPLATE["Resources"].values() if each["Type"] == "AWS::Serverless::Function"
     ]
     sections = [TEMPLATE["Globals"]["Function"], *(each["Properties"] for each in functions)]
-    variables = {name for each in sections for name in each["Environment"]["Variables"]}
+    variables = {name for each in sections for name in each.get("Environment", {}).get("Variables", {})}
     settings = {f"{PREFIX}{setting.upper()}" for setting in Settings.__struct_fields__}
     of_an_example = {
         "APPROVALS_URL",
@@ -143,6 +143,7 @@ def test_a_log_level_above_info_suppresses_request_lines_and_metrics(
 def test_every_named_resource_exists() -> None:
     ours = TEMPLATE["Resources"].keys() | TEMPLATE["Parameters"].keys() | TEMPLATE["Outputs"].keys()
     suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|InvokesItself|Policy|Table|Logs"
-    named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", DEPLOYING + ADDING_A_TOOL + LOGS_AND_METRICS))
-    assert len(named) > 10
+    pages = DEPLOYING + OPTIONS + VERSIONS + LOGS_AND_METRICS + TASKS
+    named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", pages))
+    assert len(named) > 4
     assert named <= ours
