@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_deploy.checks import refusals, values_of, workers
-from mcp_roundtrip_deploy.environments import Environment
+from mcp_roundtrip_deploy.environments import Environment, Sections
 from mcp_roundtrip_deploy.errors import Refused
 from mcp_roundtrip_deploy.target import Target, built_target, pin
 from mcp_roundtrip_local.template.yaml_reader import load
@@ -20,7 +20,7 @@ REGION = "eu-west-1"
 
 def refused(stack: str = "tools", **parameters: str) -> list[str]:
     overrides = {"AuthMode": "none", **parameters}
-    sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
+    sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
     return list(refusals(TEMPLATE, Environment("dev", {}, sections), REGION))
 
 
