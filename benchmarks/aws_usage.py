@@ -40,8 +40,8 @@ OF_TOOLS_WITH_TASKS = "ApproximateAgeOfOldestMessage"
 
 FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
 
-MEASURED = ("FrontDoorFunction", "WeatherFunction", "ProvisionWorkerFunction")
-"""A function of each kind."""
+MEASURED = ("front_door", "weather", "provision_worker")
+"""A function of each kind, without the name of the stack."""
 
 Usage = Counter[str]
 """HTTP requests (`request`), invocations of FRONT_DOOR, TOOL and WORKER, KMS requests by operation, DynamoDB
@@ -79,15 +79,16 @@ def measure_usage() -> UsageReport:
         parked = client.answer_on_page()
         task, poll = client.provision()
         work_minute = client.work_minute()
-        memory = {_kind(name): app.functions()[name].memory_mb for name in MEASURED}
+        functions = {name.partition("_")[2]: each for name, each in app.functions().items()}
+        memory = {_kind(functions[name].name): functions[name].memory_mb for name in MEASURED}
         month = Counter(kms_key_month=keys, **_monitoring())
         return UsageReport(plain, +question, parked, task, poll, work_minute, memory, month)
 
 
 def _kind(function: str) -> str:
-    if function.startswith("FrontDoor"):
+    if function.endswith("_front_door"):
         return FRONT_DOOR
-    return WORKER if function.endswith("WorkerFunction") else TOOL
+    return WORKER if function.endswith("_worker") else TOOL
 
 
 def _monitoring() -> dict[str, int]:

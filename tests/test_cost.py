@@ -73,6 +73,7 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
     assert f"${prices.usd({'metric_month': 1}):.2f} in a month" in prose
+    assert f"${prices.usd({'alarm_month': 1}):.2f} for each tool with tasks" in prose
     shown = re.search(r"a million wake-ups[^|]*\| ([0-9.]+) \|", (ROOT / "docs/cost.md").read_text("utf-8"))
     assert shown is not None
     assert f"[${shown[1]}](cost.md#other-costs)" in (ROOT / "docs/tasks.md").read_text("utf-8")
@@ -82,6 +83,16 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
         f"${renewals:.2f} for a million minutes of work, in which the worker itself costs ${worker:.2f}"
         in prose
     )
+
+
+def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one(cost):
+    """So that the page stays true when a tool is added."""
+    resources = cost.aws_usage.load(ROOT / "template.yaml")["Resources"].values()
+    alarms = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
+    with_redrive = [each for each in resources if "RedrivePolicy" in each["Properties"]]
+    of_queues = [each for each in alarms if each.get("MetricName") == cost.aws_usage.OF_TOOLS_WITH_TASKS]
+    assert len(of_queues) == len(with_redrive)
+    assert not any("FunctionName" in str(each.get("Dimensions")) for each in alarms)
 
 
 def test_a_call_without_questions_calls_neither_kms_nor_dynamodb(usage):

@@ -134,6 +134,16 @@ ADMINISTRATION = {
     ],
     "Resource": "*",
 }
+NO_GRANTS = {
+    "Sid": "NoGrants",
+    "Effect": "Deny",
+    "Principal": {"AWS": "*"},
+    "Action": "kms:CreateGrant",
+    "Resource": "*",
+    "Condition": {
+        "BoolIfExists": {"kms:GrantIsForAWSResource": "false", "aws:PrincipalIsAWSService": "false"}
+    },
+}
 KEY_POLICIES = {
     "StateKey": [
         ADMINISTRATION,
@@ -152,6 +162,7 @@ KEY_POLICIES = {
             "Action": "kms:GetPublicKey",
             "Resource": "*",
         },
+        NO_GRANTS,
     ],
     "StateEncryptionKey": [
         ADMINISTRATION,
@@ -163,6 +174,7 @@ KEY_POLICIES = {
             "Resource": "*",
             "Condition": {"StringEquals": {"kms:MacAlgorithm": "HMAC_SHA_256"}},
         },
+        NO_GRANTS,
     ],
 }
 

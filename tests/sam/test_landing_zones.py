@@ -1,0 +1,166 @@
+"""template.yaml in a landing zone: boundary, path, tags, VPC and key, as docs/landing-zones.md describes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.baselines import LANDING_ZONE, OPTIONS, PAGE
+from support.sam_build import SAM
+from support.transformed_template import (
+    FOLDERS,
+    deployed,
+    of_type,
+    properties,
+    statements,
+    transformed,
+)
+
+every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
+TEXT = PAGE.read_text("utf-8")
+
+ROLES = sorted(of_type("AWS::IAM::Role"))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_has_the_boundary_and_the_path(role: str) -> None:
+    given = properties(role, **LANDING_ZONE)
+    assert given["PermissionsBoundary"] == LANDING_ZONE["PermissionsBoundaryArn"]
+    assert given["Path"] == LANDING_ZONE["RolePath"]
+    assert "PermissionsBoundary" not in properties(role)
+    assert properties(role)["Path"] == "/"
+
+
+@pytest.mark.parametrize("policy", sorted(of_type("AWS::IAM::ManagedPolicy")))
+def test_every_managed_policy_has_the_path(policy: str) -> None:
+    assert properties(policy, **LANDING_ZONE)["Path"] == LANDING_ZONE["RolePath"]
+
+
+@every_function
+def test_every_function_is_in_the_vpc(function: str) -> None:
+    network = properties(function, **LANDING_ZONE)["VpcConfig"]
+    assert network["SubnetIds"] == LANDING_ZONE["SubnetIds"].split(",")
+    assert network["SecurityGroupIds"] == [LANDING_ZONE["SecurityGroupIds"]]
+    assert "VpcConfig" not in properties(function)
+    assert "ec2:" not in json.dumps(statements(function))
+    assert "ec2:CreateNetworkInterface" in json.dumps(statements(function, **LANDING_ZONE))
+
+
+DATA = {
+    "AWS::DynamoDB::Table": lambda each: each.get("SSESpecification", {}).get("KMSMasterKeyId"),
+    "AWS::Logs::LogGroup": lambda each: each.get("KmsKeyId"),
+    "AWS::SQS::Queue": lambda each: each.get("KmsMasterKeyId"),
+}
+"""The key of each type of resource that stores data."""
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_everything_that_stores_data_uses_the_data_key(kind: str) -> None:
+    given, defaults = of_type(kind, **LANDING_ZONE), of_type(kind)
+    assert {DATA[kind](each) for each in given.values()} == {LANDING_ZONE["DataKeyArn"]}
+    assert {DATA[kind](each) for each in defaults.values()} == {None}
+
+
+@every_function
+def test_a_function_may_use_the_data_key_only_through_services(function: str) -> None:
+    key = LANDING_ZONE["DataKeyArn"]
+    [statement] = [s for s in statements(function, **LANDING_ZONE) if s["Resource"] == key]
+    assert set(statement["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
+    assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+    assert key not in json.dumps(statements(function))
+
+
+def test_tables_can_be_protected_against_deletion() -> None:
+    for enabled in (True, False):
+        given = {"DeletionProtection": "enabled" if enabled else "disabled"}
+        tables = of_type("AWS::DynamoDB::Table", **given)
+        assert {each["DeletionProtectionEnabled"] for each in tables.values()} == {enabled}
+
+
+# Permissions of all roles together
+
+EVERYTHING = {
+    **{name: value for name, value in OPTIONS.items() if name != "Deployment"},
+    "AzureDevOpsSecretArn": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:devops",
+}
+
+
+def granted() -> set[tuple[str, str]]:
+    """Return the actions of all roles with their resources, with every option."""
+    policies = [each["PolicyDocument"] for each in of_type("AWS::IAM::ManagedPolicy", **EVERYTHING).values()]
+    for role in of_type("AWS::IAM::Role", **EVERYTHING).values():
+        policies += [each["PolicyDocument"] for each in role.get("Policies", [])]
+    return {
+        (action, resource)
+        for policy in policies
+        for statement in policy["Statement"]
+        for action in _listed(statement["Action"])
+        for resource in _listed(statement["Resource"])
+    }
+
+
+def _listed(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_the_page_lists_every_action_that_a_boundary_must_allow() -> None:
+    section = TEXT.partition("## Permissions boundary")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([a-z0-9]+:[A-Za-z0-9]+)`", section)) == {action for action, _ in granted()}
+
+
+WILDCARDS = {
+    "*": {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"},  # take no resource
+    "ec2:${AWS::Region}:*:*/*": {  # subnets that another account shares
+        "ec2:AssignPrivateIpAddresses",
+        "ec2:CreateNetworkInterface",
+        "ec2:DeleteNetworkInterface",
+        "ec2:UnassignPrivateIpAddresses",
+    },
+    "cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*": {"cloudwatch:DescribeAlarms"},
+    "ses:${AWS::Region}:${AWS::AccountId}:identity/*": {"ses:SendEmail"},
+}
+"""The wildcards that are not limited to resources of the stack."""
+
+
+def test_wildcards_are_limited_to_the_stack_or_unavoidable() -> None:
+    found: dict[str, set[str]] = {}
+    for action, resource in granted():
+        assert "*" not in action
+        if "*" in resource and "${AWS::StackName}_" not in resource:
+            found.setdefault(resource.removeprefix("arn:${AWS::Partition}:"), set()).add(action)
+    assert found == WILDCARDS
+
+
+# Tags
+
+
+def taggable(resource_type: str) -> bool:
+    """Return whether CloudFormation passes the tags of a stack on to resources of this type."""
+    [schemas] = Path(SAM).parents[1].glob("lib/python*/site-packages/cfnlint/data/schemas")
+    digest = json.loads((schemas / "providers/us-east-1.json").read_text("utf-8"))[resource_type]
+    schema = json.loads((schemas / f"resources/{digest}.json").read_text("utf-8"))
+    return bool(schema.get("tagging", {}).get("taggable"))
+
+
+def test_the_page_lists_every_type_that_takes_no_tags() -> None:
+    types = {each["Type"] for each in transformed()["Resources"].values()}
+    section = TEXT.partition("## Tags")[2].partition("\n## ")[0]
+    documented = set(re.findall(r"`(AWS::\w+::\w+)`", section))
+    assert documented == {each for each in types if not taggable(each)}
+
+
+def test_no_resource_sets_tags_of_its_own_over_those_of_the_stack() -> None:
+    """SAM adds one tag to functions, which has a name of its own."""
+    for name, each in deployed(**EVERYTHING).items():
+        tags = each["Properties"].get("Tags", [])
+        names = set(tags) if isinstance(tags, dict) else {tag["Key"] for tag in tags}
+        assert names <= {"lambda:createdBy"}, name
+
+
+def test_every_parameter_of_the_page_exists() -> None:
+    named = set(re.findall(r"^([A-Z]\w+) = ", TEXT, re.MULTILINE))
+    assert named == LANDING_ZONE.keys() <= transformed()["Parameters"].keys()
