@@ -208,5 +208,5 @@ def test_every_metric_of_a_request_has_a_row_with_its_dimensions(lines: list[Lin
         for each in line.get("_aws", {}).get("CloudWatchMetrics", ()):
             for metric in each["Metrics"]:
                 if metric["Name"] in documented:
-                    assert each["Namespace"] == DEFAULT_NAMESPACE
+                    assert each["Namespace"].startswith(f"{DEFAULT_NAMESPACE}/"), "that of a stack"
                     assert set(each["Dimensions"][0]) == documented[metric["Name"]]
