@@ -13,8 +13,11 @@ from msgspec.structs import replace
 from mcp_roundtrip.aws.expressions import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip_local.services.ministack import serve_ministack
+from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_prune.__main__ import main
+from mcp_roundtrip_prune.account import WORKER as SUFFIX
 from mcp_roundtrip_prune.plan import Use, Version, plan, removable
+from support.project import ROOT
 from support.task_items import NEW
 
 STACK = "shop"
@@ -143,3 +146,12 @@ def test_an_account_that_cannot_be_read_is_an_error(
 ) -> None:
     assert main(["--stack", "absent", "--delete"], account.client) == 2
     assert "absent" in capsys.readouterr().err
+
+
+def test_workers_of_the_template_have_the_names_that_it_expects() -> None:
+    resources = load(ROOT / "template.yaml")["Resources"].values()
+    functions = [each["Properties"] for each in resources if each["Type"] == "AWS::Serverless::Function"]
+    names = {each["FunctionName"]["Fn::Sub"] for each in functions}
+    workers = {each["FunctionName"]["Fn::Sub"] for each in functions if each.get("Handler") == "app.worker"}
+    assert workers == {name for name in names if name.endswith(SUFFIX)}
+    assert {name.removesuffix(SUFFIX) for name in workers} < names
