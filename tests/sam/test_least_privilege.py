@@ -11,16 +11,13 @@ from typing import Any
 
 import pytest
 
-from support.recorded_calls import IDENTITY, record
+from support.recorded_calls import IDENTITY, LAMBDA, SQS, record
 from support.role_permissions import Call, Grant, findings, grants
 from support.transformed_template import (
     FOLDERS,
-    FRONT_DOOR,
-    TOOLS,
     WORKER_OF,
     arn,
     deployed,
-    name_in,
     of_type,
     properties,
     role_of,
@@ -33,10 +30,15 @@ WAYS: dict[str, dict[str, str]] = {
 }
 """Parameters that cover every choice with influence on AWS calls."""
 
+ROLES = {role: {each for each in FOLDERS if role_of(each) == role} for role in map(role_of, FOLDERS)}
+"""The functions of each role."""
+
+ALONE = FOLDERS.keys() - WORKER_OF.keys() - set(WORKER_OF.values())
+
 LAMBDA_ITSELF = {
-    ("sqs:SendMessage", arn("UndeliveredTasks")): "Lambda's on-failure destination",
+    ("sqs:SendMessage", arn("UndeliveredTasks")): "Lambda's dead-letter queue",
     **{
-        (f"sqs:{operation}", arn("ProvisionTasks")): "Lambda's event source mapping"
+        (f"sqs:{operation}", f"{SQS}_*_tasks"): "Lambda's event source mapping"
         for operation in ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
     },
 }
@@ -44,27 +46,29 @@ LAMBDA_ITSELF = {
 
 
 ASLEEP = {
-    (f"sqs:{operation}", arn("ProvisionTasks")): "a task sleeps if its provider fails four times in a row"
+    (f"sqs:{operation}", f"{SQS}_*_tasks"): "a task sleeps if its provider fails four times in a row"
     for operation in ("SendMessage", "ChangeMessageVisibility")
 }
 """Actions of a worker whose task sleeps, which no recorded flow does."""
 
 
-def for_services(function: str) -> dict[tuple[str, str], str]:
+def for_services(role: str) -> dict[tuple[str, str], str]:
     """Return the actions of AWS services with a role, and of flows that are not recorded; with reasons."""
-    group = arn(name_in(properties(function)["LoggingConfig"]["LogGroup"]))
     writes = ("logs:CreateLogStream", "logs:PutLogEvents")
-    logs = {(action, group): "Lambda writes what a function prints" for action in writes}
-    return logs | LAMBDA_ITSELF | ASLEEP if function in WORKER_OF.values() else logs
+    logs = {(action, arn("Logs")): "Lambda writes what a function prints" for action in writes}
+    return logs | LAMBDA_ITSELF | ASLEEP if set(WORKER_OF.values()) & ROLES[role] else logs
 
 
 WILDCARDS = {
-    f"{arn(worker)}:*": "a task names the version that created it, of which each deployment makes another"
-    for worker in WORKER_OF.values()
-} | {f"{IDENTITY}*": "SES checks the identity of the sender, and in its sandbox that of the recipient"}
+    f"{LAMBDA}_*:live": "the catalog of the front door names the owners",
+    f"{LAMBDA}_*_worker": "all tools with tasks share a table, and the front door serves their tasks",
+    f"{LAMBDA}_*_worker:*": "a task names the version that created it, one of each deployment",
+    f"{SQS}_*_tasks": "all tools with tasks share a table, and the front door serves their tasks",
+    f"{IDENTITY}*": "SES checks the identity of the sender, and in its sandbox that of the recipient",
+}
 
 every_way = pytest.mark.parametrize("way", WAYS)
-every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
+every_role = pytest.mark.parametrize("role", sorted(ROLES))
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -77,33 +81,32 @@ def calls(way: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, se
     return record(tmp_path_factory.mktemp(way), WAYS[way])
 
 
-def granted(function: str, way: str) -> set[Grant]:
-    """Return all permissions of a function's role, including separate policies."""
-    beside = [
-        statement
-        for policy in of_type("AWS::IAM::RolePolicy", **WAYS[way]).values()
-        if name_in(policy["RoleName"]) == role_of(function)
-        for statement in policy["PolicyDocument"]["Statement"]
-    ]
-    return grants([*statements(function, **WAYS[way]), *beside])
+def granted(role: str, way: str) -> set[Grant]:
+    return grants(statements(min(ROLES[role]), **WAYS[way]))
 
 
-@every_function
-def test_a_role_allows_exactly_the_calls_of_its_function(
-    calls: Mapping[str, set[Call]], way: str, function: str
+@every_role
+def test_a_role_allows_exactly_the_calls_of_its_functions(
+    calls: Mapping[str, set[Call]], way: str, role: str
 ) -> None:
-    asked = calls.get(function, set())
-    assert findings(granted(function, way), asked, for_services(function), WILDCARDS) == []
+    asked = {call for function in ROLES[role] for call in calls.get(function, set())}
+    assert findings(granted(role, way), asked, for_services(role), WILDCARDS) == []
 
 
 def test_every_function_with_permissions_made_calls(calls: Mapping[str, set[Call]]) -> None:
     assert calls.keys() == FOLDERS.keys()
 
 
+def test_only_a_tool_and_its_worker_share_a_role() -> None:
+    assert sorted(ROLES.values(), key=min) == sorted(
+        [*({tool, worker} for tool, worker in WORKER_OF.items()), *({each} for each in ALONE)], key=min
+    )
+
+
 def test_every_exception_is_still_needed() -> None:
-    every = {function: {grant for way in WAYS for grant in granted(function, way)} for function in FOLDERS}
-    for function, allowed in every.items():
-        assert for_services(function).keys() <= {(grant.action, grant.resource) for grant in allowed}
+    every = {role: {grant for way in WAYS for grant in granted(role, way)} for role in ROLES}
+    for role, allowed in every.items():
+        assert for_services(role).keys() <= {(grant.action, grant.resource) for grant in allowed}
     wild = {grant.resource for allowed in every.values() for grant in allowed if "*" in grant.resource}
     assert WILDCARDS.keys() == wild
 
@@ -113,7 +116,7 @@ def test_every_exception_is_still_needed() -> None:
 ALLOWED = {
     Grant("kms:Sign", arn("StateKey"), frozenset({("kms:SigningAlgorithm", "ECDSA_SHA_256")})),
     Grant("dynamodb:GetItem", arn("TaskTable")),
-    Grant("lambda:InvokeFunction", f"{arn('ProvisionWorkerFunction')}:*"),
+    Grant("lambda:InvokeFunction", f"{LAMBDA}_*_worker:*"),
 }
 ASKED = {
     Call(
@@ -122,7 +125,7 @@ ASKED = {
         frozenset({("kms:SigningAlgorithm", "ECDSA_SHA_256"), ("kms:MessageType", "RAW")}),
     ),
     Call("dynamodb:GetItem", arn("TaskTable")),
-    Call("lambda:InvokeFunction", f"{arn('ProvisionWorkerFunction')}:3"),
+    Call("lambda:InvokeFunction", f"{LAMBDA}_provision_worker:3"),
 }
 
 
@@ -147,9 +150,13 @@ MUTATIONS: dict[str, tuple[Callable[[set[Grant]], set[Grant]], str]] = {
     "every action": (swapped("dynamodb:GetItem", action="dynamodb:*"), "any action"),
     "every action of a kind": (swapped("dynamodb:GetItem", action="dynamodb:Get*"), "any action"),
     "every resource": (swapped("dynamodb:GetItem", resource="*"), "any resource"),
+    "the workers of another stack": (
+        swapped("lambda:InvokeFunction", resource=f"{LAMBDA}*"),
+        "any resource",
+    ),
     "every index of a table": (swapped("dynamodb:GetItem", resource=f"{arn('TaskTable')}*"), "any resource"),
     "the function without its versions": (
-        swapped("lambda:InvokeFunction", resource=arn("ProvisionWorkerFunction")),
+        swapped("lambda:InvokeFunction", resource=f"{LAMBDA}_*_worker"),
         "not allowed",
     ),
     "a condition that does not hold": (
@@ -186,38 +193,27 @@ def test_a_statement_in_an_unknown_form_is_refused(statement: Mapping[str, Any])
 # Roles and policies of other resources
 
 
-def test_codedeploy_may_shift_traffic_of_functions_with_a_route_and_read_alarms() -> None:
+def test_codedeploy_may_shift_traffic_of_functions_of_the_stack_and_read_alarms() -> None:
     """The permissions are those of AWSCodeDeployRoleForLambdaLimited without hooks and revisions."""
     role = properties("DeploymentRole")
     [assume] = role["AssumeRolePolicyDocument"]["Statement"]
     assert assume["Principal"] == {"Service": "codedeploy.amazonaws.com"}
-    with_routes = [FRONT_DOOR, *TOOLS]
     # Names of alarms are unknown before the deployment, and DescribeAlarms without names reads all.
     alarms = "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*"
     assert grants(role["Policies"][0]["PolicyDocument"]["Statement"]) == {
-        *(
-            Grant(f"lambda:{each}Alias", arn(function))
-            for function in with_routes
-            for each in ("Get", "Update")
-        ),
-        *(
-            Grant("lambda:GetProvisionedConcurrencyConfig", f"{arn(function)}:live")
-            for function in with_routes
-        ),
+        Grant("lambda:GetAlias", f"{LAMBDA}_*"),
+        Grant("lambda:UpdateAlias", f"{LAMBDA}_*"),
+        Grant("lambda:GetProvisionedConcurrencyConfig", f"{LAMBDA}_*:live"),
         Grant("cloudwatch:DescribeAlarms", alarms),
     }
 
 
 def test_there_are_no_further_roles_and_policies() -> None:
-    roles = {role_of(function) for function in FOLDERS}
-    assert set(of_type("AWS::IAM::Role")) == roles | {"DeploymentRole"}
+    assert set(of_type("AWS::IAM::Role")) == {*ROLES, "DeploymentRole"}
     policies = {
         name for name, each in deployed(**WAYS["delegated-queue"]).items() if "Policy" in each["Type"]
     }
-    assert policies == {
-        *("StatePolicy", "ParkedCallsPolicy"),
-        *("ProvisionWorkerInvokesItself", "ProvisionWorkerReadsItsQueue"),
-    }
+    assert policies == {"FunctionPolicy", "ParkedCallsPolicy", "StatePolicy", "TaskPolicy"}
 
 
 def test_outside_roles_only_key_policies_have_a_wildcard_resource() -> None:

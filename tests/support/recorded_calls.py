@@ -23,6 +23,7 @@ from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, serve_for_alice
+from support.source_template import function_names
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
@@ -42,6 +43,11 @@ IDENTITY = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/
 SIGNING, MAC = "${StateKey.Arn}", "${StateEncryptionKey.Arn}"
 KEYS = {"Sign": SIGNING, "GetPublicKey": SIGNING, "GenerateMac": MAC}
 """The operations of the keys."""
+
+LAMBDA = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}"
+SQS = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackName}"
+LOCAL = "local"
+"""The name of the stack on this computer."""
 
 WORKER_ADDRESS = "!If [QueuesTasks, !Ref ProvisionTasks, !Ref ProvisionWorkerFunction.Version]"
 DELETED_VERSION = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
@@ -145,9 +151,10 @@ async def call(
 def calls_in(lines: Iterable[str]) -> dict[str, set[Call]]:
     """Return the calls in the output of functions, with the names of resources in the template."""
     calls = defaultdict(set)
+    logical_ids = {f"{LOCAL}_{name}": logical_id for logical_id, name in function_names().items()}
     for line in lines:
         if logged := LINE.fullmatch(line):
-            calls[logged[1]].add(to_call(*json.loads(logged[2])))
+            calls[logical_ids[logged[1]]].add(to_call(*json.loads(logged[2])))
     return dict(calls)
 
 
@@ -162,8 +169,10 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
         case "sesv2", {"FromEmailAddress": sender}:
             return Call(f"ses:{operation}", IDENTITY + sender, frozenset({("ses:FromAddress", sender)}))
         case "sqs", {"QueueUrl": url}:
-            return Call(f"sqs:{operation}", f"${{{url.rpartition('/')[2]}.Arn}}")
+            name = url.rpartition("/")[2]
+            of_worker = name.startswith(LOCAL)
+            return Call(f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else f"${{{name}.Arn}}")
         case "lambda", {"FunctionName": arn}:
-            name, _, qualifier = arn.rpartition("function:")[2].partition(":")
-            return Call(f"lambda:{operation}Function", f"${{{name}.Arn}}" + (qualifier and f":{qualifier}"))
+            name = arn.rpartition("function:")[2]
+            return Call(f"lambda:{operation}Function", name.replace(LOCAL, LAMBDA, 1))
     raise AssertionError(f"{service} {operation} {about}: what is this called?")

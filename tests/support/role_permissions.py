@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -77,8 +78,7 @@ def _is_used(grant: Grant, calls: Iterable[Call], for_services: Mapping[tuple[st
 
 
 def _matches(pattern: str, resource: str) -> bool:
-    # A role may have wildcards only at the end.
-    return resource.startswith(pattern[:-1]) if pattern.endswith("*") else pattern == resource
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), resource) is not None
 
 
 def _listed(value: Any) -> list[Any]:

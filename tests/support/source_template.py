@@ -20,6 +20,14 @@ def read_template(path: Path = ROOT / "template.yaml") -> Any:
     return yaml.load(path.read_text(), IntrinsicsIgnored)
 
 
+def function_names() -> dict[str, str]:
+    """Return the name of every function without the stack's name, by logical id."""
+    return {
+        logical_id: folder + ("_worker" if logical_id.endswith("WorkerFunction") else "")
+        for logical_id, folder in functions().items()
+    }
+
+
 def functions() -> dict[str, str]:
     """Return the folder in functions/ of every function, by logical id."""
     return {

@@ -5,15 +5,15 @@ Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Global
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.settings import PREFIX
+from mcp_roundtrip_local.template.events import routes_of
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
-from mcp_roundtrip_local.template.invoke_configs import function_name, read_invoke_configs
+from mcp_roundtrip_local.template.invoke_configs import read_invoke_configs
 from mcp_roundtrip_local.template.model import (
     ACCOUNT,
     LATEST,
@@ -22,14 +22,13 @@ from mcp_roundtrip_local.template.model import (
     Application,
     EventInvokeConfig,
     Function,
-    Queue,
-    Route,
     Storage,
     TemplateError,
     function_arn,
     queue_arn,
 )
 from mcp_roundtrip_local.template.parameters import PSEUDO_PARAMETERS, resolve_parameters
+from mcp_roundtrip_local.template.queues import queue_name, read_queues
 from mcp_roundtrip_local.template.resource import TemplateResource
 from mcp_roundtrip_local.template.validation import check_rules, check_settings
 from mcp_roundtrip_local.template.yaml_reader import load
@@ -114,11 +113,11 @@ class Template:
         ]
         return Application(
             {function.name: function for function in functions},
-            {queue.name: queue for queue in self._queues(names)},
+            read_queues(self._of_type(QUEUE, names), self._of_type(EVENT_SOURCE, names), resources),
             tuple(
                 route
                 for resource, function in zip(resources, functions, strict=True)
-                for route in _routes(resource, function.name)
+                for route in routes_of(resource, function.name)
             ),
             (
                 self.path,
@@ -175,25 +174,6 @@ class Template:
         }
         return Storage(tables, tuple(map(_bucket_name, self._of_type(BUCKET, names))))
 
-    def _queues(self, names: TemplateNames) -> Iterator[Queue]:
-        queues = {queue_arn(queue.name): queue for queue in self._of_type(QUEUE, names)}
-        readers: dict[str, str] = {}
-        for source in self._of_type(EVENT_SOURCE, names):
-            queue = queues.get(source.text("EventSourceArn"))
-            if queue is None:
-                raise TemplateError(f"{source.name}.EventSourceArn: must be a queue of this template")
-            readers[queue.name] = function_name(source.text("FunctionName"))
-        for queue in queues.values():
-            redrive = queue.get("RedrivePolicy", {})
-            target = queues.get(redrive.get("deadLetterTargetArn", ""))
-            yield Queue(
-                queue.name,
-                readers.get(queue.name),
-                queue.number("VisibilityTimeout", 30),
-                float(redrive.get("maxReceiveCount", math.inf)),
-                None if target is None else target.name,
-            )
-
     def _globals_of(self, kind: str) -> Mapping[str, Any]:
         return self._globals.get(kind) or {}
 
@@ -210,7 +190,10 @@ class Template:
             if resource["Type"] == kind:
                 properties = resource.get("Properties") or {}
                 if kind == FUNCTION:
-                    properties = _merged(self._globals_of("Function"), properties)
+                    ignored = resource.get("IgnoreGlobals") or ()
+                    shared = self._globals_of("Function").items()
+                    used = {key: value for key, value in shared if ignored != "*" and key not in ignored}
+                    properties = _merged(used, properties)
                 yield TemplateResource(name, properties, names)
 
     def _local_names(
@@ -236,8 +219,9 @@ class Template:
                 values[f"{function.name}.Version"] = function_arn(name, LATEST)  # the only version
                 attributes[f"{function.name}.Version.Version"] = LATEST
         for queue in self._of_type(QUEUE, self._names):
-            values[queue.name] = f"{sqs_url}/{ACCOUNT}/{queue.name}"
-            attributes |= {f"{queue.name}.Arn": queue_arn(queue.name), f"{queue.name}.QueueName": queue.name}
+            name = queue_name(queue)
+            values[queue.name] = f"{sqs_url}/{ACCOUNT}/{name}"
+            attributes |= {f"{queue.name}.Arn": queue_arn(name), f"{queue.name}.QueueName": name}
         for table in self._of_type(TABLE, self._names):
             name = values[table.name] = table.text("TableName", table.name)
             attributes[f"{table.name}.Arn"] = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
@@ -272,15 +256,6 @@ def _layer_folder(content: Path) -> Path:
 def _bucket_name(bucket: TemplateResource) -> str:
     # CloudFormation derives a name from the stack's and the logical id; bucket names are lower-case.
     return bucket.text("BucketName", f"{STACK_NAME}-{bucket.name.lower()}")
-
-
-def _routes(resource: TemplateResource, function: str) -> Iterator[Route]:
-    for event_name, event in (resource.properties.get("Events") or {}).items():
-        if event.get("Type") == "HttpApi":
-            where = TemplateResource(
-                f"{resource.name}.Events.{event_name}", event.get("Properties") or {}, resource.names
-            )
-            yield Route(where.text("Method", "ANY").upper(), where.text("Path", "$default"), function)
 
 
 def _merged(base: Any, over: Any) -> Any:
