@@ -52,7 +52,7 @@ class Interview:
         return environment
 
     def _ask_for_options(self, environment: Environment) -> Environment:
-        if not environment.local:
+        if "AuthMode" not in environment.parameters or environment.option("stack_name") is None:
             name = self._ask(
                 "Name of the stack",
                 environment.option("stack_name") or f"mcp-roundtrip-{environment.name}",

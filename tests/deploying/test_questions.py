@@ -56,6 +56,16 @@ def test_a_first_deployment_asks_at_most_eight_questions_and_never_again(mode: s
     assert again.asked == []
 
 
+def test_options_of_the_command_line_replace_no_question() -> None:
+    person = Person({**ANSWERS, "AuthMode": "none"})
+    person.interview(first().with_parameters({"Architecture": "x86_64"}))
+    assert [question.split()[0].rstrip(":") for question in person.asked][:3] == [
+        "Name",
+        "Region",
+        "AuthMode",
+    ]
+
+
 def test_every_mode_of_the_template_has_its_questions() -> None:
     assert set(OF_MODE) == set(TEMPLATE["Parameters"]["AuthMode"]["AllowedValues"])
     assert {name for names in OF_MODE.values() for name in names} <= TEMPLATE["Parameters"].keys()
