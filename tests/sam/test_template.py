@@ -32,36 +32,26 @@ from support.transformed_template import (
     outputs,
     properties,
     role_of,
+    statements,
     transform,
     transformed,
     variables,
 )
 
 WORKERS = sorted(WORKER_OF.values())
-QUEUE_OF = {"ProvisionWorkerFunction": "ProvisionTasks"}
-VERSION = re.compile(r"\$\{ProvisionWorkerFunctionVersion[0-9a-f]+\}")
-ROUTE_OF = {FRONT_DOOR: "/mcp"} | {tool: f"/tools/{FOLDERS[tool]}" for tool in TOOLS}
-METADATA = "/.well-known/oauth-protected-resource"
-ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", *(f"ANY {ROUTE_OF[tool]}" for tool in TOOLS)}
+QUEUE_OF = {worker: worker.replace("WorkerFunction", "Tasks") for worker in WORKERS}
+LAMBDA = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:"
+METADATA = "/.well-known/{proxy+}"  # SAM permits other names of greedy parameters literally
+ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", "ANY /tools/{tool}"}
 PAGE_ROUTE = "ANY /approvals/{reference}"
 QUESTIONS = "/mcp/questions"
 PAGE_ROUTES = {PAGE_ROUTE, f"GET {QUESTIONS}", f"POST {QUESTIONS}"}
-METADATA_ROUTES = {f"{verb} {METADATA}{suffix}" for verb in ("GET", "HEAD") for suffix in ("", "/mcp")}
-
-
-def version_of(worker: str) -> str:
-    """Return the logical id of the deployed version."""
-    [version] = [
-        name
-        for name, each in of_type("AWS::Lambda::Version").items()
-        if name_in(each["FunctionName"]) == worker
-    ]
-    return version
+METADATA_ROUTES = {f"{verb} {METADATA}" for verb in ("GET", "HEAD")}
 
 
 every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
-every_function_with_a_route = pytest.mark.parametrize("function", ROUTE_OF)
+every_public_function = pytest.mark.parametrize("function", [FRONT_DOOR, *TOOLS])
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 every_tool_with_tasks = pytest.mark.parametrize(("tool", "worker"), WORKER_OF.items())
 every_worker = pytest.mark.parametrize("worker", WORKERS)
@@ -72,10 +62,21 @@ every_worker = pytest.mark.parametrize("worker", WORKERS)
 
 def test_every_folder_of_functions_is_one_function_with_an_optional_worker() -> None:
     folders = sorted(path.parent.name for path in (ROOT / "functions").glob("*/app.py"))
-    assert sorted(FOLDERS[function] for function in ROUTE_OF) == folders
-    assert {FOLDERS[tool]: FOLDERS[worker] for tool, worker in WORKER_OF.items()} == {
-        "provision": "provision"
-    }
+    assert sorted(FOLDERS[function] for function in [FRONT_DOOR, *TOOLS]) == folders
+    assert all(FOLDERS[tool] == FOLDERS[worker] for tool, worker in WORKER_OF.items())
+
+
+@every_function
+def test_a_function_is_named_by_the_stack_and_its_folder(function: str) -> None:
+    """Patterns of names stand in policies and in MCP_OWNERS; names of stacks contain no underscore."""
+    suffix = "_worker" if function in WORKERS else ""
+    assert properties(function)["FunctionName"] == f"${{AWS::StackName}}_{FOLDERS[function]}{suffix}"
+
+
+def test_the_template_has_at_most_900_lines_of_at_most_130_characters() -> None:
+    lines = (ROOT / "template.yaml").read_text("utf-8").splitlines()
+    assert len(lines) <= 900
+    assert max(map(len, lines)) <= 130
 
 
 def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks() -> None:
@@ -172,28 +173,46 @@ def test_a_lambda_authorizer_with_an_issuer_has_clients_sent_there() -> None:
     assert variables(FRONT_DOOR, AuthMode="lambda", **AUTH_MODES["lambda"], **issuer)["MCP_TOKEN_ISSUER"]
 
 
-@pytest.mark.parametrize("auth_mode", ["none", "iam", "jwt"])
-def test_an_issuer_without_effect_is_refused(auth_mode: str) -> None:
-    given = {**AUTH_MODES[auth_mode], "TokenIssuer": "https://issuer.example"}
-    [broken] = broken_rules(AuthMode=auth_mode, **given)
-    assert "TokenIssuer" in broken
+SETTING_OF = {
+    "TokenJwksUri": ("MCP_TOKEN_JWKS_URI", "https://issuer.example/keys", {"bearer"}),
+    "TokenAlgorithms": ("MCP_TOKEN_ALGORITHMS", "ES256", {"bearer"}),
+    "TokenType": ("MCP_TOKEN_TYPE", "at+jwt", {"bearer"}),
+    "TokenAudience": ("MCP_TOKEN_AUDIENCE", "client-id", {"bearer"}),
+    "ScopePrefix": ("MCP_SCOPE_PREFIX", "api://app/", {"bearer", "jwt", "lambda"}),
+    "IamPrincipal": ("MCP_IAM_PRINCIPAL", "session", {"iam"}),
+    "PrincipalContextKey": ("MCP_PRINCIPAL_CONTEXT_KEY", "user", {"lambda"}),
+    "ScopeContextKey": ("MCP_SCOPE_CONTEXT_KEY", "scopes", {"lambda"}),
+}
+"""The parameters of some modes: their environment variable, a value and the modes."""
+
+
+@every_auth_mode
+def test_settings_of_another_mode_have_no_effect(auth_mode: str) -> None:
+    everything = {name: value for mode in AUTH_MODES.values() for name, value in mode.items()}
+    given = {**everything, **{name: value for name, (_, value, _) in SETTING_OF.items()}}
+    assert broken_rules(AuthMode=auth_mode, **given) == []
+    environment = variables(FRONT_DOOR, AuthMode=auth_mode, **given)
+    for setting, value, modes in SETTING_OF.values():
+        assert (environment[setting] == value) == (auth_mode in modes), setting
+    if auth_mode in ("none", "iam"):
+        assert environment["MCP_TOKEN_ISSUER"] == ""
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "mode"),
+    ("given", "audience"),
     [
-        ("TokenJwksUri", "https://issuer.example/keys", "bearer"),
-        ("TokenAlgorithms", "ES256", "bearer"),
-        ("TokenType", "at+jwt", "bearer"),
-        ("IamPrincipal", "session", "iam"),
-        ("PrincipalContextKey", "user", "lambda"),
-        ("ScopeContextKey", "scopes", "lambda"),
+        ({}, ["${Api.ApiEndpoint}/mcp"]),
+        (DOMAIN, ["https://tools.example/mcp"]),
+        ({"EndpointUri": "https://edge.example/mcp"}, ["https://edge.example/mcp"]),
+        ({"JwtAudience": "mcp, client"}, ["mcp", "client"]),
     ],
 )
-def test_settings_that_functions_refuse_are_refused_by_the_template(name: str, value: str, mode: str) -> None:
-    for auth_mode, needed in AUTH_MODES.items():
-        broken = broken_rules(AuthMode=auth_mode, **{**needed, name: value})
-        assert [name in rule for rule in broken] == ([] if auth_mode == mode else [True])
+def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwise(
+    given: dict[str, str], audience: list[str]
+) -> None:
+    needed = AUTH_MODES["jwt"]
+    authorizer = properties("JwtAuthorizer", AuthMode="jwt", **{**needed, **given})
+    assert authorizer["JwtConfiguration"] == {"Issuer": needed["JwtIssuer"], "Audience": audience}
 
 
 @every_auth_mode
@@ -236,39 +255,48 @@ def test_the_result_of_a_lambda_authorizer_is_cached_per_route() -> None:
 # Routes
 
 
-@every_function_with_a_route
-def test_a_route_leads_to_its_function_and_only_that_path_may_invoke_it(function: str) -> None:
-    base = function.removesuffix("Function")
-    integration, permission = properties(f"{base}Integration"), properties(f"{function}McpPermission")
-    routes = [route for key, route in routes_of("none").items() if key.split()[1] == ROUTE_OF[function]]
-
-    assert {route["Target"] for route in routes} == {f"integrations/${{{base}Integration}}"}
-    assert integration["IntegrationUri"] == permission["FunctionName"] == alias(function)
-    assert integration["PayloadFormatVersion"] == "2.0"
-    assert permission["SourceArn"].endswith(f":${{Api}}/*/*{ROUTE_OF[function]}")
+INTEGRATION_OF = {"FrontDoorIntegration": FRONT_DOOR, "ApprovalIntegration": "ApprovalFunction"}
 
 
-def test_nothing_else_may_invoke_a_function() -> None:
-    metadata = {
-        f"{FRONT_DOOR}{event}{suffix}Permission": f":${{Api}}/*/{method}{path}"
-        for event, path in (("ResourceMetadata", METADATA), ("ResourceMetadataOfMcp", f"{METADATA}/mcp"))
-        for suffix, method in (("", "GET"), ("Head", "HEAD"))
+def test_every_route_leads_to_the_front_door_except_the_approval_page() -> None:
+    targets = {key: route["Target"] for key, route in routes_of("bearer").items()}
+    assert targets.pop(PAGE_ROUTE) == "integrations/${ApprovalIntegration}"
+    assert set(targets.values()) == {"integrations/${FrontDoorIntegration}"}
+    integrations = of_type("AWS::ApiGatewayV2::Integration")
+    assert integrations.keys() == INTEGRATION_OF.keys()
+    for name, function in INTEGRATION_OF.items():
+        assert integrations[name]["IntegrationUri"] == f"{LAMBDA}${{{function}}}:live"
+        assert integrations[name]["PayloadFormatVersion"] == "2.0"
+
+
+def test_the_api_restores_the_challenge_that_it_renames() -> None:
+    restored = [
+        {"Destination": "overwrite:header.www-authenticate", "Source": "$response.header.x-mcp-challenge"}
+    ]
+    parameters = properties("FrontDoorIntegration")["ResponseParameters"]
+    assert parameters == {status: {"ResponseParameters": restored} for status in ("401", "403")}
+
+
+def test_nothing_but_the_api_may_invoke_a_function_and_only_on_its_paths() -> None:
+    by_the_api = {
+        f"{FRONT_DOOR}McpPermission": "*/mcp",
+        f"{FRONT_DOOR}ToolsPermission": "*/tools/*",
+        f"{FRONT_DOOR}QuestionPagePermission": f"*{QUESTIONS}",
+        f"{FRONT_DOOR}MetadataPermission": "GET/.well-known/*",
+        f"{FRONT_DOOR}MetadataHeadPermission": "HEAD/.well-known/*",
+        "ApprovalFunctionPagePermission": "*/approvals/*",
     }
-    pages = {
-        "ApprovalFunctionPagePermission": ":${Api}/*/*/approvals/*",
-        f"{FRONT_DOOR}QuestionPagePermission": f":${{Api}}/*/*{QUESTIONS}",
-    }
-    others = {**metadata, **pages}
-    by_the_api = {f"{function}McpPermission" for function in ROUTE_OF} | others.keys()
-    assert set(of_type("AWS::Lambda::Permission")) == by_the_api
-    for permission, source in others.items():
-        assert properties(permission)["SourceArn"].endswith(source)
+    permissions = of_type("AWS::Lambda::Permission")
+    assert permissions.keys() == by_the_api.keys()
+    for name, source in by_the_api.items():
+        assert permissions[name]["FunctionName"] == alias(name.partition("Function")[0] + "Function")
+        assert permissions[name]["SourceArn"].endswith(f":${{Api}}/*/{source}")
     with_authorizer = of_type("AWS::Lambda::Permission", AuthMode="lambda", **AUTH_MODES["lambda"])
-    assert set(with_authorizer) == by_the_api | {"LambdaAuthorizerPermission"}
+    assert set(with_authorizer) == by_the_api.keys() | {"LambdaAuthorizerPermission"}
     assert of_type("AWS::Lambda::Url") == {}
 
 
-@every_function_with_a_route
+@every_public_function
 def test_the_timeout_of_a_function_is_below_that_of_the_api(function: str) -> None:
     assert properties(function)["Timeout"] < 30
 
@@ -276,10 +304,11 @@ def test_the_timeout_of_a_function_is_below_that_of_the_api(function: str) -> No
 # Roles (test_least_privilege.py covers their actions)
 
 
-def test_every_function_has_a_separate_role() -> None:
-    roles = [role_of(function) for function in of_type("AWS::Lambda::Function")]
-    assert sorted([*roles, "DeploymentRole"]) == sorted(of_type("AWS::IAM::Role"))
-    assert len(roles) == len(set(roles)) == len(FOLDERS)
+def test_only_a_tool_and_its_worker_share_a_role() -> None:
+    roles = {function: role_of(function) for function in of_type("AWS::Lambda::Function")}
+    for tool, worker in WORKER_OF.items():
+        assert roles.pop(worker) == roles[tool]
+    assert sorted([*roles.values(), "DeploymentRole"]) == sorted(of_type("AWS::IAM::Role"))
 
 
 @every_function
@@ -292,15 +321,22 @@ def test_only_lambda_may_assume_the_role_of_a_function(function: str) -> None:
     }
 
 
-def test_every_function_and_the_api_have_separate_log_groups() -> None:
-    groups = [name_in(properties(function)["LoggingConfig"]["LogGroup"]) for function in FOLDERS]
-    assert sorted([*groups, "ApiLogs"]) == sorted(of_type("AWS::Logs::LogGroup"))
+@every_function
+def test_all_functions_write_to_one_log_group_in_json(function: str) -> None:
+    expected = {"LogGroup": "${Logs}", "LogFormat": "JSON", "ApplicationLogLevel": "INFO"}
+    assert properties(function)["LoggingConfig"] == expected
+    detailed = properties(function, LogLevel="DEBUG")["LoggingConfig"]
+    assert detailed["ApplicationLogLevel"] == "DEBUG"
 
 
-def test_only_workers_have_separate_policies() -> None:
-    roles = {name_in(policy["RoleName"]) for policy in of_type("AWS::IAM::RolePolicy").values()}
-    assert roles == set(map(role_of, WORKERS))
-    assert of_type("AWS::SQS::QueuePolicy") == {}
+def test_the_api_has_a_separate_log_group_in_the_prefix_for_services() -> None:
+    assert set(of_type("AWS::Logs::LogGroup")) == {"Logs", "ApiLogs"}
+    name = properties("ApiLogs")["LogGroupName"]
+    assert name == "/aws/vendedlogs/mcp-roundtrip/${AWS::StackName}"
+
+
+def test_there_are_no_separate_policies() -> None:
+    assert of_type("AWS::IAM::RolePolicy") == of_type("AWS::SQS::QueuePolicy") == {}
 
 
 # Environment variables
@@ -314,6 +350,7 @@ SHARED = {
     "MCP_MAX_OPEN_TASKS",
     "MCP_PRINCIPAL_CONTEXT_KEY",
     "MCP_REVOKED_CERTIFICATES",
+    "MCP_SCOPE_PREFIX",
     "MCP_SCOPE_CONTEXT_KEY",
     "MCP_STATE_ENCRYPTION",
     "MCP_STATE_ENCRYPTION_KEY_ARN",
@@ -321,13 +358,14 @@ SHARED = {
     "MCP_STATE_PUBLIC_KEYS",
     "MCP_STATE_SIGNING",
     "MCP_TOKEN_ALGORITHMS",
+    "MCP_TOKEN_AUDIENCE",
     "MCP_TOKEN_ISSUER",
     "MCP_TOKEN_JWKS_URI",
     "MCP_TOKEN_TYPE",
     "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS",
     "MCP_TRUSTED_STATE_KEY_ARNS",
     "POWERTOOLS_LOG_LEVEL",
-    "POWERTOOLS_SERVICE_NAME",
+    "POWERTOOLS_METRICS_NAMESPACE",
     "PYDANTIC_DISABLE_PLUGINS",
     "SETTINGS_VERSION",
 }
@@ -354,7 +392,8 @@ def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool:
 
 @every_tool_with_tasks
 def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
-    assert VERSION.fullmatch(variables(tool)["MCP_TASK_WORKER"])
+    version = re.compile(rf"\$\{{{worker}Version[0-9a-f]+\}}")
+    assert version.fullmatch(variables(tool)["MCP_TASK_WORKER"])
     assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
     own = {"MCP_TASK_TABLE", "MCP_TASK_WAKE_QUEUE"}
     assert set(variables(worker)) == SHARED | own | OWN.get(tool, set())
@@ -362,16 +401,18 @@ def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker:
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
 
-def test_the_front_door_has_the_owner_of_every_tool() -> None:
+def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> None:
     assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS", "MCP_TASK_TABLE"}
-    owners = json.loads(variables(FRONT_DOOR)["MCP_OWNERS"])
-    assert owners == {FOLDERS[tool]: f"{arn(tool)}:live" for tool in TOOLS}
+    pattern = variables(FRONT_DOOR)["MCP_OWNERS"]
+    for tool in TOOLS:
+        name = properties(tool)["FunctionName"]
+        assert pattern.replace("*", FOLDERS[tool]) == f"{LAMBDA}{name}:live"
+    assert pattern in [resource for s in statements(FRONT_DOOR) for resource in s["Resource"]]
 
 
-@every_function
-def test_logs_and_metrics_of_a_function_have_the_name_of_its_folder(function: str) -> None:
-    worker = "_worker" if function in WORKERS else ""
-    assert variables(function)["POWERTOOLS_SERVICE_NAME"] == FOLDERS[function] + worker
+def test_metrics_of_a_stack_have_a_separate_namespace() -> None:
+    namespaces = {variables(function)["POWERTOOLS_METRICS_NAMESPACE"] for function in FOLDERS}
+    assert namespaces == {"mcp-roundtrip/${AWS::StackName}"}
 
 
 @pytest.mark.parametrize(
@@ -411,19 +452,21 @@ def test_recursive_loop_detection_is_off_for_workers(worker: str) -> None:
 
 
 @every_worker
-def test_an_invocation_of_a_worker_is_retried_twice_and_then_stored_for_14_days(worker: str) -> None:
-    invocations = deployed()[f"{worker.removesuffix('Function')}Invocations"]
-    assert invocations["UpdateReplacePolicy"] == "Retain", "tasks of the previous version still run"
-    assert invocations["Properties"] == {
-        "FunctionName": f"${{{worker}}}",
-        "Qualifier": f"${{{version_of(worker)}.Version}}",
-        "MaximumRetryAttempts": 2,
-        "MaximumEventAgeInSeconds": 6 * 3600,
-        "DestinationConfig": {"OnFailure": {"Destination": arn("UndeliveredTasks")}},
-    }
+def test_a_version_of_a_worker_stores_undelivered_invocations_for_14_days(worker: str) -> None:
+    # Without an EventInvokeConfig, Lambda retries twice, for up to six hours.
+    assert of_type("AWS::Lambda::EventInvokeConfig") == {}
+    assert properties(worker)["DeadLetterConfig"] == {"TargetArn": arn("UndeliveredTasks")}
     queue = properties("UndeliveredTasks")
     assert queue["MessageRetentionPeriod"] == 14 * 24 * 3600
     assert queue["SqsManagedSseEnabled"] is True
+
+
+@every_worker
+def test_a_worker_has_none_of_the_globals_for_functions_with_callers(worker: str) -> None:
+    given = {"SnapStart": "enabled", "Deployment": "Canary10Percent5Minutes"}
+    assert properties(worker, **given).get("SnapStart", {"ApplyOn": "None"}) == {"ApplyOn": "None"}
+    live = properties(f"{worker}Aliaslive", ProvisionedConcurrency="2")
+    assert "ProvisionedConcurrencyConfig" not in live
 
 
 @every_worker
@@ -437,7 +480,8 @@ def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_wo
     tried_for_s = queue["RedrivePolicy"]["maxReceiveCount"] * DEFAULTS["task_lease_s"]
     assert tried_for_s > max(MAX_ATTEMPTS * DEFAULTS["task_lease_s"], 3 * 3600)
     assert queue["SqsManagedSseEnabled"] is True
-    mapping = properties(f"{QUEUE_OF[worker]}ToWorker", TaskDelivery=delivery)
+    assert queue["QueueName"] == f"${{AWS::StackName}}_{FOLDERS[worker]}_tasks"
+    mapping = properties(f"{worker}Tasks", TaskDelivery=delivery)
     assert mapping == {
         "EventSourceArn": arn(QUEUE_OF[worker]),
         "FunctionName": f"${{{worker}Aliaslive}}",

@@ -40,9 +40,10 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
     """
 
     def inner(value: Any) -> Any:
+        value = chosen(value)
         if isinstance(value, list):
             return [inner(item) for item in value if chosen(item) != NO_VALUE]
-        match chosen(value):
+        match value:
             case {"Ref": name}:
                 return parameters.get(name, f"${{{name}}}")
             case {"Fn::GetAtt": [resource, attribute]}:
