@@ -228,13 +228,12 @@ def test_only_workers_have_reserved_concurrency_and_it_can_be_disabled(function:
 
 
 def test_a_queue_has_the_maximum_concurrency_of_workers() -> None:
-    assert mapping(WorkerConcurrency="7")["ScalingConfig"] == {"MaximumConcurrency": "7"}
-    assert "ScalingConfig" not in mapping(WorkerConcurrency="0")
-
-
-def mapping(**given: str) -> dict[str, Any]:
-    [found] = of_type("AWS::Lambda::EventSourceMapping", **given).values()
-    return dict(found)
+    limited = of_type("AWS::Lambda::EventSourceMapping", WorkerConcurrency="7")
+    assert len(limited) == len(WORKERS)
+    for each in limited.values():
+        assert each["ScalingConfig"] == {"MaximumConcurrency": "7"}
+    for each in of_type("AWS::Lambda::EventSourceMapping", WorkerConcurrency="0").values():
+        assert "ScalingConfig" not in each
 
 
 @pytest.mark.parametrize(
