@@ -26,6 +26,7 @@ pytest_plugins = ["support.response_validation", "support.skips"]
 gc.disable()
 
 LONGEST_FIRST = (
+    "artefact/test_deployment_history.py",
     "artefact/test_emulator.py",
     "sam/test_using_elsewhere.py",
     "storm/test_storm.py",
