@@ -6,6 +6,8 @@
 - ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
 - ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
   then polls no queue.
+
+Every request that a policy allows is printed, so that tests can compare a role with its use.
 """
 
 import json
@@ -13,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ministack.app import app
-from ministack.core import iam_actions
+from ministack.core import iam_actions, iam_evaluator
 from ministack.services.cloudformation import changesets, engine, handlers, stacks
 from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
 
@@ -27,6 +29,7 @@ Properties = dict[str, Any]
 
 _evaluate_conditions = engine._evaluate_conditions
 _request_tag_context = iam_actions.request_tag_context
+_enforce = iam_evaluator.enforce
 
 
 def of_one_role(properties: Properties) -> Properties:
@@ -66,6 +69,14 @@ def condition_keys(service: str, action: str, body: bytes, parameters: Any) -> d
     return {**_request_tag_context(service, action, body, parameters), **of_kms}
 
 
+def enforce_and_print(access_key: str, action: str, *rest: Any, **names: Any) -> Any:
+    """Return the denial of a request, or None; print an allowed one."""
+    denied = _enforce(access_key, action, *rest, **names)
+    if not denied:
+        print("allowed", action, access_key, flush=True)
+    return denied
+
+
 def handler(of: dict[str, Any], translate: Callable[[Properties], Properties]) -> dict[str, Any]:
     """Return a handler that passes the translated properties to the one of `of`."""
     return {
@@ -90,5 +101,6 @@ HANDLERS["AWS::Lambda::EventSourceMapping"] = handler(HANDLERS["AWS::Lambda::Eve
 HANDLERS["AWS::IAM::RolePolicy"] = handler(INLINE_POLICY, of_one_role)
 HANDLERS["AWS::CloudWatch::Alarm"] = handler(ALARM, of_one_metric)
 iam_actions.request_tag_context = condition_keys
+iam_evaluator.enforce = enforce_and_print
 for module in (changesets, engine, handlers, stacks):
     module._evaluate_conditions = evaluate_conditions
