@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
+from mcp_roundtrip_local import edge_routes
 from mcp_roundtrip_local.catalog import main as catalog
 from mcp_roundtrip_local.new_tool.__main__ import main
 from mcp_roundtrip_local.new_tool.files import render_files
@@ -81,7 +83,8 @@ def test_function_test_events_template_entries_and_catalog_are_written(written: 
             f"tests/functions/test_{tool}.py",
         )
     }
-    assert changed == {*own, "functions/front_door/catalog.json", "template.yaml"}
+    edge = {"edge/routes.yaml", "edge/template.yaml"}
+    assert changed == {*own, *edge, "functions/front_door/catalog.json", "template.yaml"}
 
 
 def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
@@ -92,6 +95,14 @@ def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
     ]
     done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_edge_routes_calls_of_the_new_tools_to_them(written: Path) -> None:
+    rows = json.loads((written / "functions/front_door/catalog.json").read_text())
+    for path, text in edge_routes.changed_files(written, rows).items():
+        assert path.read_text() == text
+        assert TOOL in text
+        assert TASK_TOOL in text
 
 
 def test_the_catalog_is_fresh(written: Path) -> None:

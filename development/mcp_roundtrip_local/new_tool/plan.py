@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import keyword
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip_local import edge_routes
 from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
 from mcp_roundtrip_local.new_tool.files import render_files
 from mcp_roundtrip_local.new_tool.template_entry import append_entry, find_conflict, render_entry
@@ -53,7 +55,9 @@ def plan_files(project: Path, name: str, *, tasks: bool = False) -> dict[Path, s
     except TemplateError as error:
         raise NewToolError(f"{TEMPLATE}: {error}") from None
     app = new[project / FUNCTIONS / name / "app.py"]
-    return {**new, template: text, project / CATALOG: _catalog(project / FUNCTIONS, name, app)}
+    catalog = _catalog(project / FUNCTIONS, name, app)
+    changed = {template: text, project / CATALOG: catalog}
+    return {**new, **changed, **edge_routes.changed_files(project, json.loads(catalog))}
 
 
 def write(files: Mapping[Path, str]) -> None:
