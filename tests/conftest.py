@@ -27,6 +27,7 @@ gc.disable()
 
 LONGEST_FIRST = (
     "artefact/test_deployment_history.py",
+    "pipeline/test_workflow.py",
     "artefact/test_emulator.py",
     "sam/test_using_elsewhere.py",
     "storm/test_storm.py",
