@@ -1,6 +1,6 @@
 """ministack 1.5.33, extended by what template.yaml needs. It runs in ministack's own interpreter.
 
-- ministack does not know `AWS::IAM::RolePolicy`. It is handled like `AWS::IAM::Policy`.
+- ministack writes no JSON system logs, and log streams of a shared group do not name the function.
 - ministack does not evaluate `Fn::Join` in Conditions.
 - ministack refuses alarms on metric math. They are created without a metric and never fire.
 - ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
@@ -11,17 +11,20 @@ Every request that a policy allows is printed, so that tests can compare a role 
 """
 
 import json
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 from ministack.app import app
 from ministack.core import iam_actions, iam_evaluator
+from ministack.services import cloudwatch_logs, lambda_svc
 from ministack.services.cloudformation import changesets, engine, handlers, stacks
 from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
 
 __all__ = ["app"]
 
-INLINE_POLICY = HANDLERS["AWS::IAM::Policy"]
 ALARM = HANDLERS["AWS::CloudWatch::Alarm"]
 KMS_CONDITION_KEYS = ("MacAlgorithm", "MessageType", "SigningAlgorithm")
 
@@ -30,11 +33,37 @@ Properties = dict[str, Any]
 _evaluate_conditions = engine._evaluate_conditions
 _request_tag_context = iam_actions.request_tag_context
 _enforce = iam_evaluator.enforce
+_emit_lambda_logs = lambda_svc._emit_lambda_logs
 
 
-def of_one_role(properties: Properties) -> Properties:
-    """Return properties of an AWS::IAM::Policy equivalent to those of an AWS::IAM::RolePolicy."""
-    return {**properties, "Roles": [properties["RoleName"]]}
+def emit_logs(
+    function: dict[str, Any], request_id: str, text: str, error: bool, duration_ms: int, **more: Any
+) -> None:
+    """Write the logs of an invocation as Lambda does with LogFormat JSON (developer guide, "Log formats")."""
+    config = function.get("config") or function
+    logging = config.get("LoggingConfig") or {}
+    if logging.get("LogFormat") != "JSON":
+        _emit_lambda_logs(function, request_id, text, error, duration_ms, **more)
+        return
+    now = datetime.now(UTC)
+    version = config.get("Version", "$LATEST")
+    started = {"requestId": request_id, "version": version}
+    report = {
+        "requestId": request_id,
+        "status": "error" if error else "success",
+        "metrics": {"durationMs": duration_ms, "memorySizeMB": config.get("MemorySize", 128)},
+    }
+    lines = [system_line("start", started), *text.splitlines(), system_line("report", report)]
+    stream = f"{now:%Y/%m/%d}/{config['FunctionName']}[{version}]{uuid4().hex}"
+    cloudwatch_logs._create_log_stream({"logGroupName": logging["LogGroup"], "logStreamName": stream})
+    events = [{"timestamp": int(time.time() * 1000), "message": line} for line in lines]
+    cloudwatch_logs._put_log_events(
+        {"logGroupName": logging["LogGroup"], "logStreamName": stream, "logEvents": events}
+    )
+
+
+def system_line(kind: str, record: dict[str, Any]) -> str:
+    return json.dumps({"time": datetime.now(UTC).isoformat(), "type": f"platform.{kind}", "record": record})
 
 
 def of_one_metric(properties: Properties) -> Properties:
@@ -98,9 +127,9 @@ def of_numbers(properties: Properties) -> Properties:
 
 
 HANDLERS["AWS::Lambda::EventSourceMapping"] = handler(HANDLERS["AWS::Lambda::EventSourceMapping"], of_numbers)
-HANDLERS["AWS::IAM::RolePolicy"] = handler(INLINE_POLICY, of_one_role)
 HANDLERS["AWS::CloudWatch::Alarm"] = handler(ALARM, of_one_metric)
 iam_actions.request_tag_context = condition_keys
 iam_evaluator.enforce = enforce_and_print
+lambda_svc._emit_lambda_logs = emit_logs
 for module in (changesets, engine, handlers, stacks):
     module._evaluate_conditions = evaluate_conditions

@@ -145,12 +145,12 @@ async def assert_workers_complete_the_task(stack: Stack) -> None:
     [task] = [item for item in items if item["sk"]["S"] == TASK]
     assert task["st"]["S"] == "completed"
     with anyio.fail_after(WORKER_S):
-        while invocations(stack.logs()["ProvisionWorkerLogs"]) < WORKERS:
+        while invocations(stack.logs()["provision_worker"]) < WORKERS:
             await anyio.sleep(0.1)  # workers are logged at their end, after the end of the task
 
 
 def invocations(lines: list[str]) -> int:
-    return sum(line.startswith("START ") for line in lines)
+    return sum('"type": "platform.start"' in line for line in lines)
 
 
 async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack: Stack) -> None:
@@ -175,7 +175,7 @@ async def test_every_function_logs_to_its_log_group_without_answers_and_states(s
     for tool in CALLS:
         await assert_call_completes(url, tool)
     logs = stack.logs()
-    for name in ("FrontDoorLogs", "WeatherLogs", "WorkItemsLogs", "SummarizeLogs", "ProvisionLogs"):
+    for name in ("front_door", "weather", "work_items", "summarize", "provision"):
         assert "request_completed" in messages_of(logs[name]), name
     everything = json.dumps(logs)
     for secret in ("Hyderabad, Sindh, Pakistan", "Duplicate", SUMMARY, "eu-west-1.databases.example", "eyJ"):

@@ -15,6 +15,7 @@ deployment (ministack 1.5.33):
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -73,16 +74,13 @@ class Stack:
         ]
 
     def logs(self) -> Mapping[str, list[str]]:
-        """Return the messages of each log group of the stack, by logical id."""
-        logs = self.cloud.client("logs")
-        groups = [each for each in self._summaries if each["ResourceType"] == "AWS::Logs::LogGroup"]
-        return {
-            each["LogicalResourceId"]: [
-                event["message"]
-                for event in logs.filter_log_events(logGroupName=each["PhysicalResourceId"])["events"]
-            ]
-            for each in groups
-        }
+        """Return the messages of each function by its name without the stack's."""
+        logs, found = self.cloud.client("logs"), defaultdict[str, list[str]](list)
+        for page in logs.get_paginator("filter_log_events").paginate(logGroupName=self.resources["Logs"]):
+            for event in page["events"]:
+                name = event["logStreamName"].split("/")[3].partition("[")[0]
+                found[name.removeprefix(f"{self.name}_")].append(event["message"])
+        return found
 
     def endpoint(self, path: str) -> str:
         """Return the local URL of a route of the HTTP API."""
