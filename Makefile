@@ -7,7 +7,8 @@
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue; for deploy: also saved
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
-#   NAME=… TASKS=1                  for new-tool: the name of the tool, such as find_orders; with a task and its worker
+#   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
+#   STACK=…                          for new-tool: the nested stack of the tool (docs/adding-a-tool.md)
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   ENV=dev                          for build and deploy: the environment in samconfig.toml
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
@@ -166,9 +167,13 @@ clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released cl
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
 
 .PHONY: new-tool
-new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1)
+new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1 STACK=…)
 	@# NAME comes from the environment: on the command line the shell would interpret it.
-	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
+	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool $(if $(filter 1,$(TASKS)),--tasks) --stack "$$STACK" "$$NAME"
+
+.PHONY: stacks
+stacks: $(VENV)/.local  ## regenerate nested stacks, after template.yaml changed
+	$(VENV)/bin/python -m mcp_roundtrip_local.new_tool.stacks
 
 .PHONY: build
 build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=dev)

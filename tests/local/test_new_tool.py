@@ -58,7 +58,7 @@ def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
     environment = BIN.parent
     ready = f"{environment}/.local"
     command = ["make", "--old-file", ready, f"VENV={environment}", "new-tool", *variables]
-    variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME"}
+    variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME", "STACK", "TASKS"}
     inherited = {name: value for name, value in os.environ.items() if name not in variables_of_make}
     return subprocess.run(command, cwd=project, env=inherited, capture_output=True, text=True, check=False)
 

@@ -9,12 +9,15 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_local import edge_routes
 from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
 from mcp_roundtrip_local.new_tool.files import render_files
+from mcp_roundtrip_local.new_tool.stacks import add_stack, nested_template, render_entry_of_stack, render_head
 from mcp_roundtrip_local.new_tool.template_entry import append_entry, find_conflict, render_entry
+from mcp_roundtrip_local.template.applications import with_nested_stacks
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.yaml_reader import load
 
@@ -37,27 +40,46 @@ class NewToolError(McpRoundtripError):
     """The tool cannot be written; the message says why. No file was changed."""
 
 
-def plan_files(project: Path, name: str, *, tasks: bool = False) -> dict[Path, str]:
+def plan_files(project: Path, name: str, *, tasks: bool = False, stack: str = "") -> dict[Path, str]:
     """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError.
 
-    With `tasks`, the tool becomes a task, which a worker function runs.
+    With `tasks`, the tool becomes a task, which a worker function runs. With `stack`, the tool is in that
+    nested stack, which is created if it does not exist.
     """
     _check(name)
     new = {project / path: text for path, text in render_files(name, tasks=tasks).items()}
     for path in (*new, *(project / folder / name for folder in ("functions", "events"))):
         if path.exists():
             raise NewToolError(f"{name!r}: {path} exists already")
-    template = project / TEMPLATE
     try:
-        if found := find_conflict(load(template), name):
+        document = with_nested_stacks(load(project / TEMPLATE), project)
+        if found := find_conflict(document, name):
             raise NewToolError(f"{name!r}: {TEMPLATE} uses that name in {found!r}")
-        text = append_entry(template.read_text("utf-8"), render_entry(name, tasks=tasks))
+        changed = _templates(project, document, name, tasks=tasks, stack=stack)
     except TemplateError as error:
         raise NewToolError(f"{TEMPLATE}: {error}") from None
     app = new[project / FUNCTIONS / name / "app.py"]
     catalog = _catalog(project / FUNCTIONS, name, app)
-    changed = {template: text, project / CATALOG: catalog}
-    return {**new, **changed, **edge_routes.changed_files(project, json.loads(catalog))}
+    edge = edge_routes.changed_files(project, json.loads(catalog))
+    return {**new, **changed, project / CATALOG: catalog, **edge}
+
+
+def _templates(
+    project: Path, document: Mapping[str, Any], name: str, *, tasks: bool, stack: str
+) -> dict[Path, str]:
+    """Return the templates that the tool changes. Raises TemplateError."""
+    template = project / TEMPLATE
+    text = template.read_text("utf-8")
+    if not stack:
+        return {template: append_entry(text, render_entry(name, tasks=tasks))}
+    if not _NAME.fullmatch(stack):
+        raise NewToolError(
+            f"{stack!r} must be lower-case letters, digits and single underscores between them"
+        )
+    entry, nested = render_entry_of_stack(name, tasks=tasks), project / nested_template(stack)
+    if nested.exists():
+        return {nested: append_entry(nested.read_text("utf-8"), entry)}
+    return {nested: render_head(document) + entry, template: add_stack(text, document, stack)}
 
 
 def write(files: Mapping[Path, str]) -> None:

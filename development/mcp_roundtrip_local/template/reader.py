@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.settings import PREFIX
+from mcp_roundtrip_local.template.applications import with_nested_stacks
 from mcp_roundtrip_local.template.events import routes_of
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
 from mcp_roundtrip_local.template.invoke_configs import read_invoke_configs
@@ -64,7 +65,7 @@ class Template:
 
     def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
         self.path = path.resolve()
-        document = load(self.path)
+        document = with_nested_stacks(load(self.path), self.path.parent)
         self._globals: Mapping[str, Any] = document.get("Globals") or {}
         self._names = TemplateNames(
             values={**PSEUDO_PARAMETERS, **resolve_parameters(document.get("Parameters", {}), parameters)},

@@ -18,8 +18,7 @@ except ImportError:  # PyYAML was built without it
 def load(path: Path) -> dict[str, Any]:
     """Return the template at `path`. Raises TemplateError."""
     try:
-        # The loader is a SafeLoader whose added constructors return plain data.
-        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506
+        document = parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TemplateError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -27,6 +26,12 @@ def load(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
         raise TemplateError(f"{path}: not a template: it has no Resources")
     return document
+
+
+def parse(text: str) -> Any:
+    """Return YAML as data. Raises yaml.YAMLError."""
+    # The loader is a SafeLoader whose added constructors return plain data.
+    return yaml.load(text, _Loader)  # noqa: S506
 
 
 class _Loader(Base):
