@@ -202,3 +202,41 @@ def test_an_invalid_template_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_missing_template_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TemplateError):
         Template(tmp_path / "nowhere.yaml", {})
+
+
+QUEUE_TEMPLATE = """
+    Globals: {Function: {Handler: a.b, Timeout: 29, MemorySize: 512}}
+    Resources:
+      Jobs: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub "${AWS::StackName}_tasks"}}
+      Worker:
+        Type: AWS::Serverless::Function
+        IgnoreGlobals: [Timeout]
+        Properties:
+          CodeUri: tool/
+          FunctionName: worker
+          Environment: {Variables: {QUEUE: !Ref Jobs, NAME: !GetAtt Jobs.QueueName}}
+          Events: {Tasks: {Type: SQS, Properties: {Queue: !GetAtt Jobs.Arn, BatchSize: 1}}}
+    """
+
+
+def test_an_event_of_a_function_reads_a_queue_with_a_name(tmp_path: Path) -> None:
+    path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
+    read = Template(path, {}).application({}, "", "http://127.0.0.1:2")
+    assert {name: queue.reader for name, queue in read.queues.items()} == {"local_tasks": "worker"}
+    assert read.functions["worker"].environment == {
+        "QUEUE": "http://127.0.0.1:2/000000000000/local_tasks",
+        "NAME": "local_tasks",
+    }
+
+
+def test_a_function_has_no_globals_that_it_ignores(tmp_path: Path) -> None:
+    path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
+    worker = Template(path, {}).application({}, "").functions["worker"]
+    assert (worker.timeout_s, worker.memory_mb) == (3, 512)
+
+
+def test_an_event_with_an_unknown_queue_is_refused(tmp_path: Path) -> None:
+    text = QUEUE_TEMPLATE.replace("Queue: !GetAtt Jobs.Arn", "Queue: arn")
+    path = write_application(tmp_path, text, SOURCES)
+    with pytest.raises(TemplateError, match=r"Worker\.Events\.Tasks\.Queue"):
+        Template(path, {}).application({}, "")
