@@ -2,6 +2,7 @@
 
 - ministack writes no JSON system logs, and log streams of a shared group do not name the function.
 - ministack does not evaluate `Fn::Join` in Conditions.
+- ministack does not transform the templates of nested stacks.
 - ministack refuses alarms on metric math. They are created without a metric and never fire.
 - ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
 - ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
@@ -126,6 +127,37 @@ def of_numbers(properties: Properties) -> Properties:
     return {**properties, "ScalingConfig": {name: int(value) for name, value in scaling.items()}}
 
 
+def transforming(operation: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """Return the operation of a nested stack, with the SAM transform of its template.
+
+    `position` is that of the properties among the arguments. Other stacks must not be deployed at the same time.
+    """
+
+    def run(*arguments: Any, **names: Any) -> Any:
+        given = arguments[position].get("Parameters") or {}
+        parse = engine._parse_template
+        engine._parse_template = lambda body: transformed(parse(body), given)
+        try:
+            return operation(*arguments, **names)
+        finally:
+            engine._parse_template = parse
+
+    return run
+
+
+def transformed(template: dict[str, Any], given: dict[str, Any]) -> Any:
+    """Return the template after the SAM transform, which ministack gives no values but the defaults."""
+    declared = template.get("Parameters", {})
+    parameters = {name: {"Default": given[name], **each} for name, each in declared.items() if name in given}
+    return engine._apply_transforms({**template, "Parameters": {**declared, **parameters}})
+
+
+NESTED = HANDLERS["AWS::CloudFormation::Stack"]
+HANDLERS["AWS::CloudFormation::Stack"] = {
+    **NESTED,
+    "create": transforming(NESTED["create"], 1),
+    "update": transforming(NESTED["update"], 2),
+}
 HANDLERS["AWS::Lambda::EventSourceMapping"] = handler(HANDLERS["AWS::Lambda::EventSourceMapping"], of_numbers)
 HANDLERS["AWS::CloudWatch::Alarm"] = handler(ALARM, of_one_metric)
 iam_actions.request_tag_context = condition_keys

@@ -103,6 +103,7 @@ def deploy(cloud: Cloud, built: Built, name: str, **parameters: str) -> Stack:
         "--resolve-s3",
         "--capabilities",
         "CAPABILITY_IAM",
+        "CAPABILITY_AUTO_EXPAND",
         "--no-confirm-changeset",
         "--no-progressbar",
     ]

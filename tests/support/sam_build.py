@@ -77,13 +77,24 @@ def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITEC
     return Built(directory / "build", runtime, architecture)
 
 
+def build_project(project: Path, directory: Path) -> Built:
+    """Build a project into a folder, for this interpreter and architecture."""
+    built = Built(directory, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
+    _build(project, built)
+    return built
+
+
+def _build(project: Path, built: Built) -> None:
+    parameters = (f"PythonRuntime={built.runtime}", f"Architecture={built.architecture}")
+    options = ("--no-cached", "--build-dir", built.directory, "--parameter-overrides", *parameters)
+    done = run(SAM, "build", *options, cwd=project)
+    assert done.returncode == 0, done.stderr
+
+
 def _build_into(directory: Path, runtime: str, architecture: str) -> None:
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix="unfinished-") as scratch:
         unfinished = Path(scratch) / "out"
-        parameters = (f"PythonRuntime={runtime}", f"Architecture={architecture}")
-        options = ("--no-cached", "--build-dir", unfinished / "build", "--parameter-overrides", *parameters)
-        built = run(SAM, "build", *options)
-        assert built.returncode == 0, built.stderr
+        _build(ROOT, Built(unfinished / "build", runtime, architecture))
         try:
             unfinished.rename(directory)
         except OSError:
