@@ -130,7 +130,7 @@ def of_numbers(properties: Properties) -> Properties:
 def transforming(operation: Callable[..., Any], position: int) -> Callable[..., Any]:
     """Return the operation of a nested stack, with the SAM transform of its template.
 
-    `position` is that of the properties among the arguments. Other stacks must not be deployed at the same time.
+    `position` is that of the properties among the arguments. No other stack may be deployed meanwhile.
     """
 
     def run(*arguments: Any, **names: Any) -> Any:
