@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_roundtrip.protocol.constants import PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_local.new_tool.template_entry import logical_id_prefix
 
 EDGE = Path("edge/template.yaml")
 ROUTES = Path("edge/routes.yaml")
@@ -87,7 +88,7 @@ def render(folders: Iterable[str]) -> str:
 
 def _route(folder: str) -> str:
     values = {
-        "PREFIX": "".join(part.capitalize() for part in folder.split("_")),
+        "PREFIX": logical_id_prefix(folder),
         "FOLDER": folder,
         "FUNCTION": f"{_FUNCTION}{folder}:live",
         "SOURCE": f"{_SOURCE}{folder}",

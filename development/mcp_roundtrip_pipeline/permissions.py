@@ -1,9 +1,7 @@
 """The permissions that CloudFormation needs for each type of resource in template.yaml.
 
 From the `handlers` of each type in CloudFormation's registry (`aws cloudformation describe-type`), without
-those of properties that the template does not use, such as replicas and code signing. Where an API has no
-resource in the Service Authorization Reference, or its ids are random, the resource is a wildcard;
-`WILDCARDS` has the reason.
+those of properties that the template does not use, such as replicas and code signing.
 """
 
 from __future__ import annotations
@@ -12,7 +10,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-STACK: Final = "${ApplicationStack}"
+from mcp_roundtrip_pipeline.resources import (
+    ALARM,
+    ALIASES,
+    API_GATEWAY_ROLE,
+    APIS,
+    CHANGES,
+    DASHBOARD,
+    DEPLOYMENT_CONFIGURATIONS,
+    DEPLOYMENTS,
+    DOMAINS,
+    FUNCTION,
+    KEYS,
+    LAYER,
+    LOG_GROUPS,
+    MAPPING,
+    POLICY,
+    QUEUES,
+    ROLE,
+    SETTINGS,
+    TABLE,
+    ZONE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,57 +47,9 @@ class Needed:
     only_if: str = ""
 
 
-def _arn(
-    service: str, resource: str, *, region: str = "${AWS::Region}", account: str = "${AWS::AccountId}"
-) -> str:
-    return f"arn:${{AWS::Partition}}:{service}:{region}:{account}:{resource}"
-
-
 def _actions(service: str, names: str) -> tuple[str, ...]:
     return tuple(f"{service}:{name}" for name in names.split())
 
-
-FUNCTION: Final = _arn("lambda", f"function:{STACK}_*")
-LAYER: Final = (_arn("lambda", f"layer:{STACK}"), _arn("lambda", f"layer:{STACK}:*"))
-MAPPING: Final = _arn("lambda", "event-source-mapping:*")
-ROLE: Final = _arn("iam", f"role${{RolePath}}{STACK}-*", region="")
-POLICY: Final = _arn("iam", f"policy${{RolePath}}{STACK}-*", region="")
-LOG_GROUPS: Final = (
-    _arn("logs", f"log-group:{STACK}-*"),
-    _arn("logs", f"log-group:/aws/vendedlogs/mcp-roundtrip/{STACK}"),
-    _arn("logs", f"log-group:/aws/vendedlogs/mcp-roundtrip/{STACK}:*"),
-)
-ALARM: Final = _arn("cloudwatch", f"alarm:{STACK}-*")
-DASHBOARD: Final = _arn("cloudwatch", f"dashboard/{STACK}*", region="")
-TABLE: Final = _arn("dynamodb", f"table/{STACK}-*")
-QUEUES: Final = (_arn("sqs", f"{STACK}-*"), _arn("sqs", f"{STACK}_*"))
-KEYS: Final = _arn("kms", "key/*")
-ALIASES: Final = _arn("kms", f"alias/{STACK}-*")
-APIS: Final = tuple(_arn("apigateway", each, account="") for each in ("/apis", "/apis/*", "/tags/*"))
-DOMAINS: Final = tuple(_arn("apigateway", each, account="") for each in ("/domainnames", "/domainnames/*"))
-SETTINGS: Final = _arn("appconfig", "application/*")
-DEPLOYMENTS: Final = (
-    _arn("codedeploy", f"application:{STACK}-*"),
-    _arn("codedeploy", f"deploymentgroup:{STACK}-*/{STACK}-*"),
-)
-DEPLOYMENT_CONFIGURATIONS: Final = _arn("codedeploy", "deploymentconfig:*")
-ZONE: Final = _arn("route53", "hostedzone/${HostedZoneId}", region="", account="")
-CHANGES: Final = _arn("route53", "change/*", region="", account="")
-API_GATEWAY_ROLE: Final = _arn("iam", "role/aws-service-role/ops.apigateway.amazonaws.com/*", region="")
-
-WILDCARDS: Final = {
-    "*": "the API has no resources: listing, creating what has a random id, and network interfaces",
-    MAPPING: "ids of event source mappings are random; the tags of one say nothing about its function",
-    KEYS: "ids of keys are random; the condition allows keys that sign or derive, none that encrypts data",
-    APIS[1]: "ids of APIs are random",
-    APIS[2]: "ARNs of tags contain those ids",
-    DOMAINS[1]: "the name of the domain is a parameter of the application",
-    SETTINGS: "ids of AppConfig applications are random",
-    DEPLOYMENT_CONFIGURATIONS: "AWS's own configurations have the account in their ARN; they are only read",
-    CHANGES: "ids of changes are random; they are only read",
-    API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
-}
-"""Resources with a wildcard outside a name that begins with the stack's, with the reason."""
 
 OF_KEYS: Final = {"StringEquals": {"kms:KeySpec": ("ECC_NIST_P256", "HMAC_256")}}
 OF_MAPPINGS: Final = {"ArnLike": {"lambda:FunctionArn": FUNCTION}}
@@ -88,9 +59,8 @@ _ROLE_PERMISSIONS = (
         _actions(
             "iam",
             "DeleteRole DeleteRolePolicy DetachRolePolicy GetRole GetRolePolicy ListAttachedRolePolicies "
-            "ListRolePolicies "
-            "ListRoleTags PutRolePolicy TagRole UntagRole UpdateAssumeRolePolicy UpdateRole "
-            "UpdateRoleDescription",
+            "ListRolePolicies ListRoleTags PutRolePolicy TagRole UntagRole UpdateAssumeRolePolicy "
+            "UpdateRole UpdateRoleDescription",
         ),
         (ROLE,),
     ),
@@ -133,11 +103,10 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "lambda",
                 "CreateFunction DeleteFunction DeleteFunctionConcurrency GetFunction "
-                "GetFunctionCodeSigningConfig "
-                "GetFunctionConfiguration GetFunctionRecursionConfig GetFunctionScalingConfig "
-                "GetRuntimeManagementConfig ListTags PutFunctionConcurrency PutFunctionRecursionConfig "
-                "TagResource "
-                "UntagResource UpdateFunctionCode UpdateFunctionConfiguration",
+                "GetFunctionCodeSigningConfig GetFunctionConfiguration GetFunctionRecursionConfig "
+                "GetFunctionScalingConfig GetRuntimeManagementConfig ListTags PutFunctionConcurrency "
+                "PutFunctionRecursionConfig TagResource UntagResource UpdateFunctionCode "
+                "UpdateFunctionConfiguration",
             ),
             (FUNCTION,),
         ),
@@ -154,8 +123,8 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "lambda",
                 "DeleteFunction GetFunctionConfiguration GetFunctionScalingConfig "
-                "GetProvisionedConcurrencyConfig "
-                "GetRuntimeManagementConfig ListVersionsByFunction PublishVersion",
+                "GetProvisionedConcurrencyConfig GetRuntimeManagementConfig ListVersionsByFunction "
+                "PublishVersion",
             ),
             (FUNCTION,),
         ),
@@ -165,8 +134,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "lambda",
                 "CreateAlias DeleteAlias DeleteProvisionedConcurrencyConfig GetAlias "
-                "GetProvisionedConcurrencyConfig "
-                "PutProvisionedConcurrencyConfig UpdateAlias",
+                "GetProvisionedConcurrencyConfig PutProvisionedConcurrencyConfig UpdateAlias",
             ),
             (FUNCTION,),
         ),
@@ -206,8 +174,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "iam",
                 "CreatePolicy CreatePolicyVersion DeletePolicy DeletePolicyVersion GetPolicy "
-                "GetPolicyVersion "
-                "ListEntitiesForPolicy ListPolicyVersions",
+                "GetPolicyVersion ListEntitiesForPolicy ListPolicyVersions",
             ),
             (POLICY,),
         ),
@@ -216,10 +183,9 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
         Needed(
             _actions(
                 "logs",
-                "AssociateKmsKey CreateLogGroup DeleteLogGroup DeleteRetentionPolicy DescribeIndexPolicies "
-                "DisassociateKmsKey GetDataProtectionPolicy ListTagsForResource PutRetentionPolicy "
-                "TagResource "
-                "UntagResource",
+                "AssociateKmsKey CreateLogGroup DeleteLogGroup DeleteRetentionPolicy "
+                "DescribeIndexPolicies DisassociateKmsKey GetDataProtectionPolicy ListTagsForResource "
+                "PutRetentionPolicy TagResource UntagResource",
             ),
             LOG_GROUPS,
         ),
@@ -271,8 +237,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "kms",
                 "DescribeKey DisableKey EnableKey GetKeyPolicy GetKeyRotationStatus ListResourceTags "
-                "PutKeyPolicy "
-                "ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription",
+                "PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription",
             ),
             (KEYS,),
             OF_KEYS,
@@ -294,8 +259,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "logs",
                 "CreateLogDelivery DeleteLogDelivery DescribeLogGroups DescribeResourcePolicies "
-                "GetLogDelivery "
-                "ListLogDeliveries PutResourcePolicy UpdateLogDelivery",
+                "GetLogDelivery ListLogDeliveries PutResourcePolicy UpdateLogDelivery",
             ),
             ("*",),
         ),
@@ -333,8 +297,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "appconfig",
                 "CreateConfigurationProfile DeleteConfigurationProfile GetConfigurationProfile "
-                "ListTagsForResource "
-                "TagResource UntagResource UpdateConfigurationProfile",
+                "ListTagsForResource TagResource UntagResource UpdateConfigurationProfile",
             ),
             (SETTINGS,),
         ),
@@ -364,8 +327,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             _actions(
                 "codedeploy",
                 "CreateDeploymentGroup DeleteDeploymentGroup GetDeploymentGroup ListDeployments "
-                "ListTagsForResource "
-                "TagResource UntagResource UpdateDeploymentGroup",
+                "ListTagsForResource TagResource UntagResource UpdateDeploymentGroup",
             ),
             DEPLOYMENTS,
         ),

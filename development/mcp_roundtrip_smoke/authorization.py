@@ -16,7 +16,7 @@ from mcp_roundtrip_smoke.exchange import Response, Unreachable
 from mcp_roundtrip_smoke.findings import Findings
 from mcp_roundtrip_smoke.mcp_requests import Endpoint, correlation_of, error_of, result_of
 from mcp_roundtrip_smoke.refusals import explain
-from mcp_roundtrip_smoke.tokens import claims_of, doubts
+from mcp_roundtrip_smoke.tokens import claims_of, refusal_reasons
 
 RENAMED: Final = ("x-amzn-remapped-www-authenticate", "x-mcp-challenge")
 
@@ -188,7 +188,7 @@ def _reasons(token: str, published: Published) -> Iterable[str]:
     claims = claims_of(token)
     if claims is None:
         return ["The endpoint refuses the token, which is not a JWT: request one for this API or audience."]
-    found = list(doubts(claims, time.time(), published.resource, published.issuers))
+    found = list(refusal_reasons(claims, time.time(), published.resource, published.issuers))
     return found or [
         "The endpoint refuses the token (401), whose claims look right: its signature, its algorithm "
         "(TokenAlgorithms) or its type (TokenType) is wrong. The log event unauthorized has the reason."

@@ -33,7 +33,7 @@ class Findings:
     found: list[Finding] = field(default_factory=list)
 
     @property
-    def are_good(self) -> bool:
+    def passed(self) -> bool:
         """Whether no finding is wrong."""
         return all(each.status != "wrong" for each in self.found)
 

@@ -11,9 +11,9 @@ _BY_STATUS = {
     413: "The endpoint refuses the size of the request (413).",
     429: "The endpoint throttles (429): ThrottlingRate, ThrottlingBurst, a limit at the edge, or open tasks.",
     500: "API Gateway could not use the function's response (500): the function crashed, or API Gateway may "
-    "not invoke it. Read the stack's log groups.",
+    "not invoke it. Read the stack's log group.",
     502: "The function failed before it could answer (502): an import error, or a layer that was built for "
-    "another Python or architecture. Read its log group.",
+    "another Python or architecture. Read the stack's log group.",
     503: "The function did not answer (503): it timed out, or Lambda throttled it.",
     504: "The function did not answer in time (504).",
 }

@@ -40,7 +40,7 @@ def check(settings: Settings, findings: Findings) -> bool:
         findings.wrong("connection", str(error))
     except Stopped:
         pass
-    return findings.are_good
+    return findings.passed
 
 
 def _check(settings: Settings, findings: Findings) -> None:
@@ -52,7 +52,7 @@ def _check(settings: Settings, findings: Findings) -> None:
     if named is not None and not settings.iam:
         published = authorization.check_metadata(endpoint, named, findings)
     server = authorization.check_issuer(endpoint, published, findings)
-    if not findings.are_good and not (settings.token or settings.client_id or settings.iam):
+    if not findings.passed and not (settings.token or settings.client_id or settings.iam):
         return
     if settings.client_id is not None:
         given = settings.token_parameters

@@ -23,7 +23,7 @@ def claims_of(token: str) -> Mapping[str, Any] | None:
     return claims if isinstance(claims, dict) else None
 
 
-def doubts(
+def refusal_reasons(
     claims: Mapping[str, Any], now: float, resource: str | None, issuers: Sequence[str]
 ) -> Iterator[str]:
     """Yield a sentence for each reason that an endpoint may have to refuse a token.

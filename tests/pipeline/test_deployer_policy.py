@@ -20,7 +20,8 @@ from mcp_roundtrip_pipeline.deployer_policy import (
     statements,
     types_of,
 )
-from mcp_roundtrip_pipeline.permissions import PERMISSIONS, WILDCARDS, Needed
+from mcp_roundtrip_pipeline.permissions import PERMISSIONS, Needed
+from mcp_roundtrip_pipeline.resources import WILDCARDS
 from support.project import ROOT
 from support.transformed_template import lint, transform
 
