@@ -53,30 +53,39 @@ def _actions(service: str, names: str) -> tuple[str, ...]:
 
 OF_KEYS: Final = {"StringEquals": {"kms:KeySpec": ("ECC_NIST_P256", "HMAC_256")}}
 OF_MAPPINGS: Final = {"ArnLike": {"lambda:FunctionArn": FUNCTION}}
+OF_OWN_POLICIES: Final = {"ArnLike": {"iam:PolicyARN": POLICY}}
+OF_BOUNDED: Final = {"StringEquals": {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}}
+THROUGH_DYNAMODB: Final = {"StringEquals": {"kms:ViaService": "dynamodb.${AWS::Region}.amazonaws.com"}}
 
 _ROLE_PERMISSIONS = (
     Needed(
         _actions(
             "iam",
             "DeleteRole DeleteRolePolicy DetachRolePolicy GetRole GetRolePolicy ListAttachedRolePolicies "
-            "ListRolePolicies ListRoleTags PutRolePolicy TagRole UntagRole UpdateAssumeRolePolicy "
+            "ListRolePolicies ListRoleTags TagRole UntagRole UpdateAssumeRolePolicy "
             "UpdateRole UpdateRoleDescription",
         ),
         (ROLE,),
     ),
     # With a boundary, a role that this role creates or changes can do no more than the boundary.
     Needed(
-        _actions("iam", "CreateRole PutRolePermissionsBoundary"),
+        _actions("iam", "CreateRole PutRolePermissionsBoundary PutRolePolicy"),
         (ROLE,),
-        {"StringEquals": {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}},
+        OF_BOUNDED,
         only_if="HasPermissionsBoundary",
     ),
     Needed(
-        _actions("iam", "CreateRole DeleteRolePermissionsBoundary"),
+        _actions("iam", "CreateRole DeleteRolePermissionsBoundary PutRolePolicy"),
         (ROLE,),
         only_if="HasNoPermissionsBoundary",
     ),
-    Needed(_actions("iam", "AttachRolePolicy"), (ROLE,), {"ArnLike": {"iam:PolicyARN": POLICY}}),
+    Needed(
+        _actions("iam", "AttachRolePolicy"),
+        (ROLE,),
+        {**OF_OWN_POLICIES, **OF_BOUNDED},
+        only_if="HasPermissionsBoundary",
+    ),
+    Needed(_actions("iam", "AttachRolePolicy"), (ROLE,), OF_OWN_POLICIES, only_if="HasNoPermissionsBoundary"),
 )
 
 _PASS_ROLE = Needed(
@@ -215,11 +224,14 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             ),
             (TABLE,),
         ),
+        # Without the condition, the role could read what the key encrypts, and give others a grant.
         Needed(
-            _actions("kms", "CreateGrant Decrypt DescribeKey Encrypt GenerateDataKey RevokeGrant"),
+            _actions("kms", "CreateGrant Decrypt Encrypt GenerateDataKey RevokeGrant"),
             ("${DataKeyArn}",),
+            THROUGH_DYNAMODB,
             only_if="HasDataKey",
         ),
+        Needed(_actions("kms", "DescribeKey"), ("${DataKeyArn}",), only_if="HasDataKey"),
     ),
     "AWS::SQS::Queue": (
         Needed(

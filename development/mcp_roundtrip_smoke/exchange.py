@@ -23,6 +23,17 @@ Sign = Callable[[str, str, Mapping[str, str], bytes], Mapping[str, str]]
 """Takes the method, URL, headers and body of a request; returns the headers with a signature."""
 
 
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+def is_trustworthy(url: str) -> bool:
+    """Return whether nobody on the way can read or change a request: https, or a server on this computer."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    is_local = host in LOOPBACK or host.endswith(".localhost")  # RFC 6761, 6.3
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
+
+
 class Unreachable(Exception):
     """No HTTP response arrived. The message is one sentence."""
 
@@ -68,10 +79,13 @@ def request(
     timeout_s: float = TIMEOUT_S,
 ) -> Response:
     """Send a request, follow no redirect, and return the response of any status. Raises Unreachable."""
+    # A server names further URLs in its metadata; requests to them carry the secret of a client.
+    if not is_trustworthy(url):
+        raise Unreachable(f"No request is sent to {url}, which does not begin with https://.")
     given = dict(headers or {})
     if sign is not None:
         given = dict(sign(method, url, given, body or b""))
-    prepared = urllib.request.Request(url, body, given, method=method)  # noqa: S310 - `run` checks the scheme
+    prepared = urllib.request.Request(url, body, given, method=method)  # noqa: S310 - https
     opener = urllib.request.build_opener(
         _NoRedirects, urllib.request.HTTPSHandler(context=tls or ssl.create_default_context())
     )

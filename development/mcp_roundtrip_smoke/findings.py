@@ -18,7 +18,9 @@ class Finding:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.status:<6}{self.check:<11}{self.text}"
+        # Texts of servers must not begin lines: a line `::error::…` is a command to GitHub's runner.
+        text = "".join(each if each.isprintable() else " " for each in self.text)
+        return f"{self.status:<6}{self.check:<11}{text}"
 
 
 class Stopped(Exception):

@@ -10,12 +10,10 @@ from urllib.parse import urlsplit
 from mcp_roundtrip_smoke import authorization, calls
 from mcp_roundtrip_smoke.calls import Call
 from mcp_roundtrip_smoke.credentials import aws_signature, fetch_token
-from mcp_roundtrip_smoke.exchange import Unreachable
+from mcp_roundtrip_smoke.exchange import Unreachable, is_trustworthy
 from mcp_roundtrip_smoke.findings import Findings, Stopped
 from mcp_roundtrip_smoke.mcp_requests import Endpoint
 from mcp_roundtrip_smoke.official_client import check_with_client
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
     parts = urlsplit(settings.url)
     if not parts.hostname or parts.scheme not in ("https", "http"):
         raise findings.stop("url", f"{settings.url!r} is not a URL. Use the output McpUrl of the stack.")
-    is_local = parts.hostname in LOOPBACK or parts.hostname.endswith(".localhost")  # RFC 6761, 6.3
-    if parts.scheme == "http" and not is_local:
+    if not is_trustworthy(settings.url):
         raise findings.stop(
             "url", "URL must begin with https://; only a server on this computer may use http://."
         )

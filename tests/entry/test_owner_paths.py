@@ -170,6 +170,8 @@ NO_OWNERS = [
     "/tools/greetings/questions",
     "/tools/greetings_worker",
     "/tools/../greetings",
+    "/tools/other/tools/greetings",
+    "/tools/greetings/tools/greetings",
     "/tools/*",
 ]
 
@@ -194,6 +196,13 @@ def test_a_front_door_below_tools_is_found_by_its_audience(path: str, tmp_path: 
     deployment.send(with_caller(post("/tools/greetings", CALL)))
     assert len(deployment.forwarded) == 1
     assert deployment.send(with_caller(post("/tools/mcp2", CALL)))["statusCode"] == 404
+
+
+def test_a_base_path_below_tools_is_found_by_the_audience(tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path, audience=BASE + "/tools/team/mcp")
+    deployment.send(with_caller(post("/tools/team/tools/greetings", CALL)))
+    assert len(deployment.forwarded) == 1
+    assert deployment.send(with_caller(post("/tools/other/tools/greetings", CALL)))["statusCode"] == 404
 
 
 def test_metadata_are_not_passed_on(deployment: Deployment) -> None:

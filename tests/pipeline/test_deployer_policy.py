@@ -112,6 +112,35 @@ def test_with_a_boundary_no_role_is_created_without_it() -> None:
     assert [each.only_if for each in removing] == ["HasNoPermissionsBoundary"]
 
 
+def test_with_a_boundary_no_role_gets_permissions_without_it() -> None:
+    for action in ("iam:PutRolePolicy", "iam:AttachRolePolicy"):
+        found = {each.only_if: each.conditions or {} for each in needed() if action in each.actions}
+        assert found.keys() == {"HasPermissionsBoundary", "HasNoPermissionsBoundary"}
+        bounded = found["HasPermissionsBoundary"]
+        assert bounded["StringEquals"] == {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}
+
+
+def test_the_key_of_the_data_is_only_used_through_dynamodb() -> None:
+    of_key = [each for each in needed() if each.resources == ("${DataKeyArn}",)]
+    unlimited = {action for each in of_key if each.conditions is None for action in each.actions}
+    assert unlimited == {"kms:DescribeKey"}
+
+
+def test_the_deployer_cannot_change_its_own_permissions() -> None:
+    # An application `mcp` and a pipeline stack `mcp-pipeline`: the names of its roles begin with `mcp-`.
+    resources = pipeline()["Resources"]
+    policy = resources["OwnRolesPolicy"]["Properties"]
+    [deny] = policy["PolicyDocument"]["Statement"]
+    own = {
+        name
+        for name, each in resources.items()
+        if each["Type"] in ("AWS::IAM::Role", "AWS::IAM::ManagedPolicy")
+    }
+    named = {each.get("Ref") or each["Fn::GetAtt"][0] for each in deny["Resource"]}
+    assert (deny["Effect"], deny["Action"], named) == ("Deny", "iam:*", own)
+    assert policy["RoleName"] == {"Ref": "ExecutionRole"}
+
+
 def test_every_policy_stays_below_the_limit_with_the_longest_names() -> None:
     divided = policies(needed())
     assert [size(each) for each in divided if size(each) > MAX_POLICY] == []

@@ -112,6 +112,13 @@ def test_the_page_lists_every_action_that_a_boundary_must_allow() -> None:
     assert set(re.findall(r"`([a-z0-9]+:[A-Za-z0-9]+)`", section)) == {action for action, _ in granted()}
 
 
+def test_the_code_of_a_function_cannot_manage_network_interfaces() -> None:
+    policy = properties("FunctionPolicy", **LANDING_ZONE)["PolicyDocument"]
+    found = [each for each in policy["Statement"] if "ec2:" in json.dumps(each)]
+    # Requests of the code have the key, and those of Lambda do not.
+    assert [each["Condition"] for each in found] == [{"Null": {"lambda:SourceFunctionArn": "true"}}] * 2
+
+
 WILDCARDS = {
     "*": {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"},  # take no resource
     "ec2:${AWS::Region}:*:*/*": {  # subnets that another account shares

@@ -130,6 +130,22 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
     assert text in found["issuer"].text
 
 
+@pytest.mark.parametrize("url", ["http://id.example/token", "file:///etc/passwd", "ftp://id.example/", ""])
+def test_the_secret_of_a_client_is_only_sent_over_https(running: Running, url: str) -> None:
+    document = {"issuer": running.issuer.issuer, "token_endpoint": url}
+    running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
+    try:
+        found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
+    finally:
+        running.issuer.documents.clear()
+    assert found["sign-in"].status == "wrong"
+    assert "does not begin with https://" in found["sign-in"].text
+
+
+def test_a_text_of_a_server_begins_no_line() -> None:
+    assert len(str(Finding("call", "wrong", "x\n::error::y\r\u2028z")).splitlines()) == 1
+
+
 # -- responses that API Gateway or another server changed ---------------------------------------------------
 
 

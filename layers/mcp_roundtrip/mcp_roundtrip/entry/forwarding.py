@@ -50,7 +50,9 @@ def owner_response(
     before, found, name = request.path.rpartition(OWNER_PATHS)
     if not found or _WELL_KNOWN in f"{before}/":
         return None
-    if name not in catalog.owners:
+    # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
+    is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
+    if name not in catalog.owners or is_nested:
         if _is_own_path(request.path, ports):
             return None
         raise ProtocolError(jsonrpc.INVALID_REQUEST, "There is no such tool", http_status=404)
@@ -67,12 +69,17 @@ def owner_response(
 
 def _is_own_path(path: str, ports: Ports) -> bool:
     """Return whether a path is the front door's own, behind a base path such as `/tools`."""
+    own = _own_path(ports)
+    return own != "/" and f"{path}/".startswith(f"{own}/")
+
+
+def _own_path(ports: Ports) -> str:
+    """Return the path of the front door's URI; `/` if it has none."""
     try:
         audience = ports.config.audience()
     except SettingsError:
-        return False
-    own = "/" + audience.partition("://")[2].partition("/")[2].rstrip("/")
-    return own != "/" and f"{path}/".startswith(f"{own}/")
+        return "/"
+    return "/" + audience.partition("://")[2].partition("/")[2].rstrip("/")
 
 
 def _request_id(request: HttpRequest, ports: Ports) -> jsonrpc.RequestId | None:
