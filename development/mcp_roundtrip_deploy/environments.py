@@ -69,12 +69,12 @@ class Environment:
     def with_parameters(self, changes: Mapping[str, str | None]) -> Environment:
         """Return the environment with these parameters in the local file. None removes a parameter there."""
         values = {**parameters_of(self.local), **changes}
-        kept = {name: value for name, value in values.items() if value is not None}
+        remaining = {name: value for name, value in values.items() if value is not None}
         sections = {
             command: {name: value for name, value in options.items() if name != OVERRIDES}
             for command, options in self.local.items()
         }
-        return Environment(self.name, self.shared, merged(sections, {"deploy": {OVERRIDES: kept}}))
+        return Environment(self.name, self.shared, merged(sections, {"deploy": {OVERRIDES: remaining}}))
 
 
 def read_environment(folder: Path, name: str) -> Environment:

@@ -19,8 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mcp_roundtrip_deploy.account import Account
 from mcp_roundtrip_deploy.errors import Refused
 
-KEPT: Final = 10
-"""The number of releases of an environment that are kept."""
+MAX_RELEASES: Final = 10
+"""The number of releases of an environment that are saved; older ones are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def save(folder: Path, environment: str, release: Release) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}.json"
     path.write_text(json.dumps(asdict(release)), encoding="utf-8")
-    for old in sorted(directory.glob("*.json"))[:-KEPT]:
+    for old in sorted(directory.glob("*.json"))[:-MAX_RELEASES]:
         old.unlink()
     return path
 

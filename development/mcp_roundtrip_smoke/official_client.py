@@ -45,12 +45,14 @@ async def _use_client(endpoint: Endpoint, call: Call | None) -> str:
             if endpoint.token is not None:
                 request.headers["authorization"] = f"Bearer {endpoint.token}"
             if endpoint.sign is not None:
-                kept = {
+                signed = {
                     name: request.headers[name]
                     for name in request.headers
                     if name.startswith(("content-type", "mcp-"))
                 }
-                request.headers.update(endpoint.sign(request.method, str(request.url), kept, request.content))
+                request.headers.update(
+                    endpoint.sign(request.method, str(request.url), signed, request.content)
+                )
             yield request
 
     verify: Any = endpoint.tls if endpoint.tls is not None else True

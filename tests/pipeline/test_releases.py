@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from mcp_roundtrip_deploy import releases
 from mcp_roundtrip_deploy.account import Account
 from mcp_roundtrip_deploy.errors import Refused
-from mcp_roundtrip_deploy.releases import KEPT, Release
+from mcp_roundtrip_deploy.releases import MAX_RELEASES, Release
 
 FIRST, SECOND = Release("one", {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
 
@@ -59,10 +59,10 @@ def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_pa
 
 def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path: Path) -> None:
     assert releases.save(tmp_path, "dev", FIRST) == releases.save(tmp_path, "dev", FIRST)
-    for number in range(KEPT + 3):
+    for number in range(MAX_RELEASES + 3):
         newest = releases.save(tmp_path, "dev", Release(str(number), {}))
-    assert len(list(newest.parent.iterdir())) == KEPT
-    assert releases.read(newest) == Release(str(KEPT + 2), {})
+    assert len(list(newest.parent.iterdir())) == MAX_RELEASES
+    assert releases.read(newest) == Release(str(MAX_RELEASES + 2), {})
 
 
 def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path: Path) -> None:

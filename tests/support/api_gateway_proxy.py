@@ -28,10 +28,12 @@ def api_gateway_proxy(cloud: Cloud) -> Iterator[str]:
             url = urlsplit(self.path)
             api = (url.hostname or "").partition(".")[0]
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            kept = {name: value for name, value in self.headers.items() if name.lower() not in NOT_FORWARDED}
+            headers = {
+                name: value for name, value in self.headers.items() if name.lower() not in NOT_FORWARDED
+            }
             with closing(HTTPConnection(emulator)) as connection:
                 path = f"/_aws/execute-api/{api}/$default{url.path}"
-                connection.request(self.command, path, body, kept)
+                connection.request(self.command, path, body, headers)
                 answer = connection.getresponse()
                 content = answer.read()
             self.send_response(answer.status)

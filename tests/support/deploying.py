@@ -107,7 +107,7 @@ class Deployer:
         self.restore_artefact()
 
     def restore_artefact(self) -> None:
-        """Return to the artefact that was kept."""
+        """Return to the artefact that `keep_artefact` uploaded."""
         shutil.copyfile(self.folder / PACKAGED_TEMPLATE, self.folder / BUILT_TEMPLATE)
 
     def configuration(self, function: str) -> Mapping[str, Any]:

@@ -98,7 +98,9 @@ class Job:
         return due and (has_status or self.succeeded)
 
     def _script(self, step: Mapping[str, Any], contexts: Contexts) -> Step:
-        assert "${{" not in step["run"], "an expression in a script is code of whoever sets its value"
+        assert "${{" not in step["run"], (
+            "a script must not contain an expression, whose value would run as code"
+        )
         given = {name: str(substitute(value, contexts)) for name, value in step.get("env", {}).items()}
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
         done = subprocess.run(

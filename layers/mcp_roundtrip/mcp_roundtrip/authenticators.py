@@ -33,7 +33,7 @@ def make_authenticator(
 def scope_prefix(settings: Settings) -> str:
     """Return the prefix of scopes with the audience in place of `{audience}`. Raises SettingsError."""
     prefix = settings.scope_prefix
-    if settings.derives_audience:  # these ports identify nobody
+    if settings.derives_audience:  # these ports authenticate no caller
         return prefix
     return prefix.replace("{audience}", settings.required("audience")) if "{" in prefix else prefix
 
@@ -66,7 +66,7 @@ def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable],
 
 
 class _WithoutAudience(Struct, frozen=True):
-    """Identifies nobody: if the audience is unknown, a token may have been issued for another server."""
+    """Authenticates no caller: with an unknown audience, a token may have been issued for another server."""
 
     settings: Settings
 
