@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip_local.template.applications import FRONT_DOOR_STACK, STACK_NAME
-
-_NAME_IN_SUB = re.compile(r"\$\{([^!}][^}]*)\}")
+from mcp_roundtrip_local.template.applications import FRONT_DOOR_STACK, NAME_IN_SUB, STACK_NAME
 
 
 @dataclass
@@ -26,7 +24,7 @@ class StackValues:
             case {"Fn::GetAtt": [name, attribute]}:
                 return {"Ref": self._parameter(joined(name, attribute), value)}
             case {"Fn::Sub": str(text)}:
-                return {"Fn::Sub": _NAME_IN_SUB.sub(self._in_sub, text)}
+                return {"Fn::Sub": NAME_IN_SUB.sub(self._in_sub, text)}
             case dict():
                 return {name: self.nested(each) for name, each in value.items()}
             case list():

@@ -23,7 +23,8 @@ STACK_NAME = "AWS::StackName"
 
 FOLDERS = ("CodeUri", "ContentUri")
 
-_NAME_IN_SUB = re.compile(r"\$\{([^!}][^}]*)\}")
+NAME_IN_SUB = re.compile(r"\$\{([^!}][^}]*)\}")
+"""A name in the text of Fn::Sub."""
 
 
 def with_nested_stacks(document: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def _replaced(value: Any, parameters: Mapping[str, Any]) -> Any:
         case {"Ref": str(name)} if name in parameters:
             return parameters[name]
         case {"Fn::Sub": str(text)}:
-            return {"Fn::Sub": _NAME_IN_SUB.sub(lambda found: _in_sub(found, parameters), text)}
+            return {"Fn::Sub": NAME_IN_SUB.sub(lambda found: _in_sub(found, parameters), text)}
         case dict():
             return {name: _replaced(each, parameters) for name, each in value.items()}
         case list():
