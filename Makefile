@@ -10,7 +10,7 @@
 #   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
 #   STACK=…                          for new-tool: the nested stack of the tool (docs/adding-a-tool.md)
 #   BEFORE=…                         for bench: the revision to compare a plain call with
-#   ENV=dev                          for build and deploy: the environment in samconfig.toml
+#   ENV=dev                          for build, deploy, rollback, url and prune: the environment in samconfig.toml
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
 #   BUILD=0                          for deploy: deploy the artefact of the last make build
 #   URL=… TOKEN=… CALL='TOOL {…}'    for smoke: the endpoint, an access token, and a tool to call; URL= lists the others
