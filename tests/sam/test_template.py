@@ -38,6 +38,7 @@ from support.transformed_template import (
     variables,
 )
 
+EXAMPLES = ("weather", "work_items", "summarize", "provision", "approval")
 WORKERS = sorted(WORKER_OF.values())
 QUEUE_OF = {worker: worker.replace("WorkerFunction", "Tasks") for worker in WORKERS}
 LAMBDA = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:"
@@ -73,9 +74,9 @@ def test_a_function_is_named_by_the_stack_and_its_folder(function: str) -> None:
     assert properties(function)["FunctionName"] == f"${{AWS::StackName}}_{FOLDERS[function]}{suffix}"
 
 
-def test_the_template_has_at_most_900_lines_of_at_most_130_characters() -> None:
+def test_the_template_has_at_most_900_lines_with_the_examples_and_60_for_each_further_tool() -> None:
     lines = (ROOT / "template.yaml").read_text("utf-8").splitlines()
-    assert len(lines) <= 900
+    assert len(lines) <= 900 + 60 * max(0, len(TOOLS) - len(EXAMPLES))
     assert max(map(len, lines)) <= 130
 
 

@@ -49,8 +49,8 @@ SQS = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackNa
 LOCAL = "local"
 """The name of the stack on this computer."""
 
-WORKER_ADDRESS = "!If [QueuesTasks, !Ref ProvisionTasks, !Ref ProvisionWorkerFunction.Version]"
-DELETED_VERSION = "!Sub '${ProvisionWorkerFunction.Arn}:7'"
+WORKER_ADDRESS = re.compile(r"!If \[QueuesTasks, !Ref \w+Tasks, !Ref (\w+WorkerFunction)\.Version\]")
+DELETED_VERSION = r"!Sub '${\1.Arn}:7'"
 
 
 def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
@@ -62,19 +62,19 @@ def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
         anyio.run(every_flow, served, mailbox)
         lines += served.lines
     with serve_for_alice(mailbox, template=after_a_deployment(folder), **given) as served:
-        anyio.run(run_task, served, "/mcp")
+        anyio.run(every_task, served)
         lines += served.lines
     return calls_in(lines)
 
 
 def after_a_deployment(folder: Path) -> Path:
     """Write template.yaml with tasks whose worker version was deleted by a later deployment."""
-    source = TEMPLATE.read_text()
+    source, workers = WORKER_ADDRESS.subn(DELETED_VERSION, TEMPLATE.read_text())
+    assert workers
     for old, new in (
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         (": development/", f": {TEMPLATE.parent}/development/"),
-        (WORKER_ADDRESS, DELETED_VERSION),
     ):
         assert old in source
         source = source.replace(old, new)
@@ -105,18 +105,44 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
     ):
         await call_without_forms(served, tool, arguments)
     for params in first_calls():
-        async with official(served.url, FirstChoicePerson([])) as client:
-            await client.call(params["name"], params["arguments"])
+        await choose_first(official, served, params)
+    await generated_tasks(served)
     async with official(served.url, Person([])) as client:
         await client.prompt("triage", {"workItemId": "4301"})
         await client.read(PRICES)
 
 
-def first_calls() -> Iterator[dict[str, Any]]:
-    """Yield the calls in the events that `make new-tool` wrote for owners without a flow."""
+async def every_task(served: Served) -> None:
+    """Run a task of each worker."""
+    await run_task(served, "/mcp")
+    await generated_tasks(served)
+
+
+async def generated_tasks(served: Served) -> None:
+    """Run a task of each tool with tasks that has no flow, through the front door and directly."""
+    for params in first_calls(tasks=True):
+        await choose_first(fast_mcp, served, params)
+        await choose_first(fast_mcp, served, params, f"/tools/{params['owner']}")
+
+
+def first_calls(*, tasks: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the calls in the events that `make new-tool` wrote for owners without a flow, and their owners.
+
+    `tasks`: only those of owners with tasks.
+    """
     tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
-    for owner in sorted({tool["owner"] for tool in tools} - WITH_FLOWS):
-        yield json.loads((EVENTS / owner / "direct_call.json").read_text())["params"]
+    owners = {tool["owner"] for tool in tools if not tasks or "task" in tool}
+    for owner in sorted(owners - WITH_FLOWS):
+        params = json.loads((EVENTS / owner / "direct_call.json").read_text())["params"]
+        yield {**params, "owner": owner}
+
+
+async def choose_first(
+    connect: Connect, served: Served, params: Mapping[str, Any], path: str = "/mcp"
+) -> None:
+    """Make a call of `first_calls` as a user who takes the first choice of every form."""
+    async with connect(urljoin(served.url, path), FirstChoicePerson([])) as client:
+        await client.call(params["name"], params["arguments"])
 
 
 class FirstChoicePerson(Person):
