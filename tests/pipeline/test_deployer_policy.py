@@ -138,7 +138,7 @@ def test_the_deployer_cannot_change_its_own_permissions() -> None:
     }
     named = {each.get("Ref") or each["Fn::GetAtt"][0] for each in deny["Resource"]}
     assert (deny["Effect"], deny["Action"], named) == ("Deny", "iam:*", own)
-    assert policy["RoleName"] == {"Ref": "ExecutionRole"}
+    assert policy["Roles"] == [{"Ref": "ExecutionRole"}]
 
 
 def test_every_policy_stays_below_the_limit_with_the_longest_names() -> None:

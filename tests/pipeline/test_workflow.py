@@ -219,7 +219,7 @@ def deployed_template(cloud: Cloud, environment: str) -> str:
 
 
 def broken(github: GitHub) -> None:
-    """Replace the artefact by one whose front door has an empty catalog."""
+    """Replace the artefact by one whose front door has an empty catalog, and with another Makefile."""
     folder = github.artefacts["artefact"]
     with tarfile.open(folder / "artefact.tar") as archive:
         archive.extractall(folder, filter="data")
@@ -227,6 +227,7 @@ def broken(github: GitHub) -> None:
     catalog.write_text(json.dumps({**json.loads(catalog.read_text()), "tools": []}))
     with tarfile.open(folder / "artefact.tar", "w") as archive:
         archive.add(folder / ".aws-sam", ".aws-sam")
+        archive.add(catalog, "Makefile")
 
 
 def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, released: list[Job]) -> None:
@@ -237,6 +238,7 @@ def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, rele
     assert "The endpoint lists no tools" in job.failure
     assert (job.outcome("Deploy"), job.outcome("Roll back")) == ("success", "success"), job.steps[-1].output
     assert deployed_template(github.cloud, "dev") == good
+    assert (job.workspace / "Makefile").read_bytes() == (github.source / "Makefile").read_bytes()
 
 
 def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
