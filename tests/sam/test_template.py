@@ -38,7 +38,13 @@ from support.transformed_template import (
     variables,
 )
 
-EXAMPLES = ("weather", "work_items", "summarize", "provision", "approval")
+EXAMPLES = {
+    "ApprovalFunction",
+    "ProvisionFunction",
+    "SummarizeFunction",
+    "WeatherFunction",
+    "WorkItemsFunction",
+}
 WORKERS = sorted(WORKER_OF.values())
 QUEUE_OF = {worker: worker.replace("WorkerFunction", "Tasks") for worker in WORKERS}
 LAMBDA = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:"
@@ -387,8 +393,10 @@ PARKS_CALLS = {"ApprovalFunction", "ProvisionFunction", "WeatherFunction", "Work
 @every_tool
 def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool: str) -> None:
     tasks = {"MCP_TASK_WORKER"} if tool in WORKER_OF else set()
-    table = {"MCP_TASK_TABLE"} if tool in PARKS_CALLS else set()
-    assert set(variables(tool)) == SHARED | table | tasks | OWN.get(tool, set())
+    table = {"MCP_TASK_TABLE"} if tool in PARKS_CALLS or tasks else set()
+    expected = SHARED | table | tasks | OWN.get(tool, set())
+    assert set(variables(tool)) & expected == expected
+    assert tool not in EXAMPLES or set(variables(tool)) == expected
 
 
 @every_tool_with_tasks
@@ -397,7 +405,8 @@ def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker:
     assert version.fullmatch(variables(tool)["MCP_TASK_WORKER"])
     assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
     own = {"MCP_TASK_TABLE", "MCP_TASK_WAKE_QUEUE"}
-    assert set(variables(worker)) == SHARED | own | OWN.get(tool, set())
+    assert set(variables(worker)) - own == set(variables(tool)) - {"MCP_TASK_TABLE", "MCP_TASK_WORKER"}
+    assert own <= set(variables(worker))
     assert variables(worker)["MCP_TASK_WAKE_QUEUE"] == f"${{{QUEUE_OF[worker]}}}"
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
