@@ -118,9 +118,9 @@ def test_a_nested_stack_cannot_hold_more_tools(
     assert with_tasks + with_tasks // WITH_TASKS_IN_A_STACK > MAX_RESOURCES
 
 
-def test_template_yaml_has_room_for_forty_tools(resources: Mapping[Path, dict[str, Any]]) -> None:
+def test_template_yaml_has_room_for_seventy_tools(resources: Mapping[Path, dict[str, Any]]) -> None:
     plain_tool = 5
-    assert len(resources[Path("template.yaml")]) + 40 * plain_tool <= MAX_RESOURCES
+    assert len(resources[Path("template.yaml")]) + 70 * plain_tool <= MAX_RESOURCES
 
 
 def test_no_template_is_too_large(application: ManyTools, templates: Mapping[Path, str]) -> None:
