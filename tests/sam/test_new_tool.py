@@ -1,6 +1,8 @@
 """sam and CloudFormation with tools that `make new-tool` added."""
 
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,17 @@ import yaml
 from mcp_roundtrip_local.new_tool.plan import plan_files, write
 from mcp_roundtrip_local.new_tool.template_entry import logical_id_prefix
 from support import cloudformation
-from support.project import TASK_TOOL, TOOL, copy_project
+from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 from support.transformed_template import transformed_file
+
+CHECKS = (
+    *("sam/test_template.py", "sam/test_edge.py", "sam/test_least_privilege.py"),
+    *("local/test_catalog.py", "test_cost.py", "test_reference_tables.py"),
+)
+"""Tests of a project that read its tools. Each of the others is a test of the package, or lints."""
+
+SLOW = "lint_clean or delegated-queue"
 
 PLAIN, TASK = logical_id_prefix(TOOL), logical_id_prefix(TASK_TOOL)
 
@@ -20,6 +30,8 @@ PLAIN, TASK = logical_id_prefix(TOOL), logical_id_prefix(TASK_TOOL)
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = copy_project(tmp_path_factory.mktemp("project"))
+    for folder in ("benchmarks", "docs", "pipeline"):
+        shutil.copytree(ROOT / folder, project / folder, dirs_exist_ok=True)
     write(plan_files(project, TOOL))
     write(plan_files(project, TASK_TOOL, tasks=True))
     return project
@@ -43,6 +55,13 @@ def of(prefix: str, deployed: dict[str, Any]) -> dict[str, Any]:
 def test_the_source_is_lint_clean(project: Path) -> None:
     done = run(SAM, "validate", "--lint", cwd=project)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tests_of_the_project_pass_without_another_change(project: Path) -> None:
+    tests = [f"tests/{each}" for each in CHECKS]
+    options = ("-p", "no:cacheprovider", "-k", f"not ({SLOW})")
+    done = run(sys.executable, "-m", "pytest", *options, *tests, cwd=project, SAM=str(SAM))
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_plain_tool_has_the_resources_of_an_example(deployed: dict[str, Any]) -> None:

@@ -5,9 +5,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
-EXAMPLES = frozenset({"approval", "provision", "summarize", "weather", "work_items"})
-"""The folders of the example tools."""
-
 TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 """The names of new tools in tests. They must not be the names of existing tools of a project."""
 
