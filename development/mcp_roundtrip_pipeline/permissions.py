@@ -25,9 +25,11 @@ from mcp_roundtrip_pipeline.resources import (
     LAYER,
     LOG_GROUPS,
     MAPPING,
+    NESTED_STACKS,
     POLICY,
     QUEUES,
     ROLE,
+    SAM_TRANSFORM,
     SETTINGS,
     TABLE,
     ZONE,
@@ -202,6 +204,19 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
     ),
     "AWS::Logs::MetricFilter": (
         Needed(_actions("logs", "DeleteMetricFilter DescribeMetricFilters PutMetricFilter"), LOG_GROUPS),
+    ),
+    # Only with nested stacks (docs/adding-a-tool.md). Their templates are transformed, too.
+    "AWS::CloudFormation::Stack": (
+        Needed(
+            _actions(
+                "cloudformation",
+                "CreateStack DeleteStack DescribeStacks GetStackPolicy GetTemplate ListStackResources "
+                "SetStackPolicy TagResource UntagResource UpdateStack UpdateTerminationProtection",
+            ),
+            (NESTED_STACKS,),
+        ),
+        Needed(_actions("cloudformation", "CreateChangeSet"), (SAM_TRANSFORM,)),
+        Needed(_actions("s3", "GetObject GetObjectVersion"), ("${ArtefactBucket.Arn}/*",)),
     ),
     "AWS::CloudWatch::Alarm": _ALARM,
     "AWS::CloudWatch::Dashboard": (

@@ -29,6 +29,8 @@ LOG_GROUPS: Final = (
 )
 ALARM: Final = _arn("cloudwatch", f"alarm:{STACK}-*")
 DASHBOARD: Final = _arn("cloudwatch", f"dashboard/{STACK}*", region="")
+NESTED_STACKS: Final = _arn("cloudformation", f"stack/{STACK}-*/*")
+SAM_TRANSFORM: Final = _arn("cloudformation", "transform/Serverless-2016-10-31", account="aws")
 TABLE: Final = _arn("dynamodb", f"table/{STACK}-*")
 QUEUES: Final = (_arn("sqs", f"{STACK}-*"), _arn("sqs", f"{STACK}_*"))
 KEYS: Final = _arn("kms", "key/*")

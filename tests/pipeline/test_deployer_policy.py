@@ -21,11 +21,12 @@ from mcp_roundtrip_pipeline.deployer_policy import (
     types_of,
 )
 from mcp_roundtrip_pipeline.permissions import PERMISSIONS, Needed
-from mcp_roundtrip_pipeline.resources import WILDCARDS
+from mcp_roundtrip_pipeline.resources import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS
 from support.project import ROOT
 from support.transformed_template import lint, transform
 
 PIPELINE = ROOT / "pipeline/template.yaml"
+NESTED_STACK = "AWS::CloudFormation::Stack"
 DEPLOYMENTS = ("AtOnce", "Canary10Percent5Minutes")
 
 ONLY_IN_THE_REGISTRY = ("tagresource", "untagresource")
@@ -54,7 +55,21 @@ def test_the_policies_are_those_that_the_template_needs() -> None:
 
 
 def test_every_type_of_the_table_is_in_the_template() -> None:
-    assert PERMISSIONS.keys() == types()
+    assert PERMISSIONS.keys() == types() | {NESTED_STACK}
+
+
+def test_a_nested_stack_needs_permissions_for_stacks_whose_names_begin_with_the_stacks() -> None:
+    assert {action for each in statements({NESTED_STACK}) for action in each.actions} >= {
+        "cloudformation:CreateChangeSet",
+        "cloudformation:CreateStack",
+        "cloudformation:UpdateStack",
+        "s3:GetObject",
+    }
+    assert {resource for each in statements({NESTED_STACK}) for resource in each.resources} == {
+        NESTED_STACKS,
+        SAM_TRANSFORM,
+        "${ArtefactBucket.Arn}/*",
+    }
 
 
 def test_a_type_without_an_entry_is_named() -> None:
