@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -16,6 +17,7 @@ from mcp_roundtrip_local.services.ministack import serve_ministack
 from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_prune.__main__ import main
 from mcp_roundtrip_prune.account import WORKER as SUFFIX
+from mcp_roundtrip_prune.account import Workers
 from mcp_roundtrip_prune.plan import Use, Version, plan, removable
 from support.project import ROOT
 from support.task_items import NEW
@@ -155,3 +157,20 @@ def test_workers_of_the_template_have_the_names_that_it_expects() -> None:
     workers = {each["FunctionName"]["Fn::Sub"] for each in functions if each.get("Handler") == "app.worker"}
     assert workers == {name for name in names if name.endswith(SUFFIX)}
     assert {name.removesuffix(SUFFIX) for name in workers} < names
+
+
+def test_workers_of_nested_stacks_are_found() -> None:
+    nested = "arn:aws:cloudformation:eu-west-1:000000000000:stack/tools-More-1/id"
+    resources = {
+        "tools": [("AWS::Lambda::Function", "tools_a_worker"), ("AWS::CloudFormation::Stack", nested)],
+        nested: [("AWS::Lambda::Function", "tools_b_worker"), ("AWS::Lambda::Function", "tools_b")],
+    }
+
+    def paginate(StackName: str) -> list[Any]:
+        found = [{"ResourceType": kind, "PhysicalResourceId": name} for kind, name in resources[StackName]]
+        return [{"StackResourceSummaries": found}]
+
+    paginator = SimpleNamespace(paginate=paginate)
+    cloudformation = SimpleNamespace(get_paginator=lambda _: paginator)
+    workers = Workers.of_stack(lambda _: cloudformation, "tools")
+    assert workers.names == ("tools_a_worker", "tools_b_worker")

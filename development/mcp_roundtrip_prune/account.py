@@ -29,15 +29,9 @@ class Workers:
 
     @classmethod
     def of_stack(cls, clients: Clients, stack: str) -> Workers:
-        """Return the workers among the functions of the stack."""
-        pages = clients("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack)
-        resources = [each for page in pages for each in page["StackResourceSummaries"]]
-        functions = (
-            each["PhysicalResourceId"]
-            for each in resources
-            if each["ResourceType"] == "AWS::Lambda::Function"
-        )
-        return cls(clients, tuple(sorted(name for name in functions if name.endswith(WORKER))))
+        """Return the workers among the functions of the stack and of its nested stacks."""
+        names = _function_names(clients("cloudformation"), stack)
+        return cls(clients, tuple(sorted(name for name in names if name.endswith(WORKER))))
 
     def versions(self) -> Iterator[Version]:
         """Yield the published versions of all workers."""
@@ -110,3 +104,13 @@ class Workers:
         for page in pages:
             for item in page["Items"]:
                 yield item["wk"]["S"]
+
+
+def _function_names(cloudformation: Any, stack: str) -> Iterator[str]:
+    """Yield the names of the functions of a stack and of its nested stacks."""
+    for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
+        for each in page["StackResourceSummaries"]:
+            if each["ResourceType"] == "AWS::Lambda::Function":
+                yield each["PhysicalResourceId"]
+            elif each["ResourceType"] == "AWS::CloudFormation::Stack":
+                yield from _function_names(cloudformation, each["PhysicalResourceId"])
