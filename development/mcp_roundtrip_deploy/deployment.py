@@ -14,12 +14,13 @@ from mcp_roundtrip_deploy.issuer import refused_issuer
 from mcp_roundtrip_deploy.parameters import defaults, unknown
 from mcp_roundtrip_deploy.questions import Interview
 from mcp_roundtrip_deploy.target import BUILT, Target, built_target, check_interpreter, pin, target_of
+from mcp_roundtrip_local.template.applications import with_nested_stacks
 from mcp_roundtrip_local.template.yaml_reader import load
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The environment to deploy to, and the template of the project in `folder`."""
+    """The environment to deploy to, and the template of the project in `folder`, with its nested stacks."""
 
     folder: Path
     sam: Path
@@ -30,7 +31,8 @@ class Deployment:
     def of(cls, folder: Path, environment: str, program: Path) -> Deployment:
         """Read the project. Raises Refused and TemplateError."""
         found = read_environment(folder, environment)
-        return cls(folder, folder / program, found, load(folder / "template.yaml"))
+        template = with_nested_stacks(load(folder / "template.yaml"), folder)
+        return cls(folder, folder / program, found, template)
 
     def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
         """Return the deployment with these parameters changed. Raises Refused for an unknown name."""

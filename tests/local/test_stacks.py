@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_deploy.checks import workers
+from mcp_roundtrip_deploy.deployment import Deployment
+from mcp_roundtrip_deploy.names import refused_names
+from mcp_roundtrip_deploy.parameters import defaults
 from mcp_roundtrip_local.new_tool.plan import NewToolError, plan_files, write
 from mcp_roundtrip_local.new_tool.short_yaml import one_line
 from mcp_roundtrip_local.new_tool.stacks import main, refresh
@@ -76,6 +80,16 @@ def test_a_new_layer_is_a_new_version_of_a_nested_function(project: Path) -> Non
     functions = load(project / NESTED)["Resources"]
     described = [each["Properties"].get("VersionDescription") for each in functions.values()]
     assert [each["Fn::Sub"] for each in described if each] == ["settings ${Settings} ${RoundtripLayer}"] * 3
+
+
+def test_a_deployment_checks_the_names_and_the_workers_of_nested_stacks(project: Path) -> None:
+    template = Deployment.of(project, "dev", Path("sam")).template
+    values = defaults(template["Parameters"])
+    stack = "s" * (64 - len(f"_{TASK_TOOL}_worker"))
+    assert [*refused_names(template, values, stack)] == []
+    [sentence] = refused_names(template, values, stack + "s")
+    assert f"_{TASK_TOOL}_worker" in sentence
+    assert f"{stack}_{TASK_TOOL}_worker" in workers(template, values, stack)
 
 
 def test_nested_stacks_follow_template_yaml(
