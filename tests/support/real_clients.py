@@ -71,6 +71,8 @@ class RealClient:
         if node is None or not (folder / "node_modules" / self.package).exists():
             skips.skip(skips.NODE, self.name)
         drivers = folder / "drivers"  # Node.js looks for packages in the folders above a module
+        if not drivers.exists():  # also if it is a link into a folder that was moved
+            drivers.unlink(missing_ok=True)
         with suppress(FileExistsError):
             drivers.symlink_to(DRIVERS)
         return [node, "--preserve-symlinks", "--preserve-symlinks-main", str(drivers / self.driver)]
