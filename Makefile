@@ -170,6 +170,8 @@ clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released cl
 new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1 STACK=…)
 	@# NAME comes from the environment: on the command line the shell would interpret it.
 	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool $(if $(filter 1,$(TASKS)),--tasks) --stack "$$STACK" "$$NAME"
+	@# A nested stack is a new type of resource.
+	$(if $(and $(STACK),$(wildcard pipeline/template.yaml)),@$(MAKE) --no-print-directory deployer-policy)
 
 .PHONY: stacks
 stacks: $(VENV)/.local  ## regenerate nested stacks, after template.yaml changed

@@ -10,14 +10,14 @@ from mcp_roundtrip_deploy.deployment import Deployment
 from mcp_roundtrip_deploy.names import refused_names
 from mcp_roundtrip_deploy.parameters import defaults
 from mcp_roundtrip_local.new_tool.plan import NewToolError, plan_files, write
-from mcp_roundtrip_local.new_tool.short_yaml import one_line
+from mcp_roundtrip_local.new_tool.short_yaml import member, one_line, section
 from mcp_roundtrip_local.new_tool.stacks import main, refresh
 from mcp_roundtrip_local.template.model import STACK_NAME, TemplateError
 from mcp_roundtrip_local.template.reader import Template
 from mcp_roundtrip_local.template.yaml_reader import load, parse
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 
-STACK = "more"
+STACK = "scratch_stack"
 NESTED = Path("stacks", STACK, "template.yaml")
 
 
@@ -65,13 +65,13 @@ def test_a_worker_of_a_nested_stack_has_the_settings_of_the_example(project: Pat
 
 def test_a_tool_of_a_nested_stack_does_not_change_other_resources(project: Path) -> None:
     before, after = load(ROOT / "template.yaml"), load(project / "template.yaml")
-    assert after["Resources"].keys() - before["Resources"].keys() == {"MoreStack"}
+    assert after["Resources"].keys() - before["Resources"].keys() == {"ScratchStackStack"}
     assert {name: after["Resources"][name] for name in before["Resources"]} == before["Resources"]
 
 
 def test_a_nested_stack_gets_every_parameter_it_declares(project: Path) -> None:
     nested = load(project / NESTED)
-    application = load(project / "template.yaml")["Resources"]["MoreStack"]["Properties"]
+    application = load(project / "template.yaml")["Resources"]["ScratchStackStack"]["Properties"]
     assert application["Location"] == NESTED.as_posix()
     assert application["Parameters"].keys() == nested["Parameters"].keys()
 
@@ -95,8 +95,9 @@ def test_a_deployment_checks_the_names_and_the_workers_of_nested_stacks(project:
 def test_nested_stacks_follow_template_yaml(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = (project / NESTED, project / "template.yaml")
-    assert refresh(project) == {path: path.read_text() for path in written}
+    written = refresh(project)
+    assert written.keys() >= {project / NESTED, project / "template.yaml"}
+    assert written == {path: path.read_text() for path in written}
     for name in ("template.yaml", NESTED.as_posix()):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((project / name).read_text())
@@ -108,20 +109,21 @@ def test_nested_stacks_follow_template_yaml(
     nested = load(tmp_path / NESTED)
     assert nested["Globals"]["Function"]["Environment"]["Variables"]["OWN"] == {"Ref": "Own"}
     assert nested["Resources"] == load(project / NESTED)["Resources"]
-    passed = load(tmp_path / "template.yaml")["Resources"]["MoreStack"]["Properties"]["Parameters"]
+    passed = load(tmp_path / "template.yaml")["Resources"]["ScratchStackStack"]["Properties"]["Parameters"]
     assert passed["Own"] == {"Ref": "AuthMode"}
 
 
-def test_a_project_without_nested_stacks_is_not_changed() -> None:
-    assert refresh(ROOT) == {}
+def test_a_project_without_nested_stacks_is_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text("Resources: {}\n")
+    assert refresh(tmp_path) == {}
 
 
 def test_a_template_that_template_yaml_does_not_name_is_refused(tmp_path: Path) -> None:
     nested = tmp_path / NESTED
     nested.parent.mkdir(parents=True)
     nested.write_text("Resources: {}\n")
-    (tmp_path / "template.yaml").write_text((ROOT / "template.yaml").read_text())
-    with pytest.raises(TemplateError, match="stacks/more"):
+    (tmp_path / "template.yaml").write_text((ROOT / "template.yaml").read_text())  # names no such stack
+    with pytest.raises(TemplateError, match="stacks/scratch_stack"):
         refresh(tmp_path)
 
 
@@ -135,6 +137,23 @@ def test_an_invalid_name_of_a_stack_is_refused(project: Path, name: str) -> None
 def test_no_two_stacks_have_a_tool_of_the_same_name(project: Path, stack: str) -> None:
     with pytest.raises(NewToolError, match="exists"):
         plan_files(project, TOOL, stack=stack)
+
+
+def test_written_templates_have_lines_of_at_most_130_characters(project: Path) -> None:
+    for name in ("template.yaml", NESTED):
+        assert max(map(len, (project / name).read_text().splitlines())) <= 130
+
+
+def test_a_long_value_continues_on_further_lines() -> None:
+    value = parse("!If [A, !GetAtt B.Arn, !If [" + "C" * 80 + ", !Sub '${" + "D" * 40 + "}', 'a b']]")
+    text = member("Name", value, "    ")
+    assert len(text.splitlines()) > 1
+    assert parse("Outer:\n" + text + "    Next: 1\n") == {"Outer": {"Name": value, "Next": 1}}
+
+
+def test_keys_keep_their_types() -> None:
+    members = {"Of": {"401": "a", "b": {"x" * 60: "y" * 60}}}
+    assert parse(section("Name", members)) == {"Name": members}
 
 
 @pytest.mark.parametrize(

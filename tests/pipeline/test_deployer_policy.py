@@ -23,7 +23,7 @@ from mcp_roundtrip_pipeline.deployer_policy import (
 from mcp_roundtrip_pipeline.permissions import PERMISSIONS, Needed
 from mcp_roundtrip_pipeline.resources import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS
 from support.project import ROOT
-from support.transformed_template import lint, transform
+from support.transformed_template import lint, transformed_file
 
 PIPELINE = ROOT / "pipeline/template.yaml"
 NESTED_STACK = "AWS::CloudFormation::Stack"
@@ -35,7 +35,12 @@ ONLY_IN_THE_REGISTRY = ("tagresource", "untagresource")
 
 @cache
 def types() -> frozenset[str]:
-    return frozenset(types_of(yaml.safe_load(transform(Deployment=each)) for each in DEPLOYMENTS))
+    return frozenset(types_of(_transformed(each) for each in DEPLOYMENTS))
+
+
+def _transformed(deployment: str) -> Any:
+    """Return template.yaml by itself, as `make deployer-policy` reads it."""
+    return yaml.safe_load(transformed_file(ROOT / "template.yaml", AuthMode="none", Deployment=deployment))
 
 
 @cache

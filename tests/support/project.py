@@ -17,7 +17,7 @@ COPIED = (
 def copy_project(folder: Path) -> Path:
     """Copy the sources, without installed and built files, into `folder`, and return it."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "live")
-    for name in COPIED:
+    for name in (*COPIED, *(stacks.name for stacks in ROOT.glob("stacks"))):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=ignored)

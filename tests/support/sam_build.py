@@ -112,7 +112,8 @@ def _sources_digest() -> str:
 def _sources() -> list[Path]:
     folders = [path for name in ("layers", "functions") for path in (ROOT / name).rglob("*")]
     files = [path for path in folders if path.is_file() and not IGNORED.intersection(path.parts)]
-    return [*files, ROOT / "template.yaml", ROOT / "samconfig.toml"]
+    templates = [ROOT / "template.yaml", *(ROOT / "stacks").glob("*/template.yaml")]
+    return [*files, *templates, ROOT / "samconfig.toml"]
 
 
 def _remove_outdated(target: str) -> None:

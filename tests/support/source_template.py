@@ -1,11 +1,11 @@
-"""template.yaml before the SAM transform."""
+"""template.yaml, with its nested stacks, before the SAM transform."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from support.project import ROOT
+from support.whole_template import whole_template
 
 
 class IntrinsicsIgnored(yaml.SafeLoader):
@@ -15,9 +15,9 @@ class IntrinsicsIgnored(yaml.SafeLoader):
 IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
-def read_template(path: Path = ROOT / "template.yaml") -> Any:
-    """Return the template at `path`, with None for each intrinsic function."""
-    return yaml.load(path.read_text(), IntrinsicsIgnored)
+def read_template(path: Path | None = None) -> Any:
+    """Return the template at `path`, or template.yaml, with None for each intrinsic function."""
+    return yaml.load((path or whole_template()).read_text(), IntrinsicsIgnored)
 
 
 def function_names() -> dict[str, str]:

@@ -20,6 +20,16 @@ def one_line(value: Any) -> str:
     return _QUOTED_NAME.sub(r"\1 \2", text.removesuffix("\n").removesuffix("\n..."))
 
 
+def member(name: str, value: Any, indent: str) -> str:
+    """Return a member of a mapping with its end of line. Long lists of a function have a line per item."""
+    key = f"{indent}{one_line(name)}: "
+    line = f"{key}{one_line(value)}\n"
+    tag = _tag(value) if isinstance(value, dict) else None
+    if len(line) <= _WIDTH or tag is None or not isinstance(items := next(iter(value.values())), list):
+        return line
+    return f"{key}{tag}\n" + "".join(f"{indent}  - {one_line(each)}\n" for each in items)
+
+
 def section(name: str, members: Any) -> str:
     """Return a section of a template, with each member on one line if it fits."""
     return f"{name}:\n" + "".join(_members(members, "  "))
@@ -28,11 +38,11 @@ def section(name: str, members: Any) -> str:
 def _members(members: dict[str, Any], indent: str) -> list[str]:
     lines = []
     for name, value in members.items():
-        line = f"{indent}{name}: {one_line(value)}\n"
+        line = f"{indent}{one_line(name)}: {one_line(value)}\n"
         if len(line) <= _WIDTH or not isinstance(value, dict) or _tag(value):
-            lines.append(line)
+            lines.append(member(name, value, indent))
         else:
-            lines += [f"{indent}{name}:\n", *_members(value, indent + "  ")]
+            lines += [f"{indent}{one_line(name)}:\n", *_members(value, indent + "  ")]
     return lines
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from mcp_roundtrip_local.new_tool.short_yaml import one_line, section
+from mcp_roundtrip_local.new_tool.short_yaml import member, section
 from mcp_roundtrip_local.new_tool.stack_values import StackValues, used_conditions, used_mappings
 from mcp_roundtrip_local.new_tool.template_entry import append_entry, logical_id_prefix, render_entry
 from mcp_roundtrip_local.template.applications import FRONT_DOOR_STACK, STACK_NAME
@@ -98,9 +98,9 @@ def _application(document: Mapping[str, Any], stack: str) -> str:
         "    Properties:",
         f"      Location: {nested_template(stack)}",
         "      Parameters:",
-        *(f"        {name}: {one_line(_as_text(document, each))}" for name, each in sorted(values.items())),
     ]
-    return "\n".join(lines) + "\n"
+    passed = (member(name, _as_text(document, each), " " * 8) for name, each in sorted(values.items()))
+    return "\n".join(lines) + "\n" + "".join(passed)
 
 
 def _sections(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
