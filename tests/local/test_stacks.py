@@ -63,6 +63,10 @@ def test_a_worker_of_a_nested_stack_has_the_settings_of_the_example(project: Pat
     assert nested.dead_letter == example.dead_letter
 
 
+def test_a_change_of_a_nested_template_is_noticed(project: Path) -> None:
+    assert project / NESTED in application(project).sources
+
+
 def test_a_tool_of_a_nested_stack_does_not_change_other_resources(project: Path) -> None:
     before, after = load(ROOT / "template.yaml"), load(project / "template.yaml")
     assert after["Resources"].keys() - before["Resources"].keys() == {"ScratchStackStack"}

@@ -27,6 +27,11 @@ NAME_IN_SUB = re.compile(r"\$\{([^!}][^}]*)\}")
 """A name in the text of Fn::Sub."""
 
 
+def nested_templates(document: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
+    """Return the templates of the nested stacks of the template in `folder`."""
+    return tuple(folder / properties["Location"] for properties in _applications(document).values())
+
+
 def with_nested_stacks(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the template in `folder` with the resources of its nested stacks. Raises TemplateError."""
     resources = dict(document["Resources"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.settings import PREFIX
-from mcp_roundtrip_local.template.applications import with_nested_stacks
+from mcp_roundtrip_local.template.applications import nested_templates, with_nested_stacks
 from mcp_roundtrip_local.template.events import routes_of
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
 from mcp_roundtrip_local.template.invoke_configs import read_invoke_configs
@@ -65,7 +65,9 @@ class Template:
 
     def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
         self.path = path.resolve()
-        document = with_nested_stacks(load(self.path), self.path.parent)
+        document = load(self.path)
+        self._nested = nested_templates(document, self.path.parent)
+        document = with_nested_stacks(document, self.path.parent)
         self._globals: Mapping[str, Any] = document.get("Globals") or {}
         self._names = TemplateNames(
             values={**PSEUDO_PARAMETERS, **resolve_parameters(document.get("Parameters", {}), parameters)},
@@ -122,6 +124,7 @@ class Template:
             ),
             (
                 self.path,
+                *self._nested,
                 *dict.fromkeys([f.code for f in functions] + [d for f in functions for d in f.layers]),
             ),
             self._storage(names),
