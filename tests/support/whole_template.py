@@ -1,5 +1,7 @@
 """template.yaml with the resources of its nested stacks."""
 
+import atexit
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -20,7 +22,9 @@ def whole_template() -> Path:
     if whole == document:
         return TEMPLATE
     own = {name: each for name, each in whole["Resources"].items() if each["Type"] != APPLICATION}
-    written = Path(tempfile.mkdtemp(prefix="whole-template-")) / TEMPLATE.name
+    folder = tempfile.mkdtemp(prefix="whole-template-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    written = Path(folder) / TEMPLATE.name
     written.write_text(
         "\n".join(
             section(name, value) if isinstance(value, dict) else f'{name}: "{value}"\n'
