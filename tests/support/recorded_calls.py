@@ -86,8 +86,7 @@ def after_a_deployment(folder: Path) -> Path:
 
 async def every_flow(served: Served, mailbox: Mailbox) -> None:
     """Use tools, a prompt and a resource through the front door, and directly if that makes a difference."""
-    for path in ("/mcp", "/tools/weather"):
-        await call(official, served, path, "get_weather", HYDERABAD, PLACE)
+    await call(official, served, "/mcp", "get_weather", HYDERABAD, PLACE)
     await call(official, served, "/mcp", "update_work_item", RESOLVE, *DUPLICATE)
     await call(official, served, "/mcp", "summarize", DOCUMENT)
     for path in ("/mcp", "/tools/provision"):

@@ -157,10 +157,10 @@ class Queues:
         if message is None or message.receives <= queue.max_receives:
             return message
         messages.delete(message.receipt_handle)
-        self._log(f"[{queue.name}] message dropped after {message.receives - 1} deliveries: {message.body}")
         target = self._queues().get(queue.dead_letter or "")
         if target is not None:
             self._put(target, message.body, 0)
+        self._log(f"[{queue.name}] message dropped after {message.receives - 1} deliveries: {message.body}")
         return None
 
     def _await_visibility(self, queue: Queue, message: Message) -> None:
