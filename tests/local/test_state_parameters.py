@@ -17,8 +17,8 @@ from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.template.model import ACCOUNT, REGION
 from mcp_roundtrip_local.template.reader import Template, TemplateKey
 from support.messages import call, headers
+from support.project import ROOT
 from support.sam_applications import http
-from support.source_template import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
 HYDERABAD = {"location": "Hyderabad"}
