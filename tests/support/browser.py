@@ -6,6 +6,7 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -35,6 +36,8 @@ FONTS = f"""\
 TIMEOUT_S = 90
 """A visit takes 2 s, but unpacking the browser once and a busy computer can take longer."""
 
+UNPACK = 'import packaged from "@sparticuz/chromium"; await packaged.executablePath();'
+
 Visit = Callable[[str, str, Mapping[str, Any]], list[tuple[str, str, int]]]
 """Open a page with this URL and text. Its script has the argument as `given`, awaits `ready` first and sets
 `done` to true at its end. Return method, URL and status of every request that the page caused. All names
@@ -60,18 +63,28 @@ def run_in_browser() -> RunProgram:
         "FONTCONFIG_FILE": str(fonts),
     }
 
-    def run(program: Path, given: Mapping[str, Any]) -> Any:
+    def node_program(text: str, given: str = "") -> str:
         done = subprocess.run(
-            [node, "--input-type=module", "--eval", program.read_text()],
+            [node, "--input-type=module", "--eval", text],
             cwd=FOLDER,
             env=variables,
-            input=json.dumps(given),
+            input=given,
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
         )
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return done.stdout
+
+    # The package unpacks the browser at its first use. A file that is being written cannot be started.
+    with (UNPACKED / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (UNPACKED / "complete").exists():
+            node_program(UNPACK)
+            (UNPACKED / "complete").touch()
+
+    def run(program: Path, given: Mapping[str, Any]) -> Any:
+        return json.loads(node_program(program.read_text(), json.dumps(given)))
 
     return run
 
