@@ -100,6 +100,24 @@ class LocalApp:
     def processes_started(self) -> int:
         return len(self._started)
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the template."""
+        return self._template.parent
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The given values of the template's parameters."""
+        return self._options.parameters
+
+    def project_code(self, function: str) -> Path:
+        """Return the folder of a function's code in the project. Raises KeyError."""
+        return self.functions()[function].code
+
+    def code_folder(self, function: str) -> Path:
+        """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
+        return self._catalogs.code_folder(self.functions()[function])
+
     def url(self, path: str = "/mcp") -> str:
         """Return the URL of a path of the HTTP API."""
         return self._url + path

@@ -51,7 +51,7 @@ class FreshCatalogs:
     def build(self, application: Application) -> None:
         """Start to build the catalogs of an application."""
         for function in application.functions.values():
-            if owners := _owners(function, application):
+            if owners := owners_of(function, application):
                 before = self._builds.get(function.name)
                 self._builds[function.name] = self._builder.submit(
                     self._build_folder, function, owners, before
@@ -112,7 +112,7 @@ class FreshCatalogs:
         return output.read_text(encoding="utf-8")
 
 
-def _owners(function: Function, application: Application) -> dict[str, Function]:
+def owners_of(function: Function, application: Application) -> dict[str, Function]:
     """Return the owners of a front door in alphabetical order; none for another function."""
     if OWNERS not in function.environment or not (function.code / CATALOG).is_file():
         return {}

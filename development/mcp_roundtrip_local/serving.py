@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_local.app import LocalApp, Log, Options
+from mcp_roundtrip_local.console.console import Console
 from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_local.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_local.http.server import HttpServer
@@ -66,7 +67,8 @@ def serve(
             timeout_s=TIMEOUT_S if debug else integration_timeout_s,
         )
         stack.callback(gateway.close)
-        front = HttpServer(gateway.respond, port=port, max_body=MAX_BODY)
+        console = Console(lambda: app, log)
+        front = HttpServer(console.before(gateway.respond), port=port, max_body=MAX_BODY)
         stack.callback(front.close)
         servers = _listen_for_sdks(stack, lambda: app, credentials, log, retry_delay_scale)
         endpoints = {

@@ -1,0 +1,95 @@
+"""What runs: the functions of the template, the tools that they own, and how a client reaches them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
+from mcp_roundtrip_local.template.model import Function
+
+WORKER_SETTING: Final = "MCP_TASK_WORKER"
+
+LISTS: Final = ("tools", "prompts", "resources", "templates")
+
+
+def describe_application(app: LocalApp) -> dict[str, Any]:
+    """Return the document of `GET application`."""
+    application = app.current()
+    functions = application.functions
+    modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
+    return {
+        "mcpUrl": app.url(mcp_path(app)),
+        "functions": [_describe(function, app) for function in functions.values()],
+        "owners": _owners_by_feature(app),
+        "authMode": min(modes, default=None),
+        "users": [],
+        "parameters": dict(app.parameters),
+        "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],
+    }
+
+
+def mcp_path(app: LocalApp) -> str:
+    """Return the shortest path of a route without variables: the front door's, if there is one."""
+    paths = ("/" if route.path == "$default" else route.path for route in app.routes())
+    return min((path for path in paths if "{" not in path), key=len, default="/")
+
+
+def function_kind(function: Function, functions: Mapping[str, Function]) -> str:
+    """Return "front_door", "worker" (it runs tasks of another function) or "tool"."""
+    if OWNERS in function.environment:
+        return "front_door"
+    if any(_same_code(function, other) and _names_worker(other, function) for other in functions.values()):
+        return "worker"
+    return "worker" if function.name.endswith("_worker") else "tool"
+
+
+def _same_code(function: Function, other: Function) -> bool:
+    return function.name != other.name and function.code == other.code
+
+
+def _names_worker(function: Function, worker: Function) -> bool:
+    """Return whether a function sends its tasks to `worker`, directly and not through a queue."""
+    target = function.environment.get(WORKER_SETTING, "")
+    return target.rpartition("function:")[2].partition(":")[0] == worker.name
+
+
+def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
+    module = Path(function.handler.rpartition(".")[0].replace(".", "/") + ".py")
+    return {
+        "name": function.name,
+        "kind": function_kind(function, app.functions()),
+        "file": _relative(app.project_code(function.name) / module, app.folder),
+        "environments": [],
+    }
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+
+
+def _owners_by_feature(app: LocalApp) -> dict[str, str]:
+    """Return the function of each tool, prompt, resource and template, by its name or URI."""
+    application = app.current()
+    found: dict[str, str] = {}
+    for door in application.functions.values():
+        if OWNERS in door.environment:
+            owners = owners_of(door, application)
+            for row in _catalog_rows(app.code_folder(door.name) / CATALOG):
+                definition, owner = row["definition"], owners.get(row["owner"])
+                name = definition.get("uri") or definition.get("uriTemplate") or definition["name"]
+                if owner is not None:
+                    found.setdefault(name, owner.name)
+    return found
+
+
+def _catalog_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        catalog = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [row for name in LISTS for row in catalog.get(name, ())]

@@ -1,0 +1,55 @@
+"""Which requests are the console's, and what answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.console.api import PREFIX, Api
+from mcp_roundtrip_local.console.guard import refuse_embedding, without_browser
+from mcp_roundtrip_local.console.pages import INDEX, page_file
+from mcp_roundtrip_local.console.routes import api_routes
+from mcp_roundtrip_local.console.security_headers import with_security_headers
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
+
+FOLDER: Final = "/console/"
+
+
+class Console:
+    """Answers the requests of a browser for `/`, and everything below `/console/`.
+
+    `app` returns the running template. A template with its own route for `/` keeps it.
+    """
+
+    def __init__(self, app: Callable[[], LocalApp], log: Callable[[str], None]) -> None:
+        self._app = app
+        self._api = Api(api_routes(app), log)
+
+    def before(self, respond: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """Return `respond` for all requests but the console's."""
+        return lambda request: self.respond(request) or respond(without_browser(request))
+
+    def respond(self, request: Request) -> Response | None:
+        """Answer a request to the console; return None for every other request."""
+        path = request.target.partition("?")[0]
+        if path.startswith(PREFIX):
+            return with_security_headers(self._api.respond(request))
+        if path == "/" and self._is_for_page(request):
+            return with_security_headers(_page(request, INDEX))
+        if path == FOLDER.rstrip("/") or path.startswith(FOLDER):
+            return with_security_headers(_page(request, path[len(FOLDER) :] or INDEX))
+        return None
+
+    def _is_for_page(self, request: Request) -> bool:
+        accepts = "text/html" in (request.header("accept") or "")
+        return request.method in ("GET", "HEAD") and accepts and not self._has_own_root()
+
+    def _has_own_root(self) -> bool:
+        return any(route.path == "/" and route.method in ("ANY", "GET") for route in self._app().routes())
+
+
+def _page(request: Request, name: str) -> Response:
+    if request.method not in ("GET", "HEAD"):
+        return json_response(405, {"message": f"{request.method} is not allowed for a file"})
+    return refuse_embedding(request) or page_file(name)

@@ -1,0 +1,14 @@
+"""The routes of the console's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.console.api import ApiRoute
+from mcp_roundtrip_local.console.application import describe_application
+
+
+def api_routes(app: Callable[[], LocalApp]) -> tuple[ApiRoute, ...]:
+    """Return the routes; `app` returns the running template."""
+    return (ApiRoute("GET", "application", lambda request: describe_application(app())),)

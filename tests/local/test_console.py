@@ -1,0 +1,136 @@
+"""The console's page and the guard of its API."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_roundtrip_local.console.console import Console
+from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_other_sites, without_browser
+from mcp_roundtrip_local.console.pages import page_file
+from mcp_roundtrip_local.http.messages import Request
+from support.sam_applications import Running, http
+
+HOST = ("host", "127.0.0.1:3000")
+OWN_ORIGIN = ("origin", "http://127.0.0.1:3000")
+JSON = ("content-type", "application/json")
+CLIENT = ("x-console", "1")
+SAME = ("sec-fetch-site", "same-origin")
+
+
+def refused(method: str, *headers: tuple[str, str]) -> int | None:
+    answer = refuse_other_sites(Request(method, "/console/api/application", (HOST, *headers)))
+    return answer and answer.status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("origin", "https://evil.example")],
+        [("origin", "null")],
+        [("origin", "http://127.0.0.1:8000")],
+        [("origin", "http://127.0.0.1:3000.evil.example")],
+        [("origin", "http://localhost:3000")],
+        [("sec-fetch-site", "cross-site")],
+        [("sec-fetch-site", "same-site")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+        [OWN_ORIGIN, ("sec-fetch-site", "cross-site")],
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_the_api_refuses_pages_of_other_sites(method: str, headers: list[tuple[str, str]]) -> None:
+    assert refused(method, *headers, JSON, CLIENT) == 403
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_a_changing_request_has_what_no_form_can_send(method: str) -> None:
+    own = (OWN_ORIGIN, SAME)
+    assert refused(method, *own, JSON) == 403
+    assert refused(method, *own, CLIENT) == 415
+    for kind in ("text/plain", "text/plain; a=application/json", "multipart/form-data", ""):
+        assert refused(method, *own, CLIENT, ("content-type", kind)) == 415
+    assert refused(method, CLIENT, JSON, ("sec-fetch-site", "none")) == 403
+    assert refused(method, *own, CLIENT, ("content-type", "application/json; charset=utf-8")) is None
+    assert refused(method, CLIENT, JSON) is None
+
+
+def test_own_pages_programs_and_the_address_bar_may_read() -> None:
+    for headers in ([], [SAME], [OWN_ORIGIN, SAME], [("sec-fetch-site", "none")]):
+        assert refused("GET", *headers) is None
+
+
+def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files() -> None:
+    def status(*headers: tuple[str, str]) -> int | None:
+        answer = refuse_embedding(Request("GET", "/console/main.js", (HOST, *headers)))
+        return answer and answer.status
+
+    assert status(("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")) is None
+    assert status(SAME) is None
+    assert status(("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")) == 403
+    assert status(("origin", "https://evil.example")) == 403
+
+
+def test_the_console_plays_a_client_that_is_no_browser() -> None:
+    sent = (HOST, OWN_ORIGIN, SAME, CLIENT, JSON, ("referer", "http://x/"), ("cookie", "a=b"))
+    assert without_browser(Request("POST", "/mcp", sent)).headers == (HOST, JSON)
+    for headers in (
+        (HOST, OWN_ORIGIN, SAME),
+        (HOST, ("origin", "https://app.example"), CLIENT),
+        (HOST, OWN_ORIGIN, CLIENT, ("sec-fetch-site", "cross-site")),
+    ):
+        assert without_browser(Request("POST", "/mcp", headers)).headers == headers
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../console.py", "%2e%2e/console.py", "..%2fconsole.py", "/etc/passwd", "//etc/passwd"),
+        *("views/../../console.py", "index.html/", "index.html%00.js", ".", "..", "web", "console.py"),
+    ],
+)
+def test_only_the_files_of_the_page_are_served(name: str) -> None:
+    assert page_file(name).status == 404
+
+
+def test_a_browser_gets_the_page_and_programs_get_the_template_s_own_response(running: Running) -> None:
+    page = http(running.app.url("/"), headers={"accept": "text/html,*/*;q=0.8"})
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert http(running.app.url("/console/")).body == page.body
+    assert "apigw-requestid" in http(running.app.url("/")).headers
+    assert http(running.app.url("/console/main.js"), method="POST", body=b"{}").status == 405
+
+
+def test_another_host_name_does_not_reach_the_console(running: Running) -> None:
+    for path in ("/", "/console/", "/console/api/application"):
+        answer = http(running.app.url(path), headers={"host": "evil.example", "accept": "text/html"})
+        assert answer.status == 421
+
+
+def test_errors_of_the_api_are_json_with_a_message(running: Running) -> None:
+    missing = http(running.app.url("/console/api/nothing"))
+    assert (missing.status, list(missing.json())) == (404, ["message"])
+    post = {"x-console": "1", "content-type": "application/json"}
+    wrong = http(running.app.url("/console/api/application"), method="POST", body=b"{}", headers=post)
+    assert (wrong.status, list(wrong.json())) == (405, ["message"])
+    many = http(running.app.url("/console/api/application?" + "a=1&" * 50))
+    assert (many.status, list(many.json())) == (400, ["message"])
+
+
+def test_the_application_is_described(running: Running) -> None:
+    found = http(running.app.url("/console/api/application")).json()
+    assert found["mcpUrl"].startswith(running.app.url(""))
+    assert {"name": "Echo", "kind": "tool", "file": "echo/app.py"}.items() <= found["functions"][0].items()
+    assert found["parameters"] == {"Stage": "test"}
+
+
+def test_a_template_keeps_its_own_route_for_the_root() -> None:
+    class App:
+        def routes(self) -> list[object]:
+            return [type("R", (), {"path": "/", "method": "GET"})]
+
+    console = Console(lambda: App(), print)  # type: ignore[arg-type,return-value]  # only its routes are used
+    assert console.respond(Request("GET", "/", (HOST, ("accept", "text/html")))) is None
