@@ -1,0 +1,51 @@
+// Clients of 2025-11-25 and 2025-06-18: they open with `initialize` and repeat the session id of its response.
+
+const ACCEPT = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+
+/**
+ * @typedef {object} Session
+ * @property {string} protocolVersion the version that the server chose
+ * @property {string | null} id
+ * @property {object} capabilities of the server
+ * @property {object} serverInfo
+ */
+
+/** Return the InitializeRequest of a client. */
+export function initializeRequest({ protocolVersion, capabilities, clientInfo }, id) {
+  const params = { protocolVersion, capabilities, clientInfo };
+  return { headers: { ...ACCEPT }, body: { jsonrpc: "2.0", id, method: "initialize", params } };
+}
+
+/**
+ * Return the session that a response to `initialize` opens. Throws an Error with the server's message.
+ * @param {Object<string, string>} headers by lower-case name
+ * @param {object} body the JSON-RPC response
+ * @returns {Session}
+ */
+export function readSession(headers, body) {
+  if (body?.result === undefined) throw new Error(body?.error?.message ?? "The server did not answer initialize.");
+  const { protocolVersion, capabilities, serverInfo } = body.result;
+  return { protocolVersion, id: headers["mcp-session-id"] ?? null, capabilities, serverInfo };
+}
+
+/** Return the headers that every later request of the session repeats. */
+export function sessionHeaders({ protocolVersion, id }) {
+  return { ...ACCEPT, "mcp-protocol-version": protocolVersion, ...(id === null ? {} : { "mcp-session-id": id }) };
+}
+
+/** Return the notification that follows `initialize`. */
+export function initializedNotification(session) {
+  return { headers: sessionHeaders(session), body: { jsonrpc: "2.0", method: "notifications/initialized" } };
+}
+
+/** Return a request of the session. The id is also its progress token. */
+export function legacyRequest(session, method, params, id) {
+  const { _meta: meta = {}, ...others } = params;
+  const sent = { ...others, _meta: { ...meta, progressToken: id } };
+  return { headers: sessionHeaders(session), body: { jsonrpc: "2.0", id, method, params: sent } };
+}
+
+/** Return what must be equal for two profiles to share a session. */
+export function sessionKey({ protocolVersion, capabilities, clientInfo, user, scopes }) {
+  return JSON.stringify([protocolVersion, capabilities, clientInfo, user, scopes]);
+}
