@@ -110,6 +110,10 @@ class LocalApp:
         """The given values of the template's parameters."""
         return self._options.parameters
 
+    def environment(self, function: str) -> dict[str, str]:
+        """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
+        return {**self.functions()[function].environment, **self._options.variables}
+
     def project_code(self, function: str) -> Path:
         """Return the folder of a function's code in the project. Raises KeyError."""
         return self.functions()[function].code

@@ -106,6 +106,11 @@ class FakeKms:
             self._keys[key_id] = Key(key_id, f"{self._prefix}key/{key_id}", material)
             return self._keys[key_id].arn
 
+    def key(self, key_id: str) -> Key:
+        """Return a key that is enabled. Unlike an operation, this is not counted. Raises KmsFault."""
+        with self._lock:
+            return self._enabled(key_id)
+
     @_operation
     def CreateKey(
         self,

@@ -83,6 +83,13 @@ class Key:
             raise KmsFault("UnsupportedOperationException", f"{self.arn} has no public key")
         return self.material.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
+    @property
+    def secret(self) -> bytes:
+        """The secret of an HMAC key. Raises KmsFault for a signing key."""
+        if not isinstance(self.material, bytes):
+            raise KmsFault("InvalidKeyUsageException", f"{self.arn} has no secret")
+        return self.material
+
     def sign(self, message: bytes, message_type: str, algorithm: str, *, dry_run: bool) -> bytes:
         private = self._signing(algorithm)
         ecdsa = _ecdsa(message, message_type)

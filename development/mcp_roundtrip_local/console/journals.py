@@ -1,0 +1,63 @@
+"""Journals as the console shows them: each entry with a mark that says what a round did with it.
+
+=========  ==============================================================================================
+mark       meaning
+=========  ==============================================================================================
+asked      a question of this round that waits for its answer
+answered   an answer that this round received and accepted
+ran        this round's code ran and its result was recorded
+replayed   the round found the entry in the state or in the table that it started with
+=========  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.journal import Entry, Journal, Kind
+
+KINDS: Final[Mapping[Kind, str]] = {
+    Kind.ANSWER: "answer",
+    Kind.DEFAULT: "default",
+    Kind.STEP: "step",
+    Kind.NOW: "now",
+    Kind.UUID: "uuid",
+    Kind.RANDOM: "random",
+    Kind.LINK: "link",
+    Kind.WAKE: "sleep",
+    Kind.BEGUN: "begun",
+    Kind.FAILED: "failed attempts",
+}
+
+
+def journal_rows(journal: Journal, before: Journal | None = None) -> list[dict[str, Any]]:
+    """Return the entries and the open questions of a journal; `before` is what its round started with."""
+    known = {} if before is None else {entry.key: entry for entry in before.entries}
+    rows = [entry_row(entry, _mark(entry, known)) for entry in journal.entries]
+    asked = [
+        {"key": key, "kind": "question", "mark": "asked", "value": None, "bytes": _size(fingerprint_row)}
+        for key, fingerprint_row in journal.to_json().get("q", {}).items()
+    ]
+    return rows + asked
+
+
+def entry_row(entry: Entry, mark: str) -> dict[str, Any]:
+    """Return one entry. `bytes` is the length of its JSON in a state."""
+    size = _size([entry.key, entry.kind.value, entry.value])
+    return {"key": entry.key, "kind": KINDS[entry.kind], "mark": mark, "value": entry.value, "bytes": size}
+
+
+def new_mark(entry: Entry) -> str:
+    """Return the mark of an entry that the round added."""
+    return "answered" if entry.kind is Kind.ANSWER else "ran"
+
+
+def _mark(entry: Entry, known: Mapping[str, Entry]) -> str:
+    found = known.get(entry.key)
+    return "replayed" if found is not None and found.kind is entry.kind else new_mark(entry)
+
+
+def _size(value: Any) -> int:
+    return len(compact_json(value))

@@ -1,0 +1,80 @@
+"""The document of `POST states`: a decoded `requestState`, and which of its entries are new."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.journal import Journal
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.console.damage import damaged
+from mcp_roundtrip_local.console.journals import journal_rows
+from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_local.console.state_keys import StateKeys, state_keys
+from mcp_roundtrip_local.console.states import VerifiedState, open_state, refusal
+
+
+def show_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `POST states`. Raises ConsoleError."""
+    keys = tuple(state_keys((app.environment(name) for name in app.functions()), app.kms))
+    token, before = request.body.get("requestState"), request.body.get("before")
+    state = open_state(token, keys)
+    earlier = None if before is None else _earlier(before, keys, state)
+    return describe_state(str(token), state, earlier, time.time())
+
+
+def damage_state(request: ApiRequest) -> dict[str, Any]:
+    """Answer `POST states/damage`. Raises ConsoleError."""
+    position = request.body.get("position")
+    if position is not None and type(position) is not int:
+        raise ConsoleError(400, "position must be a whole number")
+    return damaged(request.text("requestState"), position)
+
+
+def describe_state(token: str, state: VerifiedState, before: Journal | None, now: float) -> dict[str, Any]:
+    """Return the document of a state; `before` is the journal that its round started with."""
+    claims = state.claims
+    journal = read_journal(claims["st"])
+    expired = _expiry(claims, now)
+    return {
+        "bytes": len(token),
+        "isEncrypted": state.keys.epochs is not None,
+        "round": claims["rnd"],
+        "issuedAtMs": claims["iat"] * 1000,
+        "expiresAtMs": claims["exp"] * 1000,
+        "flowStartedAtMs": claims["oiat"] * 1000,
+        "reason": expired,
+        "argumentsDigest": claims["rq"],
+        "isAnonymous": "sub" not in claims,
+        "principalDigest": claims.get("sub"),
+        "flow": None if journal is None else journal.flow_id,
+        "questions": [] if journal is None else sorted(journal.outstanding),
+        "unusedAnswers": [] if journal is None else sorted(journal.unused_responses),
+        "journal": [] if journal is None else journal_rows(journal, before),
+        "payload": claims["st"] if journal is None else None,
+    }
+
+
+def read_journal(payload: Any) -> Journal | None:
+    """Return the journal of a state; None for one that names a parked call, which is in the task table."""
+    try:
+        return Journal.from_json(payload)
+    except StateRejected as rejected:
+        if isinstance(payload, Mapping) and "v" not in payload:
+            return None
+        raise refusal(rejected.reason) from None
+
+
+def _earlier(token: Any, keys: Sequence[StateKeys], state: VerifiedState) -> Journal | None:
+    """Return the journal of the state that a round received, which must be of the same call."""
+    received = open_state(token, keys)
+    if received.claims["rq"] != state.claims["rq"]:
+        raise ConsoleError(422, "before is the state of another call", reason="other_call")
+    return read_journal(received.claims["st"])
+
+
+def _expiry(claims: Mapping[str, Any], now: float) -> str | None:
+    """Return why the server would refuse a state that is too old; None if it is not."""
+    return "expired" if now >= claims["exp"] else None
