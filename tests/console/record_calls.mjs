@@ -6,7 +6,7 @@ const load = (name) => import(`file://${web}/${name}`);
 const { curl } = await load("copy_as/curl.js");
 const { python } = await load("copy_as/python.js");
 const { player } = await load("copy_as/player.js");
-const { newProfile } = await load("mcp/profile.js");
+const { defaultProfile } = await load("mcp/profile.js");
 const { initializeRequest, readSession, legacyRequest } = await load("mcp/legacy.js");
 
 const NAMES = { "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId" };
@@ -18,7 +18,7 @@ for (const given of calls) printed.push(await play(given));
 console.log(JSON.stringify(printed));
 
 async function play({ method, params, answers, application, capabilities, protocolVersion, resend = [] }) {
-  const profile = { ...newProfile(), ...(capabilities && { capabilities }), ...(protocolVersion && { protocolVersion }) };
+  const profile = { ...defaultProfile(), ...(capabilities && { capabilities }), ...(protocolVersion && { protocolVersion }) };
   const call = { id: `call-${id}`, name: params.name ?? params.uri ?? "completion", profile, rounds: [], taskUpdates: [] };
   const session = protocolVersion === undefined ? undefined : await open(profile);
   const first = await send(call, request(profile, session, method, params));

@@ -1,5 +1,7 @@
 // Clients of 2025-11-25 and 2025-06-18: they open with `initialize` and repeat the session id of its response.
 
+export { isLegacy } from "./profile.js";
+
 const ACCEPT = { accept: "application/json, text/event-stream", "content-type": "application/json" };
 
 /**
@@ -48,4 +50,31 @@ export function legacyRequest(session, method, params, id) {
 /** Return what must be equal for two profiles to share a session. */
 export function sessionKey({ protocolVersion, capabilities, clientInfo, user, scopes }) {
   return JSON.stringify([protocolVersion, capabilities, clientInfo, user, scopes]);
+}
+
+const sessions = new Map();
+
+/**
+ * Return a request of a client of these versions. The first request of a profile opens a session.
+ * @param {{id: number, url: string, method: string, params: object, profile: object, headers: object, send: function}} options
+ *     `headers` are added to each request, such as Authorization; `send` posts a request and returns `{response}`
+ */
+export async function prepareLegacy({ id, url, method, params, profile, headers, send }) {
+  const key = sessionKey(profile);
+  if (!sessions.has(key)) sessions.set(key, openSession({ url, profile, headers, send }));
+  try {
+    const request = legacyRequest(await sessions.get(key), method, params, id);
+    return { url, headers: { ...headers, ...request.headers }, body: request.body };
+  } catch (error) {
+    sessions.delete(key); // the next request tries again
+    throw error;
+  }
+}
+
+async function openSession({ url, profile, headers, send }) {
+  const post = (request) => send({ url, headers: { ...headers, ...request.headers }, body: request.body });
+  const { response } = await post(initializeRequest(profile, "initialize"));
+  const session = readSession(response.headers, response.body);
+  await post(initializedNotification(session));
+  return session;
 }

@@ -26,7 +26,7 @@ export const CAPABILITIES = [
 ];
 
 /** Return a client of the newest version that supports everything. */
-export function newProfile() {
+export function defaultProfile() {
   return {
     protocolVersion: PROTOCOL_VERSION,
     capabilities: {
@@ -43,15 +43,28 @@ export function newProfile() {
 
 /** Clients to choose from. Each function changes what the client declares. */
 export const PRESETS = [
-  { name: "Everything", capabilities: newProfile().capabilities },
+  { name: "Everything", capabilities: defaultProfile().capabilities },
   { name: "Forms only", capabilities: { elicitation: { form: {} } } },
   { name: "Forms and tasks", capabilities: { elicitation: { form: {} }, extensions: { [TASKS]: {} } } },
   { name: "Nothing", capabilities: {} },
 ];
 
 /** Whether the client speaks a version that opens with `initialize`. */
-export function isLegacy(profile) {
-  return LEGACY_VERSIONS.includes(profile.protocolVersion);
+export const isLegacy = (profile) => LEGACY_VERSIONS.includes(profile.protocolVersion);
+
+const TOKEN_LIFE_MS = 60_000;
+const tokens = new Map();
+
+/** Return the Authorization header of the profile's user; `{}` for an anonymous caller. Throws ApiError. */
+export async function authorization({ user, scopes }, clock = Date.now) {
+  if (user === null) return {};
+  const key = JSON.stringify([user, scopes]);
+  const known = tokens.get(key);
+  if (known !== undefined && known.until > clock()) return { authorization: `Bearer ${known.token}` };
+  const { api } = await import("../api.js");
+  const { token } = await api.token(user, scopes);
+  tokens.set(key, { token, until: clock() + TOKEN_LIFE_MS });
+  return { authorization: `Bearer ${token}` };
 }
 
 /** Whether capabilities contain this path. `elicitation: {}` means forms. */
@@ -99,9 +112,9 @@ const STORED = "mcp-roundtrip-console-profile";
 export function loadProfile(storage = localStorage) {
   try {
     const stored = JSON.parse(storage.getItem(STORED) ?? "{}");
-    return { ...newProfile(), ...stored, user: null, scopes: null };
+    return { ...defaultProfile(), ...stored, user: null, scopes: null };
   } catch {
-    return newProfile();
+    return defaultProfile();
   }
 }
 
