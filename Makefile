@@ -8,7 +8,7 @@
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
-#   STACK=…                          for new-tool: the nested stack of the tool (docs/adding-a-tool.md)
+#   STACK=…                          for new-tool: the nested stack of the tool (docs/guides/adding-a-tool.md)
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   ENV=dev                          for build, deploy, rollback, url and prune: the environment in samconfig.toml
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
@@ -137,15 +137,15 @@ bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memo
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
 .PHONY: simulate
-simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/scale.md)
+simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/explanation/scale.md)
 	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
 
 .PHONY: scale
-scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/scale.md)
+scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/explanation/scale.md)
 	$(VENV)/bin/python benchmarks/scale.py $(ARGUMENTS)
 
 .PHONY: cost
-cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/cost.md)
+cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/explanation/cost.md)
 	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
 
 .PHONY: storm
@@ -163,7 +163,7 @@ catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's si
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: clients-table
-clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/clients.md
+clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
 
 .PHONY: new-tool

@@ -1,4 +1,4 @@
-"""Print the AWS cost of calls, rounds and tasks as the Markdown tables of docs/cost.md.
+"""Print the AWS cost of calls, rounds and tasks as the Markdown tables of docs/explanation/cost.md.
 
 A cost is a measured number of AWS calls times a price in prices.toml. `--into FILE` writes the tables
 between the two `make cost` comments of a file instead of printing them.

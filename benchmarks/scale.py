@@ -1,4 +1,4 @@
-"""Print what one account and Region carries, as the Markdown tables of docs/scale.md.
+"""Print what one account and Region carries, as the Markdown tables of docs/explanation/scale.md.
 
 `--into FILE` writes the tables between the two `make scale` comments of a file instead of printing them.
 """

@@ -65,7 +65,7 @@ def _parameters() -> dict[str, Quota]:
         "WorkerConcurrency": "concurrent executions of each worker function",
     }
     return {
-        name: Quota(defaults[name], unit, "stack", "parameter of the template", "options.md")
+        name: Quota(defaults[name], unit, "stack", "parameter of the template", "../reference/options.md")
         for name, unit in units.items()
     }
 

@@ -1,4 +1,4 @@
-"""docs/cost.md and docs/scale.md contain the output of `make cost` and `make scale`.
+"""docs/explanation/cost.md and docs/explanation/scale.md contain the output of `make cost` and `make scale`.
 
 Both are computed from the same measured usage, with listed prices and with quotas.
 """
@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
+COST, SCALE = ROOT / "docs/explanation/cost.md", ROOT / "docs/explanation/scale.md"
+TASKS = ROOT / "docs/guides/tasks.md"
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +60,15 @@ def prices(cost):
 
 
 def test_the_tables_of_the_document_are_up_to_date(cost, insert_tables, usage, kms_usages, prices):
-    document = (ROOT / "docs/cost.md").read_text("utf-8")
+    document = COST.read_text("utf-8")
     found = cost.report(usage, kms_usages, prices, cost.Assumptions())
     assert insert_tables(document, found, cost.COMMENTS) == document, (
-        'make cost ARGUMENTS="--into docs/cost.md"'
+        'make cost ARGUMENTS="--into docs/explanation/cost.md"'
     )
 
 
 def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
-    before_tables, _, _ = (ROOT / "docs/cost.md").read_text("utf-8").partition(cost.COMMENTS[0])
+    before_tables, _, _ = COST.read_text("utf-8").partition(cost.COMMENTS[0])
     prose = " ".join(before_tables.split())
     whole = prices.usd(cost.make_bill(usage.question, usage.memory_mb, cost.Assumptions())) * cost.MILLION
     signing = prices.usd({"kms_ecc": usage.question["Sign"]}) * cost.MILLION
@@ -74,9 +76,9 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
     assert f"${prices.usd({'metric_month': 1}):.2f} in a month" in prose
     assert f"${prices.usd({'alarm_month': 1}):.2f} for each tool with tasks" in prose
-    shown = re.search(r"a million wake-ups[^|]*\| ([0-9.]+) \|", (ROOT / "docs/cost.md").read_text("utf-8"))
+    shown = re.search(r"a million wake-ups[^|]*\| ([0-9.]+) \|", COST.read_text("utf-8"))
     assert shown is not None
-    assert f"[${shown[1]}](cost.md#other-costs)" in (ROOT / "docs/tasks.md").read_text("utf-8")
+    assert f"[${shown[1]}](../explanation/cost.md#other-costs)" in TASKS.read_text("utf-8")
     minutes = cost.make_bill(usage.work_minute, usage.memory_mb, cost.Assumptions())
     renewals, worker = (prices.usd(minutes, name) * cost.MILLION for name in ("write_unit", "lambda_gb_s"))
     assert (
@@ -173,10 +175,10 @@ def breaks_first(scale, workload, quotas):
 
 
 def test_the_tables_of_the_scale_page_are_up_to_date(scale, insert_tables, workloads, quotas):
-    document = (ROOT / "docs/scale.md").read_text("utf-8")
+    document = SCALE.read_text("utf-8")
     found = scale.report(workloads, quotas, scale.Assumptions())
     assert insert_tables(document, found, scale.COMMENTS) == document, (
-        'make scale ARGUMENTS="--into docs/scale.md"'
+        'make scale ARGUMENTS="--into docs/explanation/scale.md"'
     )
 
 
@@ -191,7 +193,7 @@ def test_the_prose_of_the_scale_page_names_what_breaks_first(scale, workloads, q
         for name, _, carries in scale.carried(scale.Workload("slow", short.used, short.kms, slow), quotas)
         if name == "lambda_concurrency"
     ]
-    prose = (ROOT / "docs/scale.md").read_text("utf-8")
+    prose = SCALE.read_text("utf-8")
     assert f"{carries:.0f} for one of two seconds" in prose
 
 

@@ -1,4 +1,4 @@
-"""The alarms, log lines and fields in docs/operating.md exist, and its queries find log lines."""
+"""The alarms, log lines and fields in docs/guides/operating.md exist, and its queries find log lines."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from mcp_roundtrip_local.sample_events import stable as samples
 from mcp_roundtrip_local.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/operating.md").read_text("utf-8")
-LOGS_AND_METRICS = (ROOT / "docs/logs-and-metrics.md").read_text("utf-8")
+PAGE = (ROOT / "docs/guides/operating.md").read_text("utf-8")
+LOGS_AND_METRICS = (ROOT / "docs/reference/logs-and-metrics.md").read_text("utf-8")
 QUERIES = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 TABLES = re.findall(r"^\| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
 SOURCE = "".join(path.read_text("utf-8") for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py"))

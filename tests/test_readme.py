@@ -51,7 +51,7 @@ def test_the_client_shown_prints_the_tools(capsys: pytest.CaptureFixture[str]) -
 
 pytest_plugins = ["support.example_services"]
 
-PLAYED = [block for block in code_blocks("docs/writing-tools.md", "python") if "Player(" in block]
+PLAYED = [block for block in code_blocks("docs/guides/writing-tools.md", "python") if "Player(" in block]
 
 shop = SimpleNamespace(orders=set())
 server = Server("shop")

@@ -18,7 +18,7 @@ from mcp_roundtrip import AsyncContext, Context, s3
 from mcp_roundtrip.server.registry import Registry
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = ROOT / "docs/reference"
+REFERENCE = ROOT / "docs/reference/api"
 INDEX = REFERENCE / "index.md"
 PAGES = sorted(page for page in REFERENCE.glob("*.md") if page != INDEX)
 LINKED = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]

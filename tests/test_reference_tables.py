@@ -20,7 +20,14 @@ from mcp_roundtrip_local.template.yaml_reader import load
 ROOT = Path(__file__).parents[1]
 DEPLOYING, OPTIONS, VERSIONS, SETTINGS, LOGS_AND_METRICS, TASKS = (
     (ROOT / f"docs/{page}.md").read_text("utf-8")
-    for page in ("deploying", "options", "versions", "settings", "logs-and-metrics", "tasks")
+    for page in (
+        "guides/deploying",
+        "reference/options",
+        "guides/versions",
+        "reference/settings",
+        "reference/logs-and-metrics",
+        "guides/tasks",
+    )
 )
 TEMPLATE = load(ROOT / "template.yaml")
 SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]

@@ -1,4 +1,4 @@
-"""The table "Rotating a key" of docs/security.md, executed with calls in flight."""
+"""The table "Rotating a key" of docs/explanation/security.md, executed with calls in flight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
 from support.transformed_template import variables
 
-DOCUMENT = Path(__file__).parent.parent / "docs/security.md"
+DOCUMENT = Path(__file__).parent.parent / "docs/explanation/security.md"
 OWN = {"StateKeyArn": "${StateKey.Arn}", "StateEncryptionKeyArn": "${StateEncryptionKey.Arn}"}
 """The parameters of the stack's own keys."""
 

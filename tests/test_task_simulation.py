@@ -54,9 +54,11 @@ def test_each_task_gets_one_worker_for_each_reason_to_run_it(simulation, results
 
 
 def test_the_table_of_the_scale_page_has_the_same_figures(simulation, results):
-    document = (ROOT / "docs/scale.md").read_text("utf-8")
+    document = (ROOT / "docs/explanation/scale.md").read_text("utf-8")
     row = [f"{simulation.TASKS:,}", *results[1].row()[1:]]
-    assert f"| {' | '.join(row)} |\n" in document, 'make simulate ARGUMENTS="--into docs/scale.md"'
+    assert f"| {' | '.join(row)} |\n" in document, (
+        'make simulate ARGUMENTS="--into docs/explanation/scale.md"'
+    )
     busiest = f"busiest second of any partition has {results[1].busiest} of"
     assert busiest in " ".join(document.split())
 

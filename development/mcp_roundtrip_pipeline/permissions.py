@@ -205,7 +205,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
     "AWS::Logs::MetricFilter": (
         Needed(_actions("logs", "DeleteMetricFilter DescribeMetricFilters PutMetricFilter"), LOG_GROUPS),
     ),
-    # Only with nested stacks (docs/adding-a-tool.md). Their templates are transformed, too.
+    # Only with nested stacks (docs/guides/adding-a-tool.md). Their templates are transformed, too.
     "AWS::CloudFormation::Stack": (
         Needed(
             _actions(

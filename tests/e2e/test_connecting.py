@@ -1,4 +1,4 @@
-"""The examples of docs/connecting.md work as shown."""
+"""The examples of docs/guides/connecting.md work as shown."""
 
 from __future__ import annotations
 

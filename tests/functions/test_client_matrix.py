@@ -1,6 +1,6 @@
-"""Released clients and the examples: whose call ends with the user's answers, and what docs/clients.md says.
+"""docs/reference/clients.md: the calls of released clients that end with the user's answers.
 
-`make clients-table` writes the table of docs/clients.md.
+`make clients-table` writes the table of docs/reference/clients.md.
 """
 
 from __future__ import annotations

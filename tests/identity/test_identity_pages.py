@@ -1,4 +1,4 @@
-"""The deployments on the pages of docs/identity accept the tokens on these pages, and refuse others."""
+"""The deployments in docs/guides/identity accept the tokens on these pages, and refuse others."""
 
 from __future__ import annotations
 

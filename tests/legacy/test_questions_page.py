@@ -1,4 +1,4 @@
-"""docs/questions.md shows what happens."""
+"""docs/explanation/questions.md shows what happens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from support.documents import code_blocks
 from support.legacy_client import LegacyClient, text
 
-PAGE = "docs/questions.md"
+PAGE = "docs/explanation/questions.md"
 
 
 def test_the_example_is_asked_through_the_model_and_answered_as_shown() -> None:

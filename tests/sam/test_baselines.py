@@ -1,4 +1,4 @@
-"""AWS Control Tower's proactive controls find the exceptions of docs/landing-zones.md and nothing else."""
+"""AWS Control Tower's proactive controls find what docs/guides/landing-zones.md excepts, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""checkov finds the exceptions of docs/landing-zones.md and nothing else."""
+"""checkov finds the exceptions of docs/guides/landing-zones.md and nothing else."""
 
 import json
 import os

@@ -20,7 +20,7 @@ from support.transformed_template import of_type as transformed_type
 
 TEMPLATE = ROOT / "edge/template.yaml"
 ROUTES = ROOT / "edge/routes.yaml"
-PAGE = (ROOT / "docs/edge-routing.md").read_text("utf-8")
+PAGE = (ROOT / "docs/guides/edge-routing.md").read_text("utf-8")
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/mcp-edge/51af3dc0-da77-11e4-872e-1234567db123"
 HOST = {"ApiHost": "api.example"}

@@ -1,4 +1,4 @@
-"""template.yaml in a landing zone: boundary, path, tags, VPC and key, as docs/landing-zones.md describes."""
+"""docs/guides/landing-zones.md: template.yaml with a boundary, a path, tags, a VPC and a key."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_each_exception_of_forms_is_a_disagreement_with_the_schema(name: str) ->
 
 
 def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
-    page = (ROOT / "docs/accepted-values.md").read_text("utf-8")
+    page = (ROOT / "docs/reference/accepted-values.md").read_text("utf-8")
     table = page.partition("## Exceptions")[2]
     listed = re.findall(r"^\| ([a-z ]+) \|", table, re.MULTILINE)
     assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE})

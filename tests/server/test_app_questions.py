@@ -205,7 +205,7 @@ def test_another_user_cannot_answer(mode: AuthMode, through_door: bool, version:
 
 
 def test_an_anonymous_state_is_a_bearer_token(version: str) -> None:
-    """docs/security.md says so: such a deployment is for development."""
+    """docs/explanation/security.md says so: such a deployment is for development."""
     asked = AppClient(server, version, mode=AuthMode.NONE, ports=(ports := app_ports(AuthMode.NONE))).call(
         "order", item="tea"
     )

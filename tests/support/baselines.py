@@ -1,4 +1,4 @@
-"""The templates as baselines see them, and the exceptions that docs/landing-zones.md accepts."""
+"""The templates as baselines see them, and the exceptions that docs/guides/landing-zones.md accepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import cloudformation
 from support.project import ROOT
 from support.transformed_template import DOMAIN, transform, transformed
 
-PAGE = ROOT / "docs/landing-zones.md"
+PAGE = ROOT / "docs/guides/landing-zones.md"
 NO_PARAMETER = "no parameter"
 
 LANDING_ZONE = {

@@ -17,7 +17,7 @@ from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.project import FUNCTIONS, ROOT
 
 ALICE: Mapping[str, Any] = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}
-PAGE = ROOT / "docs/clients.md"
+PAGE = ROOT / "docs/reference/clients.md"
 
 PLACE = "Hyderabad, Sindh, Pakistan"
 

@@ -1,4 +1,4 @@
-"""The tables of docs/connecting.md about the clients of the matrix."""
+"""The tables of docs/guides/connecting.md about the clients of the matrix."""
 
 from __future__ import annotations
 

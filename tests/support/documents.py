@@ -8,7 +8,7 @@ from typing import Any
 
 from support.project import ROOT
 
-CONNECTING = "docs/connecting.md"
+CONNECTING = "docs/guides/connecting.md"
 LOCAL_URL = "http://127.0.0.1:3000/mcp"
 """Where `make run` serves the examples."""
 
@@ -26,7 +26,7 @@ def code_blocks(path: str, language: str) -> list[str]:
 
 
 def inspector_configuration(url: str) -> Any:
-    """Return the configuration of MCP Inspector that docs/connecting.md shows, for a server at `url`."""
+    """Return MCP Inspector's configuration from docs/guides/connecting.md, for a server at `url`."""
     [shown] = code_blocks(CONNECTING, "json")
     assert LOCAL_URL in shown
     return json.loads(shown.replace(LOCAL_URL, url))

@@ -1,4 +1,4 @@
-"""The pages of docs/identity: the commands that deploy, and the first token that each page shows."""
+"""The pages of docs/guides/identity: the commands that deploy, and the first token that each page shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_roundtrip.settings import Settings
 from mcp_roundtrip_local.template.reader import Template
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs/identity"
+FOLDER = ROOT / "docs/guides/identity"
 PROVIDERS = sorted(path.stem for path in FOLDER.glob("*.md"))
 
 AGE_S = 60

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("name", help="the name of the tool and its folder, such as find_orders")
     parser.add_argument("--tasks", action="store_true", help="a tool with tasks, and its worker function")
-    parser.add_argument("--stack", default="", help="the nested stack of the tool (docs/adding-a-tool.md)")
+    parser.add_argument("--stack", default="", help="the nested stack (docs/guides/adding-a-tool.md)")
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)
     try:

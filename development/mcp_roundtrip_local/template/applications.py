@@ -1,4 +1,4 @@
-"""Nested stacks whose tools are behind this template's front door (docs/adding-a-tool.md).
+"""Nested stacks whose tools are behind this template's front door (docs/guides/adding-a-tool.md).
 
 Only applications with the parameter FrontDoorStack are read: their functions have this template's Globals.
 """

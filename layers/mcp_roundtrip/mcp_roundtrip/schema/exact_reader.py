@@ -1,7 +1,7 @@
 """Validation that accepts exactly the JSON that the advertised JSON Schema accepts.
 
-`docs/accepted-values.md` lists the exceptions. pydantic's strict mode validates. The JSON Schema itself is
-built and checked only where strict mode differs from it, so most calls never build one.
+`docs/reference/accepted-values.md` lists the exceptions. pydantic's strict mode validates. The JSON Schema
+itself is built and checked only where strict mode differs from it, so most calls never build one.
 """
 
 from __future__ import annotations

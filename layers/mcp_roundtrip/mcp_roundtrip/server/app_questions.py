@@ -18,7 +18,7 @@ from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import LARGE_STATE, Round
 
 META_QUESTIONS: Final = "mcp-roundtrip/questions"
-"""The member of a result's `_meta` that the view reads. docs/apps.md describes its content."""
+"""The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
 
 WireInputRequests = Mapping[str, Mapping[str, Any]]
 
