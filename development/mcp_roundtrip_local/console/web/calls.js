@@ -1,0 +1,149 @@
+// Carries out calls: sends rounds, follows states without questions, and collects what the server recorded.
+
+import { announce } from "./dom.js";
+
+const MAX_STATE_ONLY_ROUNDS = 60;
+const RECORD_DELAYS_MS = [0, 60, 150, 400, 1000];
+
+let lastId = 0;
+
+export function createCalls({ store, client, api }) {
+  /** Start a call of a feature and send its first round. Return the call at once. */
+  function start({ kind, name, feature = null, arguments: given = {}, values = given }) {
+    const profile = structuredClone(store.state.profile);
+    const call = {
+      id: `c${++lastId}`, kind, name, feature, arguments: given, values, profile, rounds: [], status: "running",
+      task: null, taskUpdates: [],
+    };
+    store.update({ calls: [...store.state.calls, call] });
+    sendRound(call);
+    return call;
+  }
+
+  /**
+   * Send a round of a call: append it to `call.rounds`, and follow the response. Return the round when its
+   * response is there.
+   * @param {Call} call
+   * @param {{answers?: Object, requestState?: string, profile?: Profile, experiment?: string}} options
+   */
+  async function sendRound(call, { answers = {}, requestState, profile = call.profile, experiment } = {}) {
+    const round = {
+      number: call.rounds.length + 1, request: null, response: null, exchangeId: null, startedAtMs: Date.now(),
+      durationMs: null, exchange: null, state: null, answers, sentState: requestState ?? null, ...(experiment ? { experiment } : {}),
+    };
+    call.rounds.push(round);
+    call.status = "running";
+    call.abort = new AbortController();
+    store.notify(`call:${call.id}`);
+    const [method, params] = requestOf(call, answers, requestState);
+    const onRequest = (request) => { round.request = request; };
+    const options = { profile, tool: call.feature, signal: call.abort.signal, onRequest };
+    Object.assign(round, await client.exchange(method, params, options));
+    conclude(call, round);
+    record(call, round);
+    if (outcomeOf(round) === "continue" && call.status === "running") {
+      await sendRound(call, { requestState: stateOf(round), profile });
+    }
+    return round;
+  }
+
+  function conclude(call, round) {
+    const outcome = outcomeOf(round);
+    const followed = call.rounds.filter((each) => outcomeOf(each) === "continue").length;
+    if (call.abort.signal.aborted) call.status = "stopped";
+    else if (outcome === "continue") call.status = followed > MAX_STATE_ONLY_ROUNDS ? "stopped" : "running";
+    else call.status = outcome;
+    if (outcome === "task") call.taskId = resultOf(round).taskId;
+    store.notify(`call:${call.id}`);
+    if (call.status !== "running") announce(`${call.name}, round ${round.number}: ${describeOutcome(outcome)}`);
+  }
+
+  /** Fetch what the server recorded of a round, and the decoded state that it returned. */
+  async function record(call, round) {
+    const notify = () => store.notify(`call:${call.id}`);
+    const exchange = fetchExchange(round.exchangeId).then((found) => { round.exchange = found; }, () => {});
+    const sealed = stateOf(round);
+    const state = sealed === null
+      ? Promise.resolve()
+      : api.decodeState(sealed, round.sentState ?? undefined).then(
+        (found) => { round.state = found; },
+        (error) => { round.state = { error: error.message, ...(error.body ?? {}) }; });
+    await Promise.allSettled([exchange.then(notify), state.then(notify)]);
+  }
+
+  async function fetchExchange(id) {
+    if (id === null) return null;
+    for (const delay of RECORD_DELAYS_MS) {
+      if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+      try {
+        return await api.exchange(id);
+      } catch (error) {
+        if (error.status !== 404) throw error;
+      }
+    }
+    return null;
+  }
+
+  /** Answer the questions of a round, with the state that it returned. */
+  function answer(call, round, answers, experiment) {
+    return sendRound(call, { answers, requestState: stateOf(round) ?? undefined, experiment });
+  }
+
+  /** Stop waiting for a response. */
+  function stop(call) {
+    call.status = "stopped";
+    call.abort?.abort();
+    store.notify(`call:${call.id}`);
+  }
+
+  return { start, sendRound, answer, stop };
+}
+
+/** Return the method and the params of a round of a call. */
+export function requestOf(call, answers, requestState) {
+  const retry = {
+    ...(Object.keys(answers).length > 0 ? { inputResponses: answers } : {}),
+    ...(requestState === undefined ? {} : { requestState }),
+  };
+  switch (call.kind) {
+    case "tool": return ["tools/call", { name: call.name, arguments: call.arguments, ...retry }];
+    case "prompt": return ["prompts/get", { name: call.name, arguments: call.arguments, ...retry }];
+    default: return ["resources/read", { uri: call.name, ...retry }];
+  }
+}
+
+/** Return the result of a round's response, or null. */
+export const resultOf = (round) => round.response?.body?.result ?? null;
+
+/** Return the requestState that a round's response carries, or null. */
+export const stateOf = (round) => resultOf(round)?.requestState ?? null;
+
+/** Return the input requests of a round's response by key; empty if it asks nothing. */
+export const questionsOf = (round) =>
+  (resultOf(round)?.resultType === "input_required" ? resultOf(round).inputRequests ?? {} : {});
+
+/** Return the latest answers to the questions of a round, or null if there are none yet. */
+export function answersTo(call, round) {
+  const state = stateOf(round);
+  const next = call.rounds.findLast((each) =>
+    each.number > round.number && each.sentState === state && Object.keys(each.answers).length > 0);
+  return next?.answers ?? null;
+}
+
+/** Return how a round ended: null (not yet), "asking", "continue", "task", "completed" or "failed". */
+export function outcomeOf(round) {
+  if (round.durationMs === null) return null;
+  const result = resultOf(round);
+  if (round.error || result === null) return "failed";
+  if (result.resultType === "input_required") return Object.keys(questionsOf(round)).length > 0 ? "asking" : "continue";
+  if (result.resultType === "task") return "task";
+  return result.isError ? "failed" : "completed";
+}
+
+/** Return an outcome in words. */
+export function describeOutcome(outcome) {
+  return {
+    asking: "asks a question", continue: "continues", task: "became a task", completed: "completed",
+    failed: "failed",
+  }[outcome] ?? "waiting";
+}

@@ -1,0 +1,43 @@
+// Loads what the server offers: discovery, and all pages of its lists.
+
+const LISTS = [
+  { group: "tools", method: "tools/list", member: "tools", capability: "tools" },
+  { group: "prompts", method: "prompts/list", member: "prompts", capability: "prompts" },
+  { group: "resources", method: "resources/list", member: "resources", capability: "resources" },
+  { group: "templates", method: "resources/templates/list", member: "resourceTemplates", capability: "resources" },
+];
+
+const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+const MAX_PAGES = 100;
+
+/** Load discovery and lists into the store. Problems become `featuresError`. */
+export async function loadFeatures({ store, client }) {
+  try {
+    const discovered = await client.request("server/discover");
+    const serverCapabilities = discovered.capabilities ?? {};
+    store.update({
+      serverCapabilities, instructions: discovered.instructions ?? null,
+      serverInfo: discovered.serverInfo ?? discovered._meta?.[SERVER_INFO] ?? null,
+    });
+    const offered = LISTS.filter((list) => list.capability in serverCapabilities);
+    const loaded = await Promise.all(offered.map(async (list) => [list.group, await loadList(client, list)]));
+    store.update({ features: { ...EMPTY, ...Object.fromEntries(loaded) }, featuresError: null, areFeaturesLoaded: true });
+  } catch (error) {
+    store.update({ featuresError: error.message, areFeaturesLoaded: true });
+    store.notify("features");
+  }
+}
+
+const EMPTY = { tools: [], prompts: [], resources: [], templates: [] };
+
+async function loadList(client, { method, member }) {
+  const entries = [];
+  let cursor;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const result = await client.request(method, cursor === undefined ? {} : { cursor });
+    entries.push(...(result[member] ?? []));
+    cursor = result.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return entries;
+}

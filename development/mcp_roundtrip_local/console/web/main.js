@@ -1,0 +1,92 @@
+// The console of the local runner: starts it, and shows the view of the address (the part after #).
+
+import { api } from "./api.js";
+import { createCalls } from "./calls.js";
+import { element, fill, icon } from "./dom.js";
+import { loadFeatures } from "./features.js";
+import { createClient } from "./mcp/client.js";
+import { loadProfile, summary } from "./mcp/profile.js";
+import { createStore } from "./store.js";
+import { featurePage } from "./views/feature.js";
+import { homePage } from "./views/home.js";
+import { featureList } from "./views/lists.js";
+
+const store = createStore({
+  application: null, profile: loadProfile(), calls: [], roots: [{ uri: "file:///home/ada/engine", name: "engine" }],
+  features: { tools: [], prompts: [], resources: [], templates: [] }, areFeaturesLoaded: false, featuresError: null,
+  serverInfo: null, serverCapabilities: {}, instructions: null,
+});
+const client = createClient(store);
+const context = { store, api, client, calls: createCalls({ store, client, api }) };
+
+/** Address -> view: a function of the context, the decoded parameter and a signal that aborts when the view is left. */
+const ROUTES = [
+  [/^#\/(tools|prompts|resources|templates)\/(.+)$/, (group, id, signal) => featurePage(context, group, id, signal)],
+  [/^$|^#\/$/, () => homePage(context)],
+];
+
+let leave = new AbortController();
+
+function show({ isFirst = false } = {}) {
+  const hash = location.hash.split("?")[0];
+  if (hash !== "" && !hash.startsWith("#/")) return; // the skip link
+  leave.abort();
+  leave = new AbortController();
+  const main = document.getElementById("main");
+  fill(main, viewOf(hash, leave.signal));
+  const heading = main.querySelector("h1");
+  document.title = [heading?.firstChild?.textContent, store.state.serverInfo?.name ?? "mcp-roundtrip"].filter(Boolean).join(" · ");
+  setMenu(false);
+  if (isFirst) return;
+  window.scrollTo(0, 0);
+  heading?.focus();
+}
+
+function viewOf(hash, signal) {
+  for (const [pattern, view] of ROUTES) {
+    const match = pattern.exec(hash);
+    if (match) return view(...match.slice(1).map(decodeURIComponent), signal);
+  }
+  return element("h1", { tabindex: -1 }, "There is no such page");
+}
+
+async function start() {
+  const list = featureList(context);
+  document.getElementById("columns").prepend(list);
+  const menu = document.getElementById("menu");
+  menu.prepend(icon("menu"));
+  menu.addEventListener("click", () => setMenu(menu.getAttribute("aria-expanded") !== "true"));
+  store.subscribe("profile", showProfile);
+  showProfile();
+  window.addEventListener("hashchange", () => show());
+  window.addEventListener("keydown", focusSearch);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
+  store.update({ application: await api.application().catch(() => null) });
+  await loadFeatures(context);
+  const { serverInfo, application } = store.state;
+  document.getElementById("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";
+  document.getElementById("endpoint").textContent = application?.mcpUrl ?? "";
+  show({ isFirst: true });
+}
+
+function showProfile() {
+  fill(document.getElementById("profile"), icon("client"), summary(store.state.profile));
+}
+
+function setMenu(isOpen) {
+  document.getElementById("menu").setAttribute("aria-expanded", String(isOpen));
+  document.getElementById("columns").classList.toggle("menu-open", isOpen);
+}
+
+function focusSearch(event) {
+  const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  setMenu(true);
+  document.getElementById("search").focus();
+}
+
+start();

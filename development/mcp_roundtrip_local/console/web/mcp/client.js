@@ -1,0 +1,108 @@
+// Sends JSON-RPC requests to the MCP endpoint, as a client of the profile would: its protocol version,
+// capabilities, name and access token.
+
+import { readBody } from "./body.js";
+import { nameHeader, parameterHeaders } from "./headers.js";
+import { isLegacy, prepareLegacy } from "./legacy.js";
+import { authorization } from "./profile.js";
+
+const META = "io.modelcontextprotocol/";
+
+/** An answer that is no result: a JSON-RPC error, an HTTP status, or no answer. */
+export class McpError extends Error {
+  constructor({ message, code, data, status }) {
+    super(message);
+    Object.assign(this, { code, data, status });
+  }
+}
+
+export function createClient(store) {
+  let lastId = 0;
+
+  /**
+   * Send one request. Never throws: `error` says why there is no result.
+   * @param {string} method
+   * @param {Object} params
+   * @param {{profile?: Profile, tool?: Object, signal?: AbortSignal, onRequest?: (request: Object) => void}} options
+   *     `tool` is the definition of the called tool, which may mirror arguments in headers.
+   */
+  async function exchange(method, params, { profile = store.state.profile, tool, signal, onRequest } = {}) {
+    const started = performance.now();
+    const sent = { startedAtMs: Date.now(), exchangeId: null, request: null, response: null };
+    const elapsed = () => Math.round((performance.now() - started) * 10) / 10;
+    try {
+      sent.request = await prepare(++lastId, method, params, profile, tool);
+      onRequest?.(sent.request);
+      Object.assign(sent, await post(sent.request, signal));
+    } catch (error) {
+      return { ...sent, durationMs: elapsed(), error: unreachable(error) };
+    }
+    return { ...sent, durationMs: elapsed(), error: errorIn(sent.response) };
+  }
+
+  async function prepare(id, method, params, profile, tool) {
+    const url = store.state.application?.mcpUrl ?? "/mcp";
+    const common = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...(await authorization(profile)),
+    };
+    if (isLegacy(profile)) return prepareLegacy({ id, url, method, params, profile, headers: common, send: post });
+    const meta = {
+      [`${META}protocolVersion`]: profile.protocolVersion,
+      [`${META}clientInfo`]: profile.clientInfo,
+      [`${META}clientCapabilities`]: profile.capabilities,
+      [`${META}logLevel`]: "debug",
+      progressToken: id,
+    };
+    return {
+      url,
+      headers: {
+        ...common,
+        "mcp-protocol-version": profile.protocolVersion,
+        "mcp-method": method,
+        ...nameHeader(method, params),
+        ...parameterHeaders(tool?.inputSchema, params.arguments),
+      },
+      body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: meta } },
+    };
+  }
+
+  /** Send a prepared request and read its response. */
+  async function post(request, signal) {
+    const response = await fetch(request.url, {
+      method: "POST",
+      // The runner drops this header with Origin: the console plays a client that is no browser.
+      headers: { ...request.headers, "x-console": "1" },
+      body: JSON.stringify(request.body),
+      signal,
+      credentials: "omit",
+    });
+    const headers = Object.fromEntries(response.headers);
+    const read = readBody(headers["content-type"] ?? "", await response.text(), request.body.id);
+    return { exchangeId: headers["apigw-requestid"] ?? null, response: { status: response.status, headers, ...read } };
+  }
+
+  /** Send a request and return its result. Throws McpError. */
+  async function request(method, params = {}, options = {}) {
+    const { response, error } = await exchange(method, params, options);
+    if (error) throw new McpError(error);
+    return response.body.result;
+  }
+
+  return { exchange, request };
+}
+
+function unreachable(error) {
+  if (error.name === "AbortError") return { message: "The request was stopped." };
+  const reason = error instanceof TypeError ? "the server does not answer. Is make run still running?" : error.message;
+  return { message: `No response: ${reason}`, status: error.status };
+}
+
+function errorIn({ status, headers, body }) {
+  const error = body?.error;
+  if (error) return { code: error.code, message: error.message ?? "", data: error.data, status };
+  if (body?.result !== undefined) return undefined;
+  const challenge = headers["www-authenticate"];
+  return { message: body?.message ?? (challenge ? `HTTP ${status}: ${challenge}` : `HTTP ${status}`), status };
+}

@@ -1,0 +1,64 @@
+// The state of the console, in one object. Views subscribe to its members, and to calls.
+
+/**
+ * @typedef {Object} Profile  The client that the console plays.
+ * @property {string} protocolVersion
+ * @property {Object} capabilities
+ * @property {{name: string, version: string}} clientInfo
+ * @property {string|null} user      a user of the local issuer, or null for an anonymous caller
+ * @property {string[]} scopes
+ *
+ * @typedef {Object} Call  A call of a tool, a prompt or a resource, over all its rounds.
+ * @property {string} id
+ * @property {"tool"|"prompt"|"resource"} kind
+ * @property {string} name           for a resource, its URI
+ * @property {Object} arguments
+ * @property {Object|null} feature   the definition from the list
+ * @property {Profile} profile
+ * @property {Round[]} rounds
+ * @property {"running"|"asking"|"completed"|"failed"|"task"|"stopped"} status
+ * @property {Object} values         what was typed into the form: the arguments, or the variables of a template
+ * @property {string} [taskId]
+ * @property {Object|null} task      the latest result of tasks/get
+ * @property {{requests: Object, responses: Object}[]} taskUpdates   the answers to the task's questions
+ *
+ * @typedef {Object} Round  One request of a call, and its response.
+ * @property {number} number
+ * @property {{url: string, headers: Record<string, string>, body: Object}} request
+ * @property {{status: number, headers: Record<string, string>, body: any, notifications: Object[]}|null} response
+ * @property {{message: string, code?: number, data?: any, status?: number}} [error]
+ * @property {string|null} exchangeId
+ * @property {number} startedAtMs
+ * @property {number|null} durationMs    null while the response is awaited
+ * @property {Object|null} exchange      what happened on the server, from the console API; comes later
+ * @property {Object|null} state         the decoded requestState of the response, from the console API; comes later
+ * @property {Record<string, any>} answers   the input responses that the request carried, by key
+ * @property {string|null} sentState     the requestState that the request carried
+ * @property {string} [experiment]       "resent", "older state", "damaged state", "other version" or "other user"
+ */
+
+/** Return a store: `update` changes members of the state, `subscribe` hears of changes by member or topic. */
+export function createStore(state) {
+  const listeners = new Map();
+
+  function notify(topic) {
+    for (const listener of [...(listeners.get(topic) ?? [])]) listener(state);
+  }
+
+  return {
+    state,
+    /** Change members of the state; the topics of the changes are their names. */
+    update(changes) {
+      Object.assign(state, changes);
+      for (const topic of Object.keys(changes)) notify(topic);
+    },
+    /** Say that something inside changed, such as "call:c3". */
+    notify,
+    /** Call `listener` at every change of a topic, until the signal aborts. */
+    subscribe(topic, listener, signal) {
+      if (!listeners.has(topic)) listeners.set(topic, new Set());
+      listeners.get(topic).add(listener);
+      signal?.addEventListener("abort", () => listeners.get(topic).delete(listener));
+    },
+  };
+}

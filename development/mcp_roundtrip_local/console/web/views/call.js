@@ -1,0 +1,50 @@
+// A call as a timeline: one card for each round.
+
+import { element, fill, icon } from "../dom.js";
+import { clockTime, count, duration } from "../format.js";
+import { roundCard } from "./round_card.js";
+
+const STATUS = {
+  running: "running", asking: "waiting for an answer", completed: "completed", failed: "failed",
+  task: "became a task", stopped: "stopped",
+};
+
+/** Return the view of a call, which follows it until the signal aborts. */
+export function callView(context, call, signal, isOpen = true) {
+  const cards = [];
+  const timeline = element("ol", { class: "timeline" });
+  const status = element("span", {});
+  const facts = element("span", { class: "facts" });
+  const stop = element("button", { type: "button", class: "quiet", onclick: () => context.calls.stop(call) }, "Stop");
+  const node = element("details", { class: "call", open: isOpen },
+    element("summary", { class: "call-head" }, icon("chevron"), status,
+      element("span", { class: "call-arguments" }, describeArguments(call)), facts),
+    element("div", { class: "call-body" }, timeline, stop));
+
+  function update() {
+    fill(status, element("span", { class: `chip status-${call.status}` }, STATUS[call.status]));
+    fill(facts, count(call.rounds.length, "round"), " · ", duration(total(call)), " · ", clockTime(call.rounds[0].startedAtMs));
+    stop.hidden = call.status !== "running";
+    node.setAttribute("aria-busy", String(call.status === "running"));
+    while (cards.length < call.rounds.length) {
+      const card = roundCard(context, call, call.rounds[cards.length], signal);
+      cards.push(card);
+      timeline.append(card.node);
+    }
+    for (const card of cards) card.update();
+  }
+
+  context.store.subscribe(`call:${call.id}`, update, signal);
+  update();
+  return node;
+}
+
+function total(call) {
+  return call.rounds.reduce((sum, round) => sum + (round.durationMs ?? 0), 0);
+}
+
+function describeArguments(call) {
+  if (call.kind === "resource") return call.name;
+  const text = JSON.stringify(call.arguments);
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
+}

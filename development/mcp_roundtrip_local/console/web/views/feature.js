@@ -1,0 +1,150 @@
+// The page of a tool, a prompt, a resource or a resource template: what it is, its form, and its calls.
+
+import { element, fill, icon } from "../dom.js";
+import { expand, variablesOf } from "../mcp/uri_template.js";
+import { argumentsEditor } from "./form.js";
+import { callView } from "./call.js";
+import { jsonView } from "./json_view.js";
+
+const KINDS = {
+  tools: { title: "Tool", find: (entry, id) => entry.name === id, verb: "Call", start: startTool },
+  prompts: { title: "Prompt", find: (entry, id) => entry.name === id, verb: "Get the prompt", start: startPrompt },
+  resources: { title: "Resource", find: (entry, id) => entry.uri === id, verb: "Read", start: startResource },
+  templates: { title: "Resource template", find: (entry, id) => entry.uriTemplate === id, verb: "Read", start: startTemplate },
+};
+
+/** Return the page of a feature. `group` is a key of `store.state.features`. */
+export function featurePage(context, group, id, signal) {
+  const kind = KINDS[group];
+  const { store } = context;
+  const listed = store.state.features[group]?.find((entry) => kind.find(entry, id));
+  // A result may link a resource that no list has.
+  const feature = listed ?? (group === "resources" ? { uri: id, name: id } : null);
+  if (feature === null) return missing(kind, id, store);
+  const editor = argumentsEditor(schemaOf(group, feature), {
+    values: latestArguments(store, group, feature), completions: completions(context, group, feature),
+  });
+  const calls = element("div", { class: "calls" });
+  const form = element("form", { class: "card call-form", novalidate: true, onsubmit: submit },
+    editor.node,
+    element("div", { class: "actions" },
+      element("button", { type: "submit", class: "primary" }, kind.verb),
+      hasArguments(group, feature) && editor.toggle));
+
+  function submit(event) {
+    event.preventDefault();
+    const given = editor.read();
+    if (given === null) return;
+    show(kind.start(context, feature, given), true);
+  }
+
+  function show(call, isOpen) {
+    for (const older of calls.querySelectorAll(":scope > details")) older.open = false;
+    calls.prepend(callView(context, call, signal, isOpen));
+  }
+
+  const own = store.state.calls.filter((call) => isCallOf(call, group, feature));
+  own.forEach((call, index) => show(call, index === own.length - 1));
+  return element("article", { class: "feature" }, header(kind, group, feature, store), form, calls);
+}
+
+function header(kind, group, feature, store) {
+  const name = feature.name && group !== "resources" && group !== "templates" ? feature.name : feature.title ?? feature.name ?? "";
+  const owner = group === "tools" ? store.state.application?.owners?.[feature.name] : null;
+  const source = store.state.application?.functions?.find((each) => each.name === owner)?.file;
+  return element("header", { class: "page-head" },
+    element("p", { class: "eyebrow" }, kind.title, owner && [" of the function ", element("code", {}, owner), source && [" in ", element("code", {}, source)]]),
+    element("h1", { tabindex: -1, dir: "auto" }, name || feature.uri || feature.uriTemplate,
+      feature.title && name !== feature.title && element("span", { class: "subtitle" }, feature.title)),
+    (feature.uri ?? feature.uriTemplate) && element("p", {}, element("code", {}, feature.uri ?? feature.uriTemplate)),
+    feature.description && element("p", { class: "description prose", dir: "auto" }, feature.description),
+    element("div", { class: "chips" }, facts(feature).map((fact) => element("span", { class: "chip" }, fact))),
+    element("details", { class: "definition" }, element("summary", {}, "Definition"), definition(feature)));
+}
+
+/** A definition can be long: it is formatted when it is opened. */
+function definition(feature) {
+  const place = element("div", {});
+  queueMicrotask(() => place.closest("details").addEventListener("toggle", () => {
+    if (!place.hasChildNodes()) fill(place, jsonView(feature, { label: "definition" }));
+  }));
+  return place;
+}
+
+function facts(feature) {
+  const annotations = feature.annotations ?? {};
+  return [
+    feature.execution?.taskSupport && feature.execution.taskSupport !== "forbidden" && `task: ${feature.execution.taskSupport}`,
+    annotations.readOnlyHint && "reads only",
+    annotations.destructiveHint && "may destroy",
+    annotations.idempotentHint && "idempotent",
+    feature.mimeType,
+  ].filter(Boolean);
+}
+
+function missing(kind, id, store) {
+  const isLoading = store.state.featuresError === null && !store.state.areFeaturesLoaded;
+  if (isLoading) return element("p", { class: "hint" }, "Loading…");
+  return element("article", {},
+    element("h1", { tabindex: -1 }, `No such ${kind.title.toLowerCase()}`),
+    element("p", {}, element("code", {}, id), " is not in the list of the server."));
+}
+
+// -- arguments ----------------------------------------------------------------------------------------------------------
+
+/** Prompts and templates have arguments of text, which tools describe by a schema. */
+function schemaOf(group, feature) {
+  if (group === "tools") return feature.inputSchema ?? { type: "object" };
+  const text = (description) => ({ type: "string", maxLength: undefined, pattern: undefined, description });
+  if (group === "prompts") {
+    const listed = feature.arguments ?? [];
+    return {
+      type: "object",
+      properties: Object.fromEntries(listed.map((each) => [each.name, { ...text(each.description), title: each.title }])),
+      required: listed.filter((each) => each.required).map((each) => each.name),
+    };
+  }
+  const names = group === "templates" ? variablesOf(feature.uriTemplate) : [];
+  return { type: "object", properties: Object.fromEntries(names.map((name) => [name, text()])), required: names };
+}
+
+const hasArguments = (group, feature) => Object.keys(schemaOf(group, feature).properties ?? {}).length > 0;
+
+function completions({ store, client }, group, feature) {
+  if (!store.state.serverCapabilities?.completions) return {};
+  const ref = { prompts: { type: "ref/prompt", name: feature.name }, templates: { type: "ref/resource", uri: feature.uriTemplate } }[group];
+  if (ref === undefined) return {};
+  const complete = (name) => async (value, others) => {
+    const { [name]: own, ...context } = others;
+    const given = Object.keys(context).length > 0 ? { context: { arguments: context } } : {};
+    const { completion } = await client.request("completion/complete", { ref, argument: { name, value }, ...given });
+    return completion.values;
+  };
+  return Object.fromEntries(Object.keys(schemaOf(group, feature).properties).map((name) => [name, complete(name)]));
+}
+
+function latestArguments(store, group, feature) {
+  const latest = store.state.calls.findLast((call) => isCallOf(call, group, feature));
+  return latest?.values ?? latest?.arguments ?? {};
+}
+
+function isCallOf(call, group, feature) {
+  if (group === "templates") return call.feature === feature;
+  return call.kind === group.slice(0, -1) && call.name === (feature.uri ?? feature.name);
+}
+
+function startTool({ calls }, feature, given) {
+  return calls.start({ kind: "tool", name: feature.name, feature, arguments: given });
+}
+
+function startPrompt({ calls }, feature, given) {
+  return calls.start({ kind: "prompt", name: feature.name, feature, arguments: given });
+}
+
+function startResource({ calls }, feature) {
+  return calls.start({ kind: "resource", name: feature.uri, feature });
+}
+
+function startTemplate({ calls }, feature, given) {
+  return calls.start({ kind: "resource", name: expand(feature.uriTemplate, given), feature, values: given });
+}

@@ -1,0 +1,157 @@
+// A form for a JSON Schema of an object: one labelled field for each member, or all of them as JSON.
+
+import { element, fill, uniqueId } from "../dom.js";
+import { describeConstraints, problemOf, resolve } from "../mcp/schema.js";
+import { FieldProblem, control, parseJson } from "./fields.js";
+
+/**
+ * Return the fields of an object schema.
+ * @param {Object} schema
+ * @param {{values?: Object, completions?: Record<string, (text: string, others: Object) => Promise<string[]>>}} options
+ * @returns {{node: Node, read: () => Object|null, focus: () => void, values: () => Object}}
+ *     `read` returns the values, or null after it has marked what is wrong and moved the focus there. `values`
+ *     returns what is valid.
+ */
+export function schemaFields(schema, { values = {}, completions = {} } = {}) {
+  const required = new Set(schema.required ?? []);
+  const current = () => collect(fields).values;
+  const fields = Object.entries(schema.properties ?? {}).map(([name, member]) =>
+    field(name, member, {
+      root: schema, required: required.has(name), value: values[name],
+      complete: completions[name] && ((text) => completions[name](text, current())),
+    }));
+  return {
+    node: element("div", { class: "fields" }, fields.map((each) => each.node)),
+    focus: () => fields[0]?.input.focus(),
+    values: current,
+    read() {
+      const { values: found, problems } = collect(fields);
+      for (const each of fields) each.show(problems.get(each) ?? null);
+      if (problems.size === 0) return found;
+      [...problems.keys()][0].input.focus();
+      return null;
+    },
+  };
+}
+
+function collect(fields) {
+  const values = {};
+  const problems = new Map();
+  for (const each of fields) {
+    try {
+      const value = each.read();
+      if (value !== undefined) values[each.name] = value;
+    } catch (problem) {
+      if (!(problem instanceof FieldProblem)) throw problem;
+      problems.set(each, problem.message);
+    }
+  }
+  return { values, problems };
+}
+
+function field(name, member, { root, required, value, complete }) {
+  const schema = resolve(member, root);
+  const [id, hintId, errorId] = [uniqueId("field"), uniqueId("hint"), uniqueId("error")];
+  const made = control(schema, { root, required, id, complete, value: value === undefined ? schema.default : value });
+  const error = element("p", { id: errorId, class: "error", hidden: true });
+  const hint = element("p", { id: hintId, class: "hint" }, hintOf(schema));
+  const label = [
+    element("span", { class: "label-name" }, schema.title && !isDerived(schema.title, name) ? schema.title : name),
+    element("span", { class: "label-note" }, [typeName(schema), required ? "required" : ""].filter(Boolean).join(" · ")),
+  ];
+  const node = made.isGroup
+    ? element("fieldset", { class: "field", "aria-describedby": `${hintId} ${errorId}` }, element("legend", {}, label), hint, made.node, error)
+    : element("div", { class: "field" }, element("label", { for: id }, label), hint, made.node, error);
+  if (!made.isGroup) made.input.setAttribute("aria-describedby", `${hintId} ${errorId}`);
+  return {
+    name, node, input: made.input,
+    read() {
+      const found = made.read();
+      if (found === undefined && required) throw new FieldProblem(made.isGroup ? "Choose or enter a value." : "Enter a value.");
+      const problem = found === undefined ? null : problemOf(found, schema, root);
+      if (problem) throw new FieldProblem(problem);
+      return found;
+    },
+    show(message) {
+      error.hidden = message === null;
+      fill(error, message ?? "");
+      if (!made.isGroup) made.input.setAttribute("aria-invalid", String(message !== null));
+    },
+  };
+}
+
+/** pydantic derives titles from names ("workItemId" becomes "Workitemid"): the name says more. */
+function isDerived(title, name) {
+  const letters = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return letters(title) === letters(name);
+}
+
+function hintOf(schema) {
+  const constraints = describeConstraints(schema);
+  const description = schema.description ?? "";
+  if (!constraints) return description;
+  return [description, element("span", { class: "constraints" }, constraints)];
+}
+
+function typeName(schema) {
+  const type = Array.isArray(schema.type) ? schema.type.filter((each) => each !== "null").join(" or ") : schema.type;
+  if (schema.enum || schema.oneOf) return "";
+  if (type === "array") return schema.items?.type ? `list of ${schema.items.type}s` : "list";
+  return { boolean: "yes or no" }[type] ?? type ?? "any";
+}
+
+/**
+ * Return the fields of a schema with a switch to JSON, where anything can be sent, also what is invalid.
+ * @returns the same as `schemaFields`
+ */
+export function argumentsEditor(schema, options = {}) {
+  let editor = schemaFields(schema, options);
+  let isText = false;
+  const place = element("div", {}, editor.node);
+  const toggle = element("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: flip }, "Edit as JSON");
+
+  function flip() {
+    const values = editor.values();
+    isText = !isText;
+    editor = isText ? jsonFields(values) : schemaFields(schema, { ...options, values });
+    toggle.setAttribute("aria-pressed", String(isText));
+    fill(place, editor.node);
+    editor.focus();
+  }
+
+  return {
+    node: place, toggle,
+    focus: () => editor.focus(), read: () => editor.read(), values: () => editor.values(),
+  };
+}
+
+function jsonFields(values) {
+  const [id, errorId] = [uniqueId("json"), uniqueId("error")];
+  const text = element("textarea", {
+    id, class: "input code growing", rows: 4, spellcheck: "false", "aria-describedby": errorId,
+    value: JSON.stringify(values, null, 2),
+  });
+  const error = element("p", { id: errorId, class: "error", hidden: true });
+  const parse = () => (text.value.trim() === "" ? {} : parseJson(text.value));
+  return {
+    node: element("div", { class: "field" },
+      element("label", { for: id }, element("span", { class: "label-name" }, "Arguments"),
+        element("span", { class: "label-note" }, "JSON, sent as it is")), text, error),
+    focus: () => text.focus(),
+    values() {
+      try { return parse(); } catch { return values; }
+    },
+    read() {
+      try {
+        const found = parse();
+        error.hidden = true;
+        return found;
+      } catch (problem) {
+        error.hidden = false;
+        fill(error, problem.message);
+        text.focus();
+        return null;
+      }
+    },
+  };
+}

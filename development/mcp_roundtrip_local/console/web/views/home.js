@@ -1,0 +1,47 @@
+// The first page: what runs, and what to try.
+
+import { element } from "../dom.js";
+import { count } from "../format.js";
+import { copyButton } from "./json_view.js";
+import { featureHash } from "./lists.js";
+
+export function homePage({ store }) {
+  const { application, features, serverInfo, instructions, featuresError } = store.state;
+  return element("article", { class: "home" },
+    element("header", { class: "page-head" },
+      element("p", { class: "eyebrow" }, "MCP server on this computer"),
+      element("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? application?.serverName ?? "Console"),
+      instructions && element("p", { class: "description prose" }, instructions)),
+    featuresError && element("p", { class: "card error" }, featuresError),
+    application && element("p", { class: "endpoint" }, "Endpoint ", element("code", {}, application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
+    tools(features.tools ?? []),
+    application && functions(application));
+}
+
+function tools(listed) {
+  if (listed.length === 0) return null;
+  return element("section", {},
+    element("h2", {}, "Tools", element("span", { class: "count" }, listed.length)),
+    element("ul", { class: "tiles" }, listed.slice(0, 60).map((tool) => element("li", {},
+      element("a", { class: "tile card", href: featureHash("tools", tool.name) },
+        element("strong", {}, tool.name), element("span", {}, firstSentence(tool.description ?? "")))))),
+    listed.length > 60 && element("p", { class: "hint" }, `${count(listed.length - 60, "more tool")} in the list.`));
+}
+
+const firstSentence = (text) => text.split(/(?<=[.!?])\s/)[0];
+
+function functions({ functions: listed = [] }) {
+  const kinds = { front_door: "front door", tool: "tool", worker: "worker" };
+  return element("section", {},
+    element("h2", {}, "Functions", element("span", { class: "count" }, listed.length)),
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Functions" },
+      element("table", {},
+        element("thead", {}, element("tr", {}, ["Function", "Kind", "Source", "Environments"].map((name) => element("th", { scope: "col" }, name)))),
+        element("tbody", {}, listed.map((each) => element("tr", {},
+          element("th", { scope: "row" }, element("code", {}, each.name)),
+          element("td", {}, kinds[each.kind] ?? each.kind),
+          element("td", {}, element("code", {}, each.file ?? "")),
+          element("td", {}, environmentsOf(each).join(", ") || "none yet")))))));
+}
+
+const environmentsOf = (each) => (each.environmentIds ?? each.environments ?? []).map((one) => one.id ?? one);

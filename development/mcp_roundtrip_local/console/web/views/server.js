@@ -1,0 +1,51 @@
+// What happened on the server during a round: execution environments and service calls on a common time axis.
+
+import { element } from "../dom.js";
+import { SERVICES, invocationsOf } from "../exchange.js";
+import { duration } from "../format.js";
+
+/** Return a chart with a bar for each invocation and each service call. */
+export function serverView(exchange) {
+  const rows = (exchange.invocations ?? []).flatMap((each) => rowsOf(each, 0));
+  if (rows.length === 0) return element("p", { class: "hint" }, "No function was invoked.");
+  const start = Math.min(...rows.map((row) => row.startedAtMs));
+  const end = Math.max(...rows.map((row) => row.startedAtMs + (row.durationMs ?? 0)), start + 1);
+  return [
+    element("ol", { class: "waterfall" }, rows.map((row) => waterfallRow(row, start, end - start))),
+    invocationsOf(exchange).filter((each) => each.failed || each.error).map((each) =>
+      element("p", { class: "error" }, `${each.environmentId}: ${describeError(each.error)}`)),
+  ];
+}
+
+function rowsOf(invocation, depth) {
+  const { environmentId, isNewEnvironment, initMs, serviceCalls = [], nested = [] } = invocation;
+  const inner = [
+    ...serviceCalls.map((call) => ({
+      kind: "service", depth: depth + 1, startedAtMs: call.startedAtMs, durationMs: call.durationMs,
+      label: `${SERVICES[call.service] ?? call.service} ${call.operation}`, note: [call.detail, isFailure(call.status) && call.status].filter(Boolean).join(" · "),
+    })),
+    ...nested.flatMap((each) => rowsOf(each, depth + 1)),
+  ];
+  return [{
+    kind: isNewEnvironment ? "invocation new" : "invocation", depth, label: environmentId, initMs: isNewEnvironment ? initMs : null,
+    note: isNewEnvironment ? `new${initMs ? `, init ${duration(initMs)}` : ""}` : "warm",
+    startedAtMs: invocation.startedAtMs, durationMs: invocation.durationMs,
+  }, ...inner];
+}
+
+const isFailure = (status) => typeof status === "number" && status >= 400;
+
+function waterfallRow({ kind, depth, label, note, startedAtMs, durationMs }, start, length) {
+  const bar = element("span", { class: "bar" });
+  // Properties of the style object, unlike a style attribute, are allowed by the content security policy.
+  bar.style.setProperty("--from", `${(100 * (startedAtMs - start)) / length}%`);
+  bar.style.setProperty("--width", `${(100 * (durationMs ?? 0)) / length}%`);
+  const name = element("span", { class: "row-label" }, label, note && element("span", { class: "note" }, note));
+  name.style.setProperty("--depth", depth);
+  return element("li", { class: kind }, name, element("span", { class: "track" }, bar), element("span", { class: "row-time" }, duration(durationMs)));
+}
+
+function describeError(error) {
+  if (error === null || error === undefined) return "the invocation failed";
+  return typeof error === "string" ? error : [error.errorType, error.errorMessage].filter(Boolean).join(": ");
+}
