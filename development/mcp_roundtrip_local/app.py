@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.edited_sources import EditedSources
 from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
@@ -52,7 +53,10 @@ class Options:
 
 
 class LocalApp:
-    """A running template. `kms` and `emulator` are the services that its functions call."""
+    """A running template. `kms` and `emulator` are the services that its functions call.
+
+    `edited` are the edited copies of its code, which `edit` runs.
+    """
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class LocalApp:
         self._started: list[str] = []
         cache = template.parent / ".cache/requirements"
         self._requirements = Requirements(options.python, self._python_version, cache, options.log)
+        self.edited = EditedSources()
         self._application = self._read(Template(template, options.parameters))
         self._watcher = self._watch()
         self._unreadable: set[Path] = set()
@@ -114,9 +119,16 @@ class LocalApp:
         """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
         return {**self.functions()[function].environment, **self._options.variables}
 
-    def project_code(self, function: str) -> Path:
-        """Return the folder of a function's code in the project. Raises KeyError."""
-        return self.functions()[function].code
+    def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
+        """Run a function with edited files from the next invocation on; without files, the project's.
+
+        Return the names of the functions that restart: all with the same code. The project's files are not
+        changed. Raises SourceError, TemplateError, and KeyError for an unknown function.
+        """
+        with self._lock:
+            template = Template(self._template, self._options.parameters)
+            self.edited.edit(function, files)
+            return self._replace(self._read(template))
 
     def code_folder(self, function: str) -> Path:
         """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
@@ -198,6 +210,7 @@ class LocalApp:
                 self._debugger.close()
             self._pools.close()
             self._catalogs.close()
+            self.edited.close()
 
     def current(self) -> Application:
         """Return the application, reloaded if its sources have changed and are valid."""
@@ -213,26 +226,31 @@ class LocalApp:
             self._options.log(f"{error}\nFunctions restart when this file is corrected.")
         if errors:
             return
-        before = self._application
         try:
+            self.edited.refresh(changed)
             after = self._read(Template(self._template, self._options.parameters))
         except TemplateError as error:
             self._options.log(f"{error}\nFunctions restart when this is corrected.")
             return
+        names = self._replace(after, changed)
+        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
+
+    def _replace(self, after: Application, changed: Iterable[Path] = ()) -> list[str]:
+        """Run another version of the application; return the names of the functions that restart."""
+        before, self._application = self._application, after
         names = affected_functions(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
-        self._application = after
         if after.sources != before.sources:
             self._watcher = self._watch()
         self._catalogs.build(after)
-        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
+        return names
 
     def _read(self, template: Template) -> Application:
         self._keys.create(template.keys())
         found = template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
         self.emulator.declare(found.storage)
         functions = {name: self._requirements.install_for(each) for name, each in found.functions.items()}
-        return replace(found, functions=functions)
+        return replace(found, functions=self.edited.apply_to(functions))
 
     def _watch(self) -> Watcher:
         interval_s = self._options.watch_interval_s

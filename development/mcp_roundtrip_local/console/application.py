@@ -63,7 +63,7 @@ def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
     return {
         "name": function.name,
         "kind": function_kind(function, app.functions()),
-        "file": _relative(app.project_code(function.name) / module, app.folder),
+        "file": _relative(app.edited.project_folder(function.name) / module, app.folder),
         "environments": [],
     }
 
