@@ -73,7 +73,7 @@ async function start() {
 }
 
 function showProfile() {
-  fill(document.getElementById("profile"), icon("client"), summary(store.state.profile));
+  fill(document.getElementById("profile"), icon("client"), element("span", {}, summary(store.state.profile)));
 }
 
 function setMenu(isOpen) {

@@ -7,17 +7,19 @@ import { FieldProblem, control, parseJson } from "./fields.js";
 /**
  * Return the fields of an object schema.
  * @param {Object} schema
- * @param {{values?: Object, completions?: Record<string, (text: string, others: Object) => Promise<string[]>>}} options
+ * @param {{values?: Object, completions?: Record<string, (text: string, others: Object) => Promise<string[]>>, loneLabel?: string}} options
+ *     `loneLabel` labels a field that is the only one, for screen readers: the page shows it elsewhere.
  * @returns {{node: Node, read: () => Object|null, focus: () => void, values: () => Object}}
  *     `read` returns the values, or null after it has marked what is wrong and moved the focus there. `values`
  *     returns what is valid.
  */
-export function schemaFields(schema, { values = {}, completions = {} } = {}) {
+export function schemaFields(schema, { values = {}, completions = {}, loneLabel } = {}) {
   const required = new Set(schema.required ?? []);
   const current = () => collect(fields).values;
   const fields = Object.entries(schema.properties ?? {}).map(([name, member]) =>
     field(name, member, {
       root: schema, required: required.has(name), value: values[name],
+      label: loneLabel && Object.keys(schema.properties).length === 1 ? loneLabel : null,
       complete: completions[name] && ((text) => completions[name](text, current())),
     }));
   return {
@@ -49,13 +51,13 @@ function collect(fields) {
   return { values, problems };
 }
 
-function field(name, member, { root, required, value, complete }) {
+function field(name, member, { root, required, value, complete, label: ownLabel }) {
   const schema = resolve(member, root);
   const [id, hintId, errorId] = [uniqueId("field"), uniqueId("hint"), uniqueId("error")];
   const made = control(schema, { root, required, id, complete, value: value === undefined ? schema.default : value });
   const error = element("p", { id: errorId, class: "error", hidden: true });
   const hint = element("p", { id: hintId, class: "hint" }, hintOf(schema));
-  const label = [
+  const label = ownLabel ? element("span", { class: "visually-hidden" }, ownLabel) : [
     element("span", { class: "label-name" }, schema.title && !isDerived(schema.title, name) ? schema.title : name),
     element("span", { class: "label-note" }, [typeName(schema), required ? "required" : ""].filter(Boolean).join(" · ")),
   ];
@@ -90,7 +92,7 @@ function hintOf(schema) {
   const constraints = describeConstraints(schema);
   const description = schema.description ?? "";
   if (!constraints) return description;
-  return [description, element("span", { class: "constraints" }, constraints)];
+  return [description, description && " ", element("span", { class: "constraints" }, constraints)];
 }
 
 function typeName(schema) {

@@ -49,7 +49,7 @@ function section(key, { method, params = {} }, options) {
 function frame(key, kind, message, ...children) {
   const id = uniqueId("question");
   return element("section", { class: "question", "aria-labelledby": id },
-    element("p", { class: "question-kind" }, icon("asked"), kind, element("code", {}, key)),
+    kind && element("p", { class: "question-kind" }, icon("asked"), kind, element("code", {}, key)),
     message && element("p", { class: "question-message", id, dir: "auto" }, message),
     !message && element("span", { id, hidden: true }, kind),
     children);
@@ -58,7 +58,7 @@ function frame(key, kind, message, ...children) {
 // -- elicitation ------------------------------------------------------------------------------------------------------
 
 function elicitation(key, params, { isSingle }) {
-  const body = params.mode === "url" || params.url !== undefined ? page(params) : fieldsOf(params);
+  const body = params.mode === "url" || params.url !== undefined ? page(params) : fieldsOf(params, isSingle);
   const refusal = isSingle ? null : refusalChoice();
   const sync = () => { body.node.hidden = refusal.value() !== "accept"; };
   refusal?.node.addEventListener("change", sync);
@@ -74,10 +74,13 @@ function elicitation(key, params, { isSingle }) {
   };
 }
 
-function fieldsOf(params) {
-  const fields = schemaFields(params.requestedSchema ?? {});
+function fieldsOf(params, isSingle) {
+  const schema = params.requestedSchema ?? {};
+  // A question for a single value has a field of this name, which says nothing.
+  const isLone = Object.keys(schema.properties ?? {}).join() === "value";
+  const fields = schemaFields(schema, isLone ? { loneLabel: params.message } : {});
   return {
-    kind: "Question", node: fields.node, focus: fields.focus, submitLabel: "Accept",
+    kind: isSingle ? null : "Question", node: fields.node, focus: fields.focus, submitLabel: "Accept",
     read() {
       const content = fields.read();
       return content === null ? null : { content };
