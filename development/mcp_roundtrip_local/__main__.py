@@ -27,9 +27,9 @@ GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
 """Modes in which API Gateway identifies callers."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local") -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
-    options = _parser().parse_args(arguments)
+    options = _parser(prog).parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _exit_on_signal)
     given = dict(options.parameter)
@@ -133,8 +133,8 @@ def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, s
     return {name: value for name, value in ASSUMED_PARAMETERS.items() if name in missing}
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_local", description=__doc__)
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
     parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
     parser.add_argument("--port", type=int, default=3000, help="the port on 127.0.0.1 (0: a free port)")
     parser.add_argument(

@@ -179,9 +179,11 @@ def render_servers(found: Mapping[str, Server]) -> str:
     return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local.catalog"
+) -> int:
     """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_local.catalog", description=__doc__)
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
     parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
     parser.add_argument("--output", type=Path, help="default: front_door/catalog.json among the functions")
     parser.add_argument("--check", action="store_true", help="exit with 1 when the catalog is stale")

@@ -7,6 +7,8 @@
 - ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
 - ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
   then polls no queue.
+- ministack ignores the Body of an HTTP API, in which SAM writes the routes of events.
+- Events of ministack name its own host, where AWS writes the domain that it assigned to the API.
 
 Every request that a policy allows is printed, so that tests can compare a role with its use.
 """
@@ -20,7 +22,7 @@ from uuid import uuid4
 
 from ministack.app import app
 from ministack.core import iam_actions, iam_evaluator
-from ministack.services import cloudwatch_logs, lambda_svc
+from ministack.services import apigateway, cloudwatch_logs, lambda_svc
 from ministack.services.cloudformation import changesets, engine, handlers, stacks
 from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
 
@@ -43,7 +45,7 @@ def emit_logs(
     """Write the logs of an invocation as Lambda does with LogFormat JSON (developer guide, "Log formats")."""
     config = function.get("config") or function
     logging = config.get("LoggingConfig") or {}
-    if logging.get("LogFormat") != "JSON":
+    if logging.get("LogFormat") != "JSON" or "LogGroup" not in logging:
         _emit_lambda_logs(function, request_id, text, error, duration_ms, **more)
         return
     now = datetime.now(UTC)
@@ -152,7 +154,39 @@ def transformed(template: dict[str, Any], given: dict[str, Any]) -> Any:
     return engine._apply_transforms({**template, "Parameters": {**declared, **parameters}})
 
 
+def with_routes(create: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a `create` of an HTTP API that also creates the routes in its Body (OpenAPI)."""
+
+    def run(name: str, properties: Properties, stack: str) -> Any:
+        created = create(name, properties, stack)
+        for path, methods in (properties.get("Body") or {}).get("paths", {}).items():
+            for method, operation in methods.items():
+                add_route(created[0], path, method, operation, stack)
+        return created
+
+    return run
+
+
+def add_route(api: str, path: str, method: str, operation: Properties, stack: str) -> None:
+    """Add a route and its integration to an HTTP API."""
+    integration = operation["x-amazon-apigateway-integration"]
+    lambda_proxy = {
+        "ApiId": api,
+        "IntegrationType": "AWS_PROXY",
+        "IntegrationUri": integration["uri"],
+        "PayloadFormatVersion": integration["payloadFormatVersion"],
+    }
+    target, _ = HANDLERS["AWS::ApiGatewayV2::Integration"]["create"](path, lambda_proxy, stack)
+    verb = "ANY" if method.startswith("x-") else method.upper()
+    key = path if path == "$default" else f"{verb} {path}"
+    route = {"ApiId": api, "RouteKey": key, "Target": f"integrations/{target}"}
+    HANDLERS["AWS::ApiGatewayV2::Route"]["create"](path, route, stack)
+
+
+HTTP_API = HANDLERS["AWS::ApiGatewayV2::Api"]
 NESTED = HANDLERS["AWS::CloudFormation::Stack"]
+apigateway._HOST = "us-east-1.amazonaws.com"
+HANDLERS["AWS::ApiGatewayV2::Api"] = {**HTTP_API, "create": with_routes(HTTP_API["create"])}
 HANDLERS["AWS::CloudFormation::Stack"] = {
     **NESTED,
     "create": transforming(NESTED["create"], 1),

@@ -15,10 +15,12 @@ from pathlib import Path
 from mcp_roundtrip_local.new_tool.plan import NewToolError, plan_files, write
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local.new_tool"
+) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     parser = argparse.ArgumentParser(
-        prog="python -m mcp_roundtrip_local.new_tool",
+        prog=prog,
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -55,10 +55,12 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local.sample_events"
+) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m mcp_roundtrip_local.sample_events",
+        prog=prog,
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,0 +1,90 @@
+"""Find the package that an application installs: by version from an index, or as a wheel.
+
+An application pins the version that wrote it. A package that was installed from a file, a folder or a
+repository is on no index, so its wheel is put into the application. PEP 610 tells where a package is from.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib.metadata import Distribution
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from mcp_roundtrip.errors import McpRoundtripError
+
+NAME = "mcp-roundtrip"
+
+
+class SourceError(McpRoundtripError):
+    """The wheel cannot be found or built; the message says what to do."""
+
+
+def installed_version() -> str:
+    """Return the version of this package."""
+    return Distribution.from_name(NAME).version
+
+
+def put_wheel(folder: Path, wheel: Path | None = None) -> Path | None:
+    """Put the wheel of this package into `folder`; return None if it was installed from an index.
+
+    `wheel` is used instead of the one that it was installed from. Raises SourceError.
+    """
+    if wheel is not None:
+        return _copy(wheel, folder)
+    origin = _origin()
+    if origin is None:
+        return None
+    path = _local_path(origin)
+    if path is not None and path.suffix == ".whl":
+        return _copy(path, folder)
+    return _build(_requirement(origin), folder)
+
+
+def _origin() -> dict[str, Any] | None:
+    """Return the record of PEP 610; None if the package is from an index."""
+    text = Distribution.from_name(NAME).read_text("direct_url.json")
+    found: dict[str, Any] | None = json.loads(text) if text else None
+    return found
+
+
+def _local_path(origin: dict[str, Any]) -> Path | None:
+    url = urlsplit(origin["url"])
+    return Path(unquote(url.path)) if url.scheme == "file" else None
+
+
+def _requirement(origin: dict[str, Any]) -> str:
+    """Return the requirement of pip for a folder, an archive or a commit."""
+    if "vcs_info" in origin:
+        commit = origin["vcs_info"]
+        return f"{commit['vcs']}+{origin['url']}@{commit['commit_id']}"
+    path = _local_path(origin)
+    return str(origin["url"] if path is None else path)
+
+
+def _copy(wheel: Path, folder: Path) -> Path:
+    version = installed_version()
+    if not wheel.name.startswith(f"{NAME.replace('-', '_')}-{version}-"):
+        raise SourceError(f"{wheel} is no wheel of {NAME} {version}, the version that runs this command")
+    if not wheel.is_file():
+        raise SourceError(f"{wheel} does not exist: name the wheel of {NAME} {version} with --wheel PATH")
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy(wheel, folder))
+
+
+def _build(requirement: str, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--wheel-dir", str(folder), requirement]
+    # The requirement is what the user has installed.
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    built = list(folder.glob("*.whl"))
+    if done.returncode != 0 or not built:
+        reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise SourceError(
+            f"no wheel can be built from {requirement}: {reason}. Name a wheel with --wheel PATH"
+        )
+    return built[0]
