@@ -18,8 +18,10 @@ from mcp_roundtrip_local.edited_sources import EditedSources
 from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
+from mcp_roundtrip_local.execution.recorded_environment import Environments, EnvironmentState, Killable
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
+from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.kms import FakeKms
@@ -46,16 +48,16 @@ class Options:
     parameters: Mapping[str, str]
     fresh: bool
     python: str
-    log: Log
     watch_interval_s: float
     variables: Mapping[str, str]
     debug: bool
 
 
 class LocalApp:
-    """A running template. `kms` and `emulator` are the services that its functions call.
+    """A running template.
 
-    `edited` are the edited copies of its code, which `edit` runs.
+    `kms` and `emulator` are the services that its functions call. `recorder` has the requests and the
+    invocations of this run. `edited` are the edited copies of its code, which `edit` runs.
     """
 
     def __init__(
@@ -66,10 +68,12 @@ class LocalApp:
         credentials: Credentials,
         kms: FakeKms,
         emulator: Emulator,
+        recorder: RunRecorder,
         options: Options,
     ) -> None:
         self.kms = kms
         self.emulator = emulator
+        self.recorder = recorder
         self._template = template
         self._url = url
         self._endpoints = endpoints
@@ -77,18 +81,19 @@ class LocalApp:
         self._options = options
         self._python_version = _interpreter_version(options.python)
         self._keys = TemplateKeys(kms)
+        self._environments = Environments(recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
         cache = template.parent / ".cache/requirements"
-        self._requirements = Requirements(options.python, self._python_version, cache, options.log)
+        self._requirements = Requirements(options.python, self._python_version, cache, recorder.note)
         self.edited = EditedSources()
         self._application = self._read(Template(template, options.parameters))
         self._watcher = self._watch()
         self._unreadable: set[Path] = set()
-        self._catalogs = FreshCatalogs(options.log)
+        self._catalogs = FreshCatalogs(recorder.note)
         self._catalogs.build(self._application)
-        self._debugger = Debugger(options.python, options.log) if options.debug else None
+        self._debugger = Debugger(options.python, recorder.note) if options.debug else None
         self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
 
     @property
@@ -133,6 +138,25 @@ class LocalApp:
     def code_folder(self, function: str) -> Path:
         """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
         return self._catalogs.code_folder(self.functions()[function])
+
+    def environments(self) -> tuple[EnvironmentState, ...]:
+        """Return the execution environments that run, in the order of their start."""
+        return self._environments.states()
+
+    def kill(self, environment_id: str) -> bool:
+        """Kill the process of an execution environment, as a lost worker; return whether there was one.
+
+        In debug mode, which has one process, nothing is killed.
+        """
+        return self._environments.kill(environment_id)
+
+    def invocation_of(self, access_key_suffix: str) -> str | None:
+        """Return the id of the invocation that the environment with this access key serves."""
+        return self._environments.invocation_of(access_key_suffix)
+
+    def key_name(self, key_id: str) -> str:
+        """Return the logical id of a KMS key of the template."""
+        return self._keys.name(key_id)
 
     def url(self, path: str = "/mcp") -> str:
         """Return the URL of a path of the HTTP API."""
@@ -200,7 +224,7 @@ class LocalApp:
                 payload, function_arn=arn, request_id=request_id, client_context=client_context
             )
         except OSError as error:  # the code's folder is missing, or out of memory
-            self._options.log(f"[{function}] no process could be started: {error}")
+            self.recorder.note(f"[{function}] no process could be started: {error}")
             return _failed_result("no process could be started")
 
     def close(self) -> None:
@@ -223,17 +247,17 @@ class LocalApp:
         errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
         self._unreadable = changed if errors else set()
         for error in errors.values():
-            self._options.log(f"{error}\nFunctions restart when this file is corrected.")
+            self.recorder.note(f"{error}\nFunctions restart when this file is corrected.")
         if errors:
             return
         try:
             self.edited.refresh(changed)
             after = self._read(Template(self._template, self._options.parameters))
         except TemplateError as error:
-            self._options.log(f"{error}\nFunctions restart when this is corrected.")
+            self.recorder.note(f"{error}\nFunctions restart when this is corrected.")
             return
         names = self._replace(after, changed)
-        self._options.log(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
+        self.recorder.note(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
 
     def _replace(self, after: Application, changed: Iterable[Path] = ()) -> list[str]:
         """Run another version of the application; return the names of the functions that restart."""
@@ -258,12 +282,16 @@ class LocalApp:
 
     def _launch(self, function: Function) -> ExecutionEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not
+        return self._environments.launch(function.name, lambda *given: self._start(function, *given))
+
+    def _start(self, function: Function, access_key_suffix: str, log: Log) -> Killable:
+        credentials = self._credentials.for_environment(access_key_suffix)
         variables = process_variables(
-            function, self._endpoints, self._python_version, self._credentials, self._options.variables
+            function, self._endpoints, self._python_version, credentials, self._options.variables
         )
         if self._debugger is not None:
             return self._debugger.environment(function, variables)
-        return ProcessEnvironment(function, variables, python=self._options.python, log=self._options.log)
+        return ProcessEnvironment(function, variables, python=self._options.python, log=log)
 
 
 def _failed_result(message: str) -> InvocationResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from mcp_roundtrip_local.console.console import Console
 from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_local.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.observation.plain_lines import PlainLines
+from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
+from mcp_roundtrip_local.observation.service_calls import ObservedServices
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
@@ -35,7 +38,8 @@ def serve(
     fresh: bool = False,
     parameters: Mapping[str, str] | None = None,
     python: str = sys.executable,
-    log: Log = print,
+    log: Log | None = print,
+    listeners: Sequence[Listener] = (),
     watch_interval_s: float = 1.0,
     integration_timeout_s: float = INTEGRATION_TIMEOUT_S,
     variables: Mapping[str, str] | None = None,
@@ -56,28 +60,34 @@ def serve(
     app: LocalApp
     with ExitStack() as stack:
         given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
-        options = Options(parameters or {}, fresh, python, log, watch_interval_s, given, debug)
+        options = Options(parameters or {}, fresh, python, watch_interval_s, given, debug)
         credentials = Credentials.from_variables(given) or Credentials.random()
-        kms, emulator = FakeKms(), Emulator(log)
+        recorder = RunRecorder(*(() if log is None else (PlainLines(log),)), *listeners)
+        services = ObservedServices(
+            credentials, recorder, lambda suffix: app.invocation_of(suffix), lambda key: app.key_name(key)
+        )
+        kms, emulator = FakeKms(), Emulator(recorder.note)
         gateway = Gateway(
             lambda: app.routes(),
             lambda *call: app.run(*call),
-            log,
+            recorder,
             cors=lambda: app.cors(),
             timeout_s=TIMEOUT_S if debug else integration_timeout_s,
         )
         stack.callback(gateway.close)
-        console = Console(lambda: app, log)
+        console = Console(lambda: app, recorder.note)
         front = HttpServer(console.before(gateway.respond), port=port, max_body=MAX_BODY)
         stack.callback(front.close)
-        servers = _listen_for_sdks(stack, lambda: app, credentials, log, retry_delay_scale)
+        servers = _listen_for_sdks(stack, lambda: app, services, retry_delay_scale)
         endpoints = {
             # Other services get an error here, so that no request reaches AWS.
             "AWS_ENDPOINT_URL": servers["AWS_ENDPOINT_URL_LAMBDA"].url,
             **{name: server.url for name, server in servers.items()},
-            **_serve_storage_and_keys(stack, kms, emulator, credentials),
+            **_serve_storage_and_keys(stack, kms, emulator, services),
         }
-        app = LocalApp(template.resolve(), front.url, endpoints, credentials, kms, emulator, options)
+        app = LocalApp(
+            template.resolve(), front.url, endpoints, credentials, kms, emulator, recorder, options
+        )
         stack.callback(app.close)
         atexit.register(app.close)  # if the block is never left
         stack.callback(atexit.unregister, app.close)
@@ -91,38 +101,37 @@ def serve(
 def _listen_for_sdks(
     stack: ExitStack,
     app: Callable[[], LocalApp],
-    credentials: Credentials,
-    log: Log,
+    services: ObservedServices,
     retry_delay_scale: float,
 ) -> dict[str, HttpServer]:
     """Return the servers of Lambda and SQS by the variables of their URLs. Start them after `app` exists."""
-    timers = RealTimers()
-    queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), log, timers)
+    timers, note = RealTimers(), services.recorder.note
+    queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), note, timers)
     later = AsyncInvocations(
         lambda: app().functions(),
         lambda *call: app().run(*call),
         queues.send,
         timers,
-        log,
+        note,
         retry_delay_scale,
     )
     lambda_api = LambdaApi(
-        lambda: app().functions(), lambda *call: app().run_nested(*call), later.accept, log
+        lambda: app().functions(), lambda *call: app().run_nested(*call), later.accept, note
     )
-    lambda_server = HttpServer(credentials.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
+    lambda_server = HttpServer(services.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
     stack.callback(lambda_server.close)
     stack.callback(timers.close)
-    sqs_server = HttpServer(credentials.guard(queues.respond), max_body=MAX_MESSAGE)
+    sqs_server = HttpServer(services.guard(queues.respond), max_body=MAX_MESSAGE)
     stack.callback(sqs_server.close)
     return {"AWS_ENDPOINT_URL_LAMBDA": lambda_server, "AWS_ENDPOINT_URL_SQS": sqs_server}
 
 
 def _serve_storage_and_keys(
-    stack: ExitStack, kms: FakeKms, emulator: Emulator, credentials: Credentials
+    stack: ExitStack, kms: FakeKms, emulator: Emulator, services: ObservedServices
 ) -> dict[str, str]:
     """Serve DynamoDB, S3 and KMS; return their URLs by the variables that AWS SDKs read."""
-    storage_url = stack.enter_context(serve_storage(emulator, credentials))
-    kms_url = stack.enter_context(serve_kms(kms, credentials=credentials)).endpoint_url
+    storage_url = stack.enter_context(serve_storage(emulator, services.guard))
+    kms_url = stack.enter_context(serve_kms(kms, guard=services.guard)).endpoint_url
     return {
         "AWS_ENDPOINT_URL_KMS": kms_url,
         "AWS_ENDPOINT_URL_DYNAMODB": storage_url,

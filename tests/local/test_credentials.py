@@ -40,7 +40,7 @@ def test_keys_differ_from_run_to_run() -> None:
 
 
 def test_the_error_for_other_credentials_names_the_variables() -> None:
-    with serve(FakeKms(), credentials=KEY) as endpoint:
+    with serve(FakeKms(), guard=KEY.guard) as endpoint:
         clients = [
             boto3.client(
                 "kms",

@@ -44,7 +44,7 @@ def emulator() -> Emulator:
 @pytest.fixture(scope="module")
 def url(emulator: Emulator) -> Iterator[str]:
     emulator.declare(STORAGE)
-    with serve_emulator(emulator, CREDENTIALS) as url:
+    with serve_emulator(emulator, CREDENTIALS.guard) as url:
         yield url
 
 

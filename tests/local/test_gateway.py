@@ -12,6 +12,8 @@ from mcp_roundtrip_local.api_gateway.cors import Cors
 from mcp_roundtrip_local.api_gateway.gateway import Gateway
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.observation.plain_lines import PlainLines
+from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.template.model import Route
 from support.sam_applications import Running
 from support.sam_applications import http as request
@@ -80,7 +82,7 @@ def test_a_function_over_the_integration_timeout_is_a_503(released: threading.Ev
         released.wait(10)
         return InvocationResult(b"{}")
 
-    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, lambda line: None, timeout_s=0.05)
+    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, RunRecorder(), timeout_s=0.05)
     reply = gateway.respond(Request("GET", "/x", ()))
     assert (reply.status, json.loads(reply.body)) == (503, {"message": "Service Unavailable"})
     released.set()
@@ -89,7 +91,9 @@ def test_a_function_over_the_integration_timeout_is_a_503(released: threading.Ev
 
 def test_a_client_cannot_write_control_characters_to_the_log() -> None:
     log: list[str] = []
-    gateway = Gateway(lambda: [], lambda function, payload: InvocationResult(b"{}"), log.append)
+    gateway = Gateway(
+        lambda: [], lambda function, payload: InvocationResult(b"{}"), RunRecorder(PlainLines(log.append))
+    )
     gateway.respond(Request("GET", "/x", (("Mcp-Method", "\x1b[2Jtools/call"),)))
     gateway.close()
     assert log[0].startswith("GET /x ?[2Jtools/call 404 ")
@@ -107,7 +111,7 @@ def gateway(calls: list[str]) -> Iterator[Gateway]:
         return InvocationResult(b'{"statusCode": 200, "headers": {"access-control-allow-origin": "*"}}')
 
     cors = Cors.of({"AllowOrigins": ["https://app.example"], "AllowMethods": ["POST"]})
-    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, lambda line: None, cors=lambda: cors)
+    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, RunRecorder(), cors=lambda: cors)
     yield gateway
     gateway.close()
 

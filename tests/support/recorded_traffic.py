@@ -58,7 +58,7 @@ def recorded(template: Path, *, user: bool = False, **parameters: str) -> Iterat
     log = traffic.lines.append
     with (
         serve(template, parameters={**parameters, **(SIGNED_IN if user else {})}, log=log) as app,
-        closing(Gateway(app.routes, signed_in(app) if user else app.run, log)) as gateway,
+        closing(Gateway(app.routes, signed_in(app) if user else app.run, app.recorder)) as gateway,
     ):
 
         def respond(request: Request) -> Response:

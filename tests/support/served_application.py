@@ -60,7 +60,7 @@ def serve_for_alice(
             log=lines.append,
             variables={"AWS_ENDPOINT_URL_SESV2": ses.url, "APPROVERS": APPROVERS},
         ) as app,
-        closing(Gateway(app.routes, signed_in(app), lines.append)) as gateway,
+        closing(Gateway(app.routes, signed_in(app), app.recorder)) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as server,
     ):
         yield Served(server.url + FRONT_DOOR, lines)

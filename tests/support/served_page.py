@@ -11,6 +11,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_testing.ports import make_ports
 from support.question_links import WaitingCalls
@@ -39,7 +40,7 @@ def served_page(title: str = "Acme databases") -> Iterator[ServedPage]:
         return InvocationResult(json.dumps(server.lambda_handler(json.loads(payload), None)).encode())
 
     with (
-        closing(Gateway(lambda: [Route("ANY", PATH, "F")], invoke, lambda line: None)) as gateway,
+        closing(Gateway(lambda: [Route("ANY", PATH, "F")], invoke, RunRecorder())) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as http,
     ):
         yield ServedPage(http.url + PATH, calls)

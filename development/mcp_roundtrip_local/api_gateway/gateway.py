@@ -7,6 +7,8 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
 from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
@@ -14,6 +16,9 @@ from mcp_roundtrip_local.api_gateway.routing import match_route
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
+from mcp_roundtrip_local.observation.causes import caused_by
+from mcp_roundtrip_local.observation.recorder import RunRecorder
+from mcp_roundtrip_local.observation.records import HttpExchange
 from mcp_roundtrip_local.template.model import Route
 
 MAX_BODY = 10 * 1024 * 1024
@@ -27,7 +32,7 @@ INTEGRATION_TIMEOUT_S = 30.0
 
 
 class Gateway:
-    """Converts a request to an event, invokes the function of its route, and returns the HTTP response.
+    """Converts a request to an event, invokes the function of its route, and records the HTTP response.
 
     `routes` and `cors` are called for every request, because the template may change. `invoke` runs a
     function by name. Requests from pages of origins that the CORS configuration does not list get 403. API
@@ -38,7 +43,7 @@ class Gateway:
         self,
         routes: Callable[[], Sequence[Route]],
         invoke: Callable[[str, bytes], InvocationResult],
-        log: Callable[[str], None],
+        recorder: RunRecorder,
         *,
         cors: Callable[[], Cors | None] = lambda: None,
         timeout_s: float = INTEGRATION_TIMEOUT_S,
@@ -46,22 +51,22 @@ class Gateway:
         self._cors = cors
         self._routes = routes
         self._invoke = invoke
-        self._log = log
+        self._recorder = recorder
         self._timeout_s = timeout_s
         self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
 
     def respond(self, request: Request) -> Response:
-        """Answer one request and log it."""
-        started = time.perf_counter()
+        """Answer one request and record it."""
         request_id = str(uuid.uuid4())
-        response = self._with_cors(request, request_id)
-        elapsed_ms = (time.perf_counter() - started) * 1000
-        rpc_method = request.header("mcp-method") or "-"
         path = request.target.partition("?")[0]  # a query may contain secrets
-        line = f"{request.method} {path} {rpc_method} {response.status} {elapsed_ms:.1f} ms"
-        # A client must not be able to write control sequences to the terminal.
-        self._log("".join(character if character.isprintable() else "?" for character in line))
-        return Response(response.status, (*response.headers, ("apigw-requestid", request_id)), response.body)
+        recorded = HttpExchange(
+            request_id, self._recorder.now_ms(), request.method, path, request.headers, request.body
+        )
+        self._recorder.begin_exchange(recorded)
+        response = self._with_cors(request, request_id)
+        response = replace(response, headers=(*response.headers, ("apigw-requestid", request_id)))
+        self._recorder.end_exchange(request_id, response.status, response.headers, response.body)
+        return response
 
     def _with_cors(self, request: Request, request_id: str) -> Response:
         cors = self._cors()
@@ -80,11 +85,15 @@ class Gateway:
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if request.too_large or len(payload) > MAX_EVENT:
             return _error_response(413, "Request Entity Too Large")
-        future: Future[InvocationResult] = self._workers.submit(self._invoke, route.function, payload)
+        with caused_by("http", request_id):
+            run = copy_context().run
+        future: Future[InvocationResult] = self._workers.submit(run, self._invoke, route.function, payload)
         try:
             result = future.result(self._timeout_s)
         except TimeoutError:
-            self._log(f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API")
+            self._recorder.note(
+                f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API"
+            )
             return _error_response(503, "Service Unavailable")
         return self._from_result(route.function, result)
 
@@ -94,7 +103,7 @@ class Gateway:
         try:
             return to_response(result.payload)
         except MalformedResponse as error:
-            self._log(f"[{function}] malformed response: {error}")
+            self._recorder.note(f"[{function}] malformed response: {error}")
             return _FAILED
 
     def close(self) -> None:

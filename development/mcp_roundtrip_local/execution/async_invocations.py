@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
+from mcp_roundtrip_local.observation.causes import caused_by, current_cause
 from mcp_roundtrip_local.template.model import LATEST, Function
 from mcp_roundtrip_local.timers import Timers
 
@@ -24,7 +25,10 @@ RETRY_DELAYS_S: Final = (60.0, 120.0)
 
 @dataclass(frozen=True, slots=True)
 class AsyncInvocation:
-    """An accepted invocation. Each attempt has the same request id."""
+    """An accepted invocation. Each attempt has the same request id.
+
+    `caller` is the id of the invocation that requested it.
+    """
 
     function: str
     payload: bytes
@@ -33,6 +37,7 @@ class AsyncInvocation:
     request_id: str
     accepted_s: float
     attempts: int = 0
+    caller: str | None = None
 
 
 class RunFunction(Protocol):
@@ -75,7 +80,11 @@ class AsyncInvocations:
         """Queue an invocation, and return its request id."""
         request_id = str(uuid.uuid4())
         now_s = self._timers.now_s()
-        self.deliver(AsyncInvocation(function, payload, qualifier, client_context, request_id, now_s), now_s)
+        caller = current_cause().caller
+        accepted = AsyncInvocation(
+            function, payload, qualifier, client_context, request_id, now_s, caller=caller
+        )
+        self.deliver(accepted, now_s)
         return request_id
 
     def deliver(self, invocation: AsyncInvocation, epoch_s: float) -> None:
@@ -89,13 +98,14 @@ class AsyncInvocations:
         if self._timers.now_s() - invocation.accepted_s > function.event_invoke.max_age_s:
             self._discard(function, invocation, "EventAgeExceeded", None)
             return
-        result = self._run(
-            invocation.function,
-            invocation.payload,
-            invocation.qualifier,
-            invocation.client_context,
-            invocation.request_id,
-        )
+        with caused_by("retry" if invocation.attempts else "async", invocation.caller):
+            result = self._run(
+                invocation.function,
+                invocation.payload,
+                invocation.qualifier,
+                invocation.client_context,
+                invocation.request_id,
+            )
         if not result.failed:
             return
         attempted = replace(invocation, attempts=invocation.attempts + 1)

@@ -59,6 +59,10 @@ class Debugger:
         return DebugEnvironment(self, function, variables)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
@@ -119,6 +123,14 @@ class DebugEnvironment:
     @property
     def alive(self) -> bool:
         return not self._stopped
+
+    @property
+    def pid(self) -> int:
+        return self._debugger.pid
+
+    def kill(self) -> bool:
+        """Return False: the other functions run in the same process."""
+        return False
 
     def start(self) -> InvocationResult | None:
         """Do nothing: the process imports a function at its first event."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from queue import Empty
 from types import MappingProxyType
 
+from mcp_roundtrip_local.execution.output import ProcessOutput
 from mcp_roundtrip_local.execution.runtime_api import (
     MAX_RESPONSE,
     Exited,
@@ -58,7 +59,7 @@ class ProcessEnvironment:
     """A runtime process: `start` it, `invoke` it while it is `alive`, and `stop` it.
 
     `variables` are all its environment variables except the address of its Runtime API. `log` receives the
-    lines that it prints.
+    lines that it prints: those of an invocation before `invoke` returns.
     """
 
     def __init__(
@@ -82,8 +83,14 @@ class ProcessEnvironment:
         except OSError:
             self._api.close()
             raise
-        for target in (self._copy_output, self._await_exit):
+        assert self._process.stdout is not None
+        self._output = ProcessOutput(self._process.stdout, self._print)
+        for target in (self._output.copy, self._await_exit):
             threading.Thread(target=target, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def alive(self) -> bool:
@@ -95,6 +102,7 @@ class ProcessEnvironment:
             return None
         seconds = INIT_TIMEOUT_S + self._function.timeout_s
         report = self._report(seconds)
+        self._output.drain()
         if isinstance(report, Ready):
             self._ready = True
             return None
@@ -115,6 +123,7 @@ class ProcessEnvironment:
         deadline_ms = int((time.time() + timeout_s) * 1000)
         self._api.pending.put(RuntimeEvent(request_id, payload, function_arn, deadline_ms, client_context))
         report = self._report(timeout_s)
+        self._output.drain()
         match report:
             case Responded(answer):
                 return InvocationResult(answer)
@@ -122,6 +131,11 @@ class ProcessEnvironment:
                 return InvocationResult(error, failed=True)
         self._abandon(_reason(report, timeout_s))
         return _failure(report, request_id, timeout_s)
+
+    def kill(self) -> bool:
+        """Kill the process and its child processes. A running invocation fails, as with a lost worker."""
+        self._kill_group()
+        return True
 
     def stop(self) -> None:
         """Kill the process and its child processes, as Lambda does, and wait for its exit."""
@@ -133,7 +147,7 @@ class ProcessEnvironment:
 
     def _abandon(self, reason: str) -> None:
         if not self._stopped:  # otherwise the exit is expected
-            self._log(f"[{self._function.name}] {reason}")
+            self._log(reason)
         self.stop()
 
     def _report(self, seconds: float) -> Report | None:
@@ -150,15 +164,10 @@ class ProcessEnvironment:
         with suppress(OSError):  # the group is empty
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _copy_output(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
-            for line in output:
-                # The runtime client separates the lines of a message with carriage returns.
-                for part in line.decode("utf-8", "replace").rstrip("\r\n").split("\r"):
-                    self._log(f"[{self._function.name}] {part}")
-                    if "BdbQuit" in part:
-                        self._log(f"[{self._function.name}] {DEBUGGER_HINT}")
+    def _print(self, line: str) -> None:
+        self._log(line)
+        if "BdbQuit" in line:
+            self._log(DEBUGGER_HINT)
 
 
 def process_variables(

@@ -7,18 +7,28 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
 from mcp_roundtrip_local.http.browser_protection import refuse_web_page
 from mcp_roundtrip_local.http.messages import Request, Response
 
-_CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/")
+_CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/(?:[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/)?")
+
+Respond = Callable[[Request], Response]
+
+
+Guard = Callable[[Respond], Respond]
+"""Restricts a service to programs that may use it; others get 403."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The AWS credentials that functions get in environment variables."""
+    """The AWS credentials that functions get in environment variables.
+
+    Each execution environment has its own access key id, that of the run with the environment's number as a
+    suffix, so that services know which environment calls them.
+    """
 
     access_key_id: str
     secret_access_key: str
@@ -39,6 +49,15 @@ class Credentials:
         secret, token = variables.get("AWS_SECRET_ACCESS_KEY", ""), variables.get("AWS_SESSION_TOKEN", "")
         return cls(access_key_id, secret, token)
 
+    def for_environment(self, suffix: str) -> Credentials:
+        """Return the credentials of an execution environment. `suffix` consists of digits."""
+        return replace(self, access_key_id=self.access_key_id + suffix)
+
+    def environment_of(self, request: Request) -> str | None:
+        """Return the suffix of the execution environment that signed a request; None if none did."""
+        given = _access_key_id(request)
+        return given.removeprefix(self.access_key_id) if self._accepts(given) else None
+
     def variables(self) -> dict[str, str]:
         """Return the environment variables that AWS SDKs read."""
         found = {
@@ -48,28 +67,28 @@ class Credentials:
         }
         return {name: value for name, value in found.items() if value}
 
-    def guard(self, respond: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    def guard(self, respond: Respond) -> Respond:
         """Return `respond` restricted to requests signed with this access key; others get 403.
 
         The signature is not verified, because the access key itself is secret.
         """
 
         def guarded(request: Request) -> Response:
-            if self._is_presigned(request):
+            if self._accepts(_presigned_key_id(request)):
                 return respond(request)
             return refuse_web_page(request) or self._refusal(request) or respond(request)
 
         return guarded
 
-    def _is_presigned(self, request: Request) -> bool:
-        """Return whether this is a presigned URL with the access key. Browsers may open it."""
-        query = parse_qs(request.target.partition("?")[2])
-        given = query.get("X-Amz-Credential", query.get("AWSAccessKeyId", [""]))[0].partition("/")[0]
-        return hmac.compare_digest(given.encode(), self.access_key_id.encode())
+    def _accepts(self, given: str) -> bool:
+        """Return whether this is the access key id of the run or of one of its execution environments."""
+        key, suffix = given[: len(self.access_key_id)], given[len(self.access_key_id) :]
+        is_known = hmac.compare_digest(key.encode(), self.access_key_id.encode())
+        return is_known and (suffix == "" or (suffix.isascii() and suffix.isdigit()))
 
     def _refusal(self, request: Request) -> Response | None:
         found = _CREDENTIAL.match(request.header("authorization") or "")
-        if found and hmac.compare_digest(found[1].encode(), self.access_key_id.encode()):
+        if found and self._accepts(found[1]):
             return None
         code = "UnrecognizedClientException" if found else "MissingAuthenticationTokenException"
         message = (
@@ -80,3 +99,22 @@ class Credentials:
         return Response(
             403, (("content-type", "application/json"), ("x-amzn-errortype", code)), body.encode()
         )
+
+
+def signing_scope(request: Request) -> str | None:
+    """Return the name of the service for which a request is signed; None for a request without signature."""
+    found = _CREDENTIAL.match(request.header("authorization") or "")
+    if found:
+        return found[2]
+    return "s3" if _presigned_key_id(request) else None
+
+
+def _access_key_id(request: Request) -> str:
+    found = _CREDENTIAL.match(request.header("authorization") or "")
+    return found[1] if found else _presigned_key_id(request)
+
+
+def _presigned_key_id(request: Request) -> str:
+    """Return the access key id of a presigned URL, or an empty text. Browsers may open such a URL."""
+    query = parse_qs(request.target.partition("?")[2])
+    return query.get("X-Amz-Credential", query.get("AWSAccessKeyId", [""]))[0].partition("/")[0]

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.services.credentials import Guard
 from mcp_roundtrip_local.services.ministack import PYTHON, Ministack, MinistackError
 from mcp_roundtrip_local.template.model import Storage
 
@@ -74,16 +74,12 @@ class Emulator:
 
 
 @contextmanager
-def serve(emulator: Emulator, credentials: Credentials | None = None) -> Iterator[str]:
+def serve(emulator: Emulator, guard: Guard = lambda respond: respond) -> Iterator[str]:
     """Serve `emulator` on 127.0.0.1 until the block ends; yield the endpoint URL.
 
-    With `credentials`, other requests than those signed with them get 403.
+    `guard` restricts it to programs that may use it.
     """
-
-    def respond(request: Request) -> Response:
-        return emulator.respond(request)
-
-    server = HttpServer(credentials.guard(respond) if credentials else respond, max_body=MAX_BODY).start()
+    server = HttpServer(guard(emulator.respond), max_body=MAX_BODY).start()
     try:
         yield server.url
     finally:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.services.credentials import Guard
 from mcp_roundtrip_local.services.kms import MEMBERS, OPERATIONS, FakeKms
 from mcp_roundtrip_local.services.kms_key import KmsFault
 
@@ -30,15 +30,12 @@ class KmsEndpoint:
 
 
 @contextmanager
-def serve(kms: FakeKms, port: int = 0, credentials: Credentials | None = None) -> Iterator[KmsEndpoint]:
+def serve(kms: FakeKms, port: int = 0, guard: Guard = lambda respond: respond) -> Iterator[KmsEndpoint]:
     """Serve `kms` on 127.0.0.1 until the block ends; port 0 selects a free port.
 
-    With `credentials`, other requests than those signed with them get 403. Raises OSError if the port is in
-    use.
+    `guard` restricts it to programs that may use it. Raises OSError if the port is in use.
     """
-    respond_to = partial(respond, kms)
-    guarded = credentials.guard(respond_to) if credentials else respond_to
-    server = HttpServer(guarded, port=port, max_body=MAX_BODY).start()
+    server = HttpServer(guard(partial(respond, kms)), port=port, max_body=MAX_BODY).start()
     try:
         yield KmsEndpoint(server.url)
     finally:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_local.services.credentials import signing_scope
 from mcp_roundtrip_local.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024
@@ -34,8 +35,6 @@ NOT_EMULATED = (
     'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
 )
 """The message for other services. A variable without a value is copied from the environment of `make`."""
-
-_SCOPE = re.compile(r"Credential=[^/,\s]+/[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/aws4_request")
 
 Invoke = Callable[[str, bytes, str | None, str | None], InvocationResult]
 """Function name, payload, qualifier, client context as ASCII JSON."""
@@ -92,8 +91,7 @@ class LambdaApi:
         return str(uuid.uuid4())
 
     def _not_emulated(self, request: Request) -> Response:
-        scope = _SCOPE.search(request.header("authorization") or "")
-        service = scope[1] if scope else "aws"
+        service = signing_scope(request) or "aws"
         text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
         self._log(f"[{service}] {text}")
         raise ApiError(501, "NotImplemented", text)

@@ -21,7 +21,10 @@ class MessageNotInFlight(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message. Its receipt handle is that of the last receive; times are epoch seconds."""
+    """A message. Its receipt handle is that of the last receive; times are epoch seconds.
+
+    `caller` is the id of the invocation that sent it.
+    """
 
     body: str
     sent_s: float
@@ -29,6 +32,7 @@ class Message:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     receives: int = 0
     first_received_s: float = 0.0
+    caller: str | None = None
 
     @property
     def receipt_handle(self) -> str:

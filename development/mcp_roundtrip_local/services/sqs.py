@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_local.observation.causes import caused_by, current_cause
 from mcp_roundtrip_local.services.message_queue import (
     InvalidReceiptHandle,
     Message,
@@ -145,7 +146,7 @@ class Queues:
 
     def _put(self, queue: Queue, body: str, delay_s: float) -> Message:
         now_s = self._timers.now_s()
-        message = Message(body, now_s, now_s + delay_s)
+        message = Message(body, now_s, now_s + delay_s, caller=current_cause().caller)
         self._messages(queue).put(message)
         self._await_visibility(queue, message)
         return message
@@ -180,7 +181,8 @@ class Queues:
             return
         self._await_visibility(queue, message)
         event = {"Records": [event_record(message, queue_arn(queue.name))]}
-        result = self._run(queue.reader, json.dumps(event).encode())
+        with caused_by("queue", message.caller):
+            result = self._run(queue.reader, json.dumps(event).encode())
         if _is_processed(result, message.id):
             self._messages(queue).delete(message.receipt_handle)
 

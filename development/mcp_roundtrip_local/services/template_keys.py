@@ -23,6 +23,13 @@ class TemplateKeys:
             if key.logical_id not in self.arns:
                 self.arns[key.logical_id] = self._create(key)
 
+    def name(self, key_id: str) -> str:
+        """Return the logical id of a key, by its ARN or key id; otherwise the given text."""
+        for logical_id, arn in self.arns.items():
+            if key_id and arn.endswith(key_id):
+                return logical_id
+        return key_id
+
     def _create(self, key: TemplateKey) -> str:
         try:
             metadata = self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]

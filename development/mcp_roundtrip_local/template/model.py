@@ -125,5 +125,10 @@ def function_arn(name: str, qualifier: str | None = None) -> str:
     return f"{arn}:{qualifier}" if qualifier else arn
 
 
+def short_name(function: str) -> str:
+    """Return the name of a function without that of the stack."""
+    return function.removeprefix(f"{STACK_NAME}_").removeprefix(f"{STACK_NAME}-")
+
+
 def queue_arn(name: str) -> str:
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"

@@ -1,0 +1,55 @@
+"""The output of a runtime process, line by line."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from select import select
+from typing import IO, Final
+
+_CAPACITY: Final = 64 * 1024
+"""What a pipe holds, in bytes. One read of this size empties it."""
+
+
+class ProcessOutput:
+    """Passes the lines that a process prints to `print_line`.
+
+    `copy` does so in a thread until the process has ended. `drain` passes on what has been printed so far:
+    with it, the lines of an invocation are complete when its result is.
+    """
+
+    def __init__(self, pipe: IO[bytes], print_line: Callable[[str], None]) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._pipe = pipe
+        self._print_line = print_line
+        self._lock = threading.Lock()
+        self._unfinished = b""
+
+    def copy(self) -> None:
+        """Pass on lines until the process and its child processes have closed the pipe."""
+        while self.drain():
+            select([self._pipe], [], [])
+        with self._lock:
+            self._pipe.close()
+
+    def drain(self) -> bool:
+        """Pass on what is in the pipe; return whether more can follow."""
+        with self._lock:
+            if self._pipe.closed:
+                return False
+            try:
+                read = os.read(self._pipe.fileno(), _CAPACITY)
+            except BlockingIOError:
+                return True
+            *lines, self._unfinished = (self._unfinished + read).split(b"\n")
+            if not read and self._unfinished:
+                lines, self._unfinished = [self._unfinished], b""
+            for line in lines:
+                self._pass_on(line)
+            return bool(read)
+
+    def _pass_on(self, line: bytes) -> None:
+        # The runtime client separates the lines of a message with carriage returns.
+        for part in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
+            self._print_line(part)

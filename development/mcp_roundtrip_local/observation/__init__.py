@@ -1,0 +1,1 @@
+"""What happened while the template ran: requests, invocations, calls to AWS services, and printed lines."""

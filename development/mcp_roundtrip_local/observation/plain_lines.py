@@ -1,0 +1,36 @@
+"""Events as lines of plain text, for programs that read what `serve` logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_roundtrip_local.observation.records import Ended, Event, HttpExchange, Note, Printed
+
+
+class PlainLines:
+    """Writes a line for each printed line, each request and each note of the runner."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Printed():
+                self._log(f"[{event.function}] {event.line.text}")
+            case Note():
+                self._log(event.text)
+            case Ended(HttpExchange() as exchange):
+                self._log(printable(_request_line(exchange)))
+
+
+def printable(text: str) -> str:
+    """Return text without control characters: a client must not be able to control the terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _request_line(exchange: HttpExchange) -> str:
+    headers = {name.lower(): value for name, value in exchange.request_headers}
+    rpc_method = headers.get("mcp-method") or "-"
+    return (
+        f"{exchange.method} {exchange.path} {rpc_method} {exchange.status} {exchange.duration_ms or 0:.1f} ms"
+    )
