@@ -62,13 +62,22 @@ export function createCalls({ store, client, api }) {
   async function record(call, round) {
     const notify = () => store.notify(`call:${call.id}`);
     const exchange = fetchExchange(round.exchangeId).then((found) => { round.exchange = found; }, () => {});
-    const sealed = stateOf(round);
-    const state = sealed === null
-      ? Promise.resolve()
-      : api.decodeState(sealed, round.sentState ?? undefined).then(
-        (found) => { round.state = found; },
-        (error) => { round.state = { error: error.message, ...(error.body ?? {}) }; });
+    const state = decode(round).then(
+      (found) => { round.state = found; },
+      (error) => { round.state = { error: error.message, ...(error.body ?? {}) }; });
     await Promise.allSettled([exchange.then(notify), state.then(notify)]);
+  }
+
+  /** Decode the state that a round returned. For a round that ended the call, decode the one that it received. */
+  async function decode(round) {
+    const [returned, received] = [stateOf(round), round.sentState];
+    if (returned !== null) return api.decodeState(returned, received ?? undefined);
+    if (received === null) return null;
+    const found = await api.decodeState(received, received);
+    const answered = Object.entries(round.answers).map(([key, value]) =>
+      ({ key, kind: "answer", mark: "answered", value, bytes: JSON.stringify(value).length }));
+    const replayed = found.journal.filter(({ mark }) => mark !== "asked");
+    return { ...found, journal: [...replayed, ...answered], isReceived: true };
   }
 
   async function fetchExchange(id) {

@@ -4,6 +4,11 @@ import { element, fill, icon, uniqueId } from "../dom.js";
 import { answersTo, outcomeOf, questionsOf } from "../calls.js";
 import { clockTime, duration } from "../format.js";
 import { environmentOf, logLinesOf, serviceSummary } from "../exchange.js";
+import { questionChannel } from "../mcp/channels.js";
+import { channelView } from "./channel.js";
+import { copyPanel } from "./copy.js";
+import { experimentsPanel } from "./experiments.js";
+import { entriesOf, journalPanel, journalStrip } from "./journal.js";
 import { jsonView } from "./json_view.js";
 import { givenAnswers, questionForm } from "./question.js";
 import { resultView } from "./result.js";
@@ -20,10 +25,11 @@ export function roundCard(context, call, round) {
   const head = { chips: element("span", { class: "chips" }), facts: element("span", { class: "facts" }) };
   const logs = element("div", { class: "logs", hidden: true });
   const body = element("div", { class: "round-body" });
-  const panels = panelSwitch(call, round);
+  const strip = element("div", {});
+  const panels = panelSwitch(context, call, round);
   const node = element("li", { class: "round", "aria-labelledby": title.id },
     element("div", { class: "round-head" }, title, head.chips, head.facts),
-    logs, body, panels.node);
+    strip, logs, body, panels.node);
   let shown = "";
 
   function update() {
@@ -32,6 +38,7 @@ export function roundCard(context, call, round) {
     fill(head.chips, chips(round, outcome));
     fill(head.facts, facts(round));
     showLogs(logs, round);
+    if (strip.childElementCount === 0 && entriesOf(round).length > 0) fill(strip, journalStrip(round));
     panels.update();
     const next = bodyState(call, round, outcome);
     if (next === shown) return;
@@ -99,8 +106,14 @@ function bodyOf(context, call, round, state) {
     case "task": return element("p", {}, "The call became the task ", element("a", { href: `#/tasks/${call.taskId}` }, element("code", {}, call.taskId)), ".");
     case "answered": return answered(context, call, round);
     case "asking": case "stopped": return form(context, call, round);
-    default: return resultView(round);
+    default: return concluded(context, call, round);
   }
+}
+
+/** Show a result; also what it asks in another way than by input requests. */
+function concluded(context, call, round) {
+  const channel = questionChannel(round.response?.body);
+  return [resultView(round), channel && channelView(context, call, round, channel)];
 }
 
 function form(context, call, round, experiment) {
@@ -135,11 +148,14 @@ function focusQuestion(place) {
 // -- the raw messages and what the server recorded --------------------------------------------------------------------------
 
 /** @returns {{id: string, label: string, isReady: boolean, render: () => Node}[]} */
-function panelsOf(call, round) {
+function panelsOf(context, call, round) {
   return [
     { id: "request", label: "Request", isReady: round.request !== null, render: () => message(round.request) },
     { id: "response", label: "Response", isReady: round.response !== null, render: () => message(round.response) },
     { id: "server", label: "Server", isReady: round.exchange !== null, render: () => serverView(round.exchange) },
+    { id: "journal", label: "Journal", isReady: round.state !== null, render: () => journalPanel(round) },
+    { id: "experiments", label: "Experiments", isReady: round.request !== null, render: () => experimentsPanel(context, call, round) },
+    { id: "copy", label: "Copy as", isReady: round.response !== null, render: () => copyPanel(context, call, round) },
   ];
 }
 
@@ -156,7 +172,7 @@ function message({ url, status, headers, body, notifications = [] }) {
 }
 
 /** Buttons of which at most one shows its panel below. */
-function panelSwitch(call, round) {
+function panelSwitch(context, call, round) {
   const place = element("div", { class: "panel", id: uniqueId("panel"), hidden: true });
   const bar = element("div", { class: "panel-bar" });
   const node = element("div", {}, bar, place);
@@ -166,7 +182,7 @@ function panelSwitch(call, round) {
   function toggle(id) {
     open = open === id ? null : id;
     place.hidden = open === null;
-    fill(place, open && panelsOf(call, round).find((each) => each.id === open).render());
+    fill(place, open && panelsOf(context, call, round).find((each) => each.id === open).render());
     mark();
   }
 
@@ -175,11 +191,12 @@ function panelSwitch(call, round) {
   }
 
   function update() {
-    for (const { id, label, isReady } of panelsOf(call, round)) {
-      if (!isReady || buttons.has(id)) continue;
-      const button = element("button", { type: "button", class: "tab", "aria-controls": place.id, onclick: () => toggle(id) }, label);
-      buttons.set(id, button);
-      bar.append(button);
+    for (const { id, label, isReady } of panelsOf(context, call, round)) {
+      if (!buttons.has(id)) {
+        buttons.set(id, element("button", { type: "button", class: "tab", "aria-controls": place.id, onclick: () => toggle(id) }, label));
+        bar.append(buttons.get(id));
+      }
+      buttons.get(id).hidden = !isReady;
     }
     mark();
   }
