@@ -42,7 +42,7 @@ class EditedSources:
     """Keeps at most one edited copy of each code folder. Not thread-safe: the caller holds a lock."""
 
     def __init__(self) -> None:
-        self._root = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+        self._root: TemporaryDirectory[str] | None = None
         self._projects: dict[str, Path] = {}
         self._copies: dict[Path, _Copy] = {}
         self._count = 0
@@ -86,13 +86,16 @@ class EditedSources:
 
     def close(self) -> None:
         """Remove the copies."""
-        self._root.cleanup()
+        if self._root is not None:
+            self._root.cleanup()
 
     def _folder(self, code: Path) -> Path:
         copy = self._copies.get(code)
         return code if copy is None else copy.folder
 
     def _write(self, code: Path, files: Mapping[str, str]) -> Path:
+        if self._root is None:
+            self._root = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
         self._count += 1
         # A new folder each time: processes that still run the previous version keep their files.
         folder = Path(self._root.name, f"{code.name}-{self._count}")

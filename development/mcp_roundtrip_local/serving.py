@@ -11,9 +11,11 @@ from pathlib import Path
 from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_local.app import LocalApp, Log, Options
 from mcp_roundtrip_local.console.console import Console
+from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_local.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.observation.causes import current_cause
 from mcp_roundtrip_local.observation.plain_lines import PlainLines
 from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_local.observation.service_calls import ObservedServices
@@ -67,6 +69,7 @@ def serve(
             credentials, recorder, lambda suffix: app.invocation_of(suffix), lambda key: app.key_name(key)
         )
         kms, emulator = FakeKms(), Emulator(recorder.note)
+        writes = JournalWrites(lambda: current_cause().caller)
         gateway = Gateway(
             lambda: app.routes(),
             lambda *call: app.run(*call),
@@ -75,7 +78,7 @@ def serve(
             timeout_s=TIMEOUT_S if debug else integration_timeout_s,
         )
         stack.callback(gateway.close)
-        console = Console(lambda: app, recorder.note)
+        console = Console(lambda: app, writes, recorder.note)
         front = HttpServer(console.before(gateway.respond), port=port, max_body=MAX_BODY)
         stack.callback(front.close)
         servers = _listen_for_sdks(stack, lambda: app, services, retry_delay_scale)
@@ -83,7 +86,7 @@ def serve(
             # Other services get an error here, so that no request reaches AWS.
             "AWS_ENDPOINT_URL": servers["AWS_ENDPOINT_URL_LAMBDA"].url,
             **{name: server.url for name, server in servers.items()},
-            **_serve_storage_and_keys(stack, kms, emulator, services),
+            **_serve_storage_and_keys(stack, kms, emulator, services, writes),
         }
         app = LocalApp(
             template.resolve(), front.url, endpoints, credentials, kms, emulator, recorder, options
@@ -127,10 +130,12 @@ def _listen_for_sdks(
 
 
 def _serve_storage_and_keys(
-    stack: ExitStack, kms: FakeKms, emulator: Emulator, services: ObservedServices
+    stack: ExitStack, kms: FakeKms, emulator: Emulator, services: ObservedServices, writes: JournalWrites
 ) -> dict[str, str]:
     """Serve DynamoDB, S3 and KMS; return their URLs by the variables that AWS SDKs read."""
-    storage_url = stack.enter_context(serve_storage(emulator, services.guard))
+    storage_url = stack.enter_context(
+        serve_storage(emulator, lambda respond: services.guard(writes.watch(respond)))
+    )
     kms_url = stack.enter_context(serve_kms(kms, guard=services.guard)).endpoint_url
     return {
         "AWS_ENDPOINT_URL_KMS": kms_url,

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_roundtrip_local.console.console import Console
 from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_other_sites, without_browser
+from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.console.pages import page_file
 from mcp_roundtrip_local.http.messages import Request
 from support.sam_applications import Running, http
@@ -132,5 +133,5 @@ def test_a_template_keeps_its_own_route_for_the_root() -> None:
         def routes(self) -> list[object]:
             return [type("R", (), {"path": "/", "method": "GET"})]
 
-    console = Console(lambda: App(), print)  # type: ignore[arg-type,return-value]  # only its routes are used
+    console = Console(lambda: App(), JournalWrites(lambda: None), print)  # type: ignore[arg-type,return-value]  # only its routes are used
     assert console.respond(Request("GET", "/", (HOST, ("accept", "text/html")))) is None

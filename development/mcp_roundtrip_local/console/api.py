@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from mcp_roundtrip_local.console.guard import refuse_other_sites
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError, read_body, read_query
 from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_local.http.peer_users import refuse_other_users
 
 PREFIX = "/console/api/"
 
@@ -50,7 +51,7 @@ class Api:
 
     def respond(self, request: Request) -> Response:
         """Answer one request."""
-        refusal = refuse_other_sites(request)
+        refusal = refuse_other_users(request) or refuse_other_sites(request)
         if refusal is not None:
             return refusal
         try:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
 from mcp_roundtrip_local.template.model import Function
 
@@ -17,10 +18,9 @@ WORKER_SETTING: Final = "MCP_TASK_WORKER"
 LISTS: Final = ("tools", "prompts", "resources", "templates")
 
 
-def describe_application(app: LocalApp) -> dict[str, Any]:
+def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
-    application = app.current()
-    functions = application.functions
+    functions = app.functions()
     modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
     return {
         "mcpUrl": app.url(mcp_path(app)),
@@ -64,7 +64,7 @@ def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
         "name": function.name,
         "kind": function_kind(function, app.functions()),
         "file": _relative(app.edited.project_folder(function.name) / module, app.folder),
-        "environments": [],
+        "environments": [each.id for each in app.environments() if each.function == function.name],
     }
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.api import PREFIX, Api
 from mcp_roundtrip_local.console.guard import refuse_embedding, without_browser
+from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.console.pages import INDEX, page_file
 from mcp_roundtrip_local.console.routes import api_routes
 from mcp_roundtrip_local.console.security_headers import with_security_headers
@@ -19,12 +20,15 @@ FOLDER: Final = "/console/"
 class Console:
     """Answers the requests of a browser for `/`, and everything below `/console/`.
 
-    `app` returns the running template. A template with its own route for `/` keeps it.
+    `app` returns the running template, `writes` has the writes of its tasks. A template with its own route
+    for `/` keeps it.
     """
 
-    def __init__(self, app: Callable[[], LocalApp], log: Callable[[str], None]) -> None:
+    def __init__(
+        self, app: Callable[[], LocalApp], writes: JournalWrites, log: Callable[[str], None]
+    ) -> None:
         self._app = app
-        self._api = Api(api_routes(app), log)
+        self._api = Api(api_routes(app, writes), log)
 
     def before(self, respond: Callable[[Request], Response]) -> Callable[[Request], Response]:
         """Return `respond` for all requests but the console's."""

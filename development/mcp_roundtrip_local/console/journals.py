@@ -36,11 +36,13 @@ def journal_rows(journal: Journal, before: Journal | None = None) -> list[dict[s
     """Return the entries and the open questions of a journal; `before` is what its round started with."""
     known = {} if before is None else {entry.key: entry for entry in before.entries}
     rows = [entry_row(entry, _mark(entry, known)) for entry in journal.entries]
-    asked = [
-        {"key": key, "kind": "question", "mark": "asked", "value": None, "bytes": _size(fingerprint_row)}
-        for key, fingerprint_row in journal.to_json().get("q", {}).items()
-    ]
-    return rows + asked
+    asked = journal.to_json().get("q", {})
+    return rows + [question_row(key, _size(digests)) for key, digests in asked.items()]
+
+
+def question_row(key: str, size: int = 0) -> dict[str, Any]:
+    """Return a question that waits for its answer. `size` is the length of its digests in a state."""
+    return {"key": key, "kind": "question", "mark": "asked", "value": None, "bytes": size}
 
 
 def entry_row(entry: Entry, mark: str) -> dict[str, Any]:

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.console.activity import show_activity, show_exchange
 from mcp_roundtrip_local.console.api import ApiRoute
 from mcp_roundtrip_local.console.application import describe_application
+from mcp_roundtrip_local.console.environments import kill_environment, list_environments
+from mcp_roundtrip_local.console.journal_writes import JournalWrites
+from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.sources import discard_sources, edit_sources, show_sources
 from mcp_roundtrip_local.console.state_view import damage_state, show_state
+from mcp_roundtrip_local.console.tasks import list_tasks, show_task
 
 
-def api_routes(app: Callable[[], LocalApp]) -> tuple[ApiRoute, ...]:
+def api_routes(app: Callable[[], LocalApp], writes: JournalWrites) -> tuple[ApiRoute, ...]:
     """Return the routes; `app` returns the running template."""
+
+    def route(method: str, path: str, answer: Callable[[LocalApp, ApiRequest], Any]) -> ApiRoute:
+        return ApiRoute(method, path, lambda request: answer(app(), request))
+
     return (
-        ApiRoute("GET", "application", lambda request: describe_application(app())),
-        ApiRoute("POST", "states", lambda request: show_state(app(), request)),
-        ApiRoute("POST", "states/damage", damage_state),
-        ApiRoute("GET", "sources/{function}", lambda request: show_sources(app(), request)),
-        ApiRoute("PUT", "sources/{function}", lambda request: edit_sources(app(), request)),
-        ApiRoute("DELETE", "sources/{function}", lambda request: discard_sources(app(), request)),
+        route("GET", "application", describe_application),
+        route("GET", "exchanges/{id}", show_exchange),
+        route("GET", "activity", show_activity),
+        route("POST", "states", show_state),
+        route("POST", "states/damage", damage_state),
+        route("GET", "tasks", list_tasks),
+        route("GET", "tasks/{id}", partial(show_task, writes)),
+        route("GET", "environments", list_environments),
+        route("POST", "environments/{id}/kill", kill_environment),
+        route("GET", "sources/{function}", show_sources),
+        route("PUT", "sources/{function}", edit_sources),
+        route("DELETE", "sources/{function}", discard_sources),
     )

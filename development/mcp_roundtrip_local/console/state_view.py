@@ -25,7 +25,7 @@ def show_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     return describe_state(str(token), state, earlier, time.time())
 
 
-def damage_state(request: ApiRequest) -> dict[str, Any]:
+def damage_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `POST states/damage`. Raises ConsoleError."""
     position = request.body.get("position")
     if position is not None and type(position) is not int:

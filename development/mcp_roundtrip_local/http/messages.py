@@ -18,6 +18,7 @@ class Request:
     too_large: bool = False
     protocol: str = "HTTP/1.1"
     source_ip: str = "127.0.0.1"
+    source_port: int = 0
 
     def header(self, name: str) -> str | None:
         """Return the first value of the header; `name` is in lower case."""

@@ -169,6 +169,7 @@ class _Handler(socketserver.BaseRequestHandler):
             too_large,
             f"HTTP/{head.http_version.decode()}",
             str(self.client_address[0]),
+            int(self.client_address[1]),
         )
 
     def _read_body(self, headers: Mapping[str, str]) -> tuple[bytes, bool]:

@@ -44,6 +44,12 @@ class Emulator:
         self._storage = Storage()
         self._process: _Process | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether ministack runs: a request would not start it."""
+        process = self._process
+        return process is not None and process.is_alive
+
     def declare(self, storage: Storage) -> None:
         """Set the tables and buckets that must exist at the next call. Those that exist keep their data."""
         with self._lock:
