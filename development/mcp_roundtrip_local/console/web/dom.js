@@ -29,9 +29,16 @@ function setAttribute(node, name, value) {
 export function append(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : String(child));
+    node.append(child instanceof Node ? child : visible(String(child)));
   }
   return node;
+}
+
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Write characters that are invisible, or that reorder the text around them, as escapes: texts come from tools. */
+export function visible(text) {
+  return text.replace(INVISIBLE, (character) => (character === "\r" ? "" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`));
 }
 
 /** Replace all children of a node. */

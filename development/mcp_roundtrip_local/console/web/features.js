@@ -19,16 +19,16 @@ export async function loadFeatures({ store, client }) {
       serverCapabilities, instructions: discovered.instructions ?? null,
       serverInfo: discovered.serverInfo ?? discovered._meta?.[SERVER_INFO] ?? null,
     });
-    const offered = LISTS.filter((list) => list.capability in serverCapabilities);
-    const loaded = await Promise.all(offered.map(async (list) => [list.group, await loadList(client, list)]));
-    store.update({ features: { ...EMPTY, ...Object.fromEntries(loaded) }, featuresError: null, areFeaturesLoaded: true });
+    const features = { tools: [], prompts: [], resources: [], templates: [] };
+    for (const list of LISTS.filter((each) => each.capability in serverCapabilities)) {
+      features[list.group] = await loadList(client, list); // one after another: they share an execution environment
+    }
+    store.update({ features, featuresError: null, areFeaturesLoaded: true });
   } catch (error) {
     store.update({ featuresError: error.message, areFeaturesLoaded: true });
     store.notify("features");
   }
 }
-
-const EMPTY = { tools: [], prompts: [], resources: [], templates: [] };
 
 async function loadList(client, { method, member }) {
   const entries = [];

@@ -58,6 +58,19 @@ export function kindOf(schema, root) {
   return ["boolean", "integer", "number"].includes(type) ? type : "json";
 }
 
+/** Return a value of the schema's shape, to show what is expected. */
+export function exampleOf(schema, root, depth = 0) {
+  const found = resolve(schema, root);
+  if ("default" in found) return found.default;
+  const options = optionsOf(found);
+  if (options) return options[0].value;
+  const type = Array.isArray(found.type) ? found.type[0] : found.type;
+  if (type === "array") return depth > 3 || !found.items ? [] : [exampleOf(found.items, root, depth + 1)];
+  if (type !== "object") return { string: "…", integer: 1, number: 1.5, boolean: true }[type] ?? null;
+  const members = depth > 3 ? [] : Object.entries(found.properties ?? {});
+  return Object.fromEntries(members.map(([name, member]) => [name, exampleOf(member, root, depth + 1)]));
+}
+
 /** Return the number that a text is, or null. */
 export function parseNumber(text) {
   const trimmed = text.trim();

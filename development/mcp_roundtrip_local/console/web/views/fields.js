@@ -2,13 +2,14 @@
 // and `read`, which returns the value, undefined for "left out", or throws FieldProblem.
 
 import { element, icon, uniqueId } from "../dom.js";
-import { kindOf, optionsOf, parseNumber, resolve } from "../mcp/schema.js";
+import { exampleOf, kindOf, optionsOf, parseNumber, resolve } from "../mcp/schema.js";
 import { combobox } from "./combobox.js";
 
 /** What was typed is no value of the schema; the message says what to enter. */
 export class FieldProblem extends Error {}
 
 const FEW = 5;
+const CHOOSE = "Choose an option.";
 
 /**
  * Return the control for a schema.
@@ -79,7 +80,7 @@ function select(options, { id, value }) {
   const node = element("select", { id, class: "input" },
     element("option", { value: "" }, "Choose…"),
     options.map((option, index) => element("option", { value: index, selected: option.value === value }, option.title)));
-  return { node, input: node, read: () => (node.value === "" ? undefined : options[Number(node.value)].value) };
+  return { node, input: node, missing: CHOOSE, read: () => (node.value === "" ? undefined : options[Number(node.value)].value) };
 }
 
 function radios(options, { id, value, required }) {
@@ -90,7 +91,7 @@ function radios(options, { id, value, required }) {
   }));
   const node = element("div", { class: "choices" }, all.map((option, index) =>
     element("label", { class: option.value === undefined ? "option none" : "option" }, inputs[index], element("span", {}, option.title))));
-  return { node, input: inputs[0], isGroup: true, read: () => all[inputs.findIndex((each) => each.checked)]?.value };
+  return { node, input: inputs[0], isGroup: true, missing: CHOOSE, read: () => all[inputs.findIndex((each) => each.checked)]?.value };
 }
 
 function choices(options, { id, value = [], required }) {
@@ -99,7 +100,7 @@ function choices(options, { id, value = [], required }) {
   const node = element("div", { class: "choices" }, options.map((option, index) =>
     element("label", { class: "option" }, inputs[index], element("span", {}, option.title))));
   return {
-    node, input: inputs[0], isGroup: true,
+    node, input: inputs[0], isGroup: true, missing: CHOOSE,
     read() {
       const chosen = options.filter((option, index) => inputs[index].checked).map((option) => option.value);
       return chosen.length === 0 && !required ? undefined : chosen;
@@ -148,11 +149,10 @@ function number(text) {
 }
 
 /** Any other value, written as JSON. */
-function jsonControl(schema, { id, value }) {
+function jsonControl(schema, { id, value, root }) {
   const expected = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  const empty = { object: "{}", array: "[]" }[expected] ?? "";
   const node = element("textarea", {
-    id, class: "input code growing", rows: 2, spellcheck: "false", placeholder: empty && `JSON, such as ${empty}`,
+    id, class: "input code growing", rows: 2, spellcheck: "false", placeholder: `JSON, such as ${JSON.stringify(exampleOf(schema, root))}`,
     value: value === undefined ? "" : JSON.stringify(value, null, 2),
   });
   return {

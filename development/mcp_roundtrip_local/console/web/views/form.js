@@ -69,7 +69,7 @@ function field(name, member, { root, required, value, complete, label: ownLabel 
     name, node, input: made.input,
     read() {
       const found = made.read();
-      if (found === undefined && required) throw new FieldProblem(made.isGroup ? "Choose or enter a value." : "Enter a value.");
+      if (found === undefined && required) throw new FieldProblem(made.missing ?? "Enter a value.");
       const problem = found === undefined ? null : problemOf(found, schema, root);
       if (problem) throw new FieldProblem(problem);
       return found;
