@@ -111,7 +111,7 @@ def crash() -> str:
 @server.tool
 def image() -> tuple[Image, ResourceLink]:
     """Return an image and a link to a resource."""
-    return Image(PIXEL, "image/png"), ResourceLink("notes://index", "index")
+    return Image(base64.b64decode(PIXEL), "image/png"), ResourceLink("notes://index", "index")
 
 
 @server.tool
