@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,26 +49,23 @@ RunProgram = Callable[[Path, Mapping[str, Any]], Any]
 """Run a Node.js program that drives the browser, with JSON as input. Return the JSON that it prints."""
 
 
-@pytest.fixture
-def run_in_browser() -> RunProgram:
-    node = shutil.which("node")
-    if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
-        skips.skip(skips.NODE, "Chromium")
-    UNPACKED.mkdir(exist_ok=True)
-    fonts = FOLDER / "fonts.conf"
-    fonts.write_text(FONTS)
-    variables = {
-        **os.environ,
-        "TMPDIR": str(UNPACKED),  # the package unpacks into this folder
-        "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # Chromium's libraries
-        "FONTCONFIG_FILE": str(fonts),
-    }
+@dataclass(frozen=True)
+class Chromium:
+    """How Node.js programs that drive Chromium are started."""
 
-    def node_program(text: str, given: str = "") -> str:
+    node: str
+    variables: Mapping[str, str]
+
+    def command(self, text: str) -> list[str]:
+        """Return the command that runs a program; its working directory is FOLDER."""
+        return [self.node, "--input-type=module", "--eval", text]
+
+    def run(self, text: str, given: str = "") -> str:
+        """Run a program to its end and return what it prints."""
         done = subprocess.run(
-            [node, "--input-type=module", "--eval", text],
+            self.command(text),
             cwd=FOLDER,
-            env=variables,
+            env=self.variables,
             input=given,
             capture_output=True,
             text=True,
@@ -76,15 +74,37 @@ def run_in_browser() -> RunProgram:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+
+@pytest.fixture(scope="session")
+def chromium() -> Chromium:
+    node = shutil.which("node")
+    if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
+        skips.skip(skips.NODE, "Chromium")
+    UNPACKED.mkdir(exist_ok=True)
+    fonts = FOLDER / "fonts.conf"
+    fonts.write_text(FONTS)
+    found = Chromium(
+        node,
+        {
+            **os.environ,
+            "TMPDIR": str(UNPACKED),  # the package unpacks into this folder
+            "AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x",  # Chromium's libraries
+            "FONTCONFIG_FILE": str(fonts),
+        },
+    )
     # The package unpacks the browser at its first use. A file that is being written cannot be started.
     with (UNPACKED / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (UNPACKED / "complete").exists():
-            node_program(UNPACK)
+            found.run(UNPACK)
             (UNPACKED / "complete").touch()
+    return found
 
+
+@pytest.fixture
+def run_in_browser(chromium: Chromium) -> RunProgram:
     def run(program: Path, given: Mapping[str, Any]) -> Any:
-        return json.loads(node_program(program.read_text(), json.dumps(given)))
+        return json.loads(chromium.run(program.read_text(), json.dumps(given)))
 
     return run
 

@@ -53,18 +53,22 @@ function collect(fields) {
 
 function field(name, member, { root, required, value, complete, label: ownLabel }) {
   const schema = resolve(member, root);
-  const [id, hintId, errorId] = [uniqueId("field"), uniqueId("hint"), uniqueId("error")];
+  const [id, labelId, noteId, hintId, errorId] = ["field", "label", "note", "hint", "error"].map(uniqueId);
   const made = control(schema, { root, required, id, complete, value: value === undefined ? schema.default : value });
   const error = element("p", { id: errorId, class: "error", hidden: true });
   const hint = element("p", { id: hintId, class: "hint" }, hintOf(schema));
-  const label = ownLabel ? element("span", { class: "visually-hidden" }, ownLabel) : [
-    element("span", { class: "label-name" }, schema.title && !isDerived(schema.title, name) ? schema.title : name),
-    element("span", { class: "label-note" }, [typeName(schema), required ? "required" : ""].filter(Boolean).join(" · ")),
-  ];
-  const node = made.isGroup
-    ? element("fieldset", { class: "field", "aria-describedby": `${hintId} ${errorId}` }, element("legend", {}, label), hint, made.node, error)
-    : element("div", { class: "field" }, element("label", { for: id }, label), hint, made.node, error);
-  if (!made.isGroup) made.input.setAttribute("aria-describedby", `${hintId} ${errorId}`);
+  const text = ownLabel ?? (schema.title && !isDerived(schema.title, name) ? schema.title : name);
+  const note = [typeName(schema), required ? "required" : ""].filter(Boolean).join(" · ");
+  const row = element("div", { class: ownLabel ? "visually-hidden" : "label-row" },
+    element(made.isGroup ? "span" : "label", { id: labelId, class: "label-name", for: made.isGroup ? null : id }, text),
+    element("span", { id: noteId, class: "label-note" }, note));
+  const node = element("div", { class: "field" }, row, hint, made.node, error);
+  const described = made.isGroup ? node : made.input;
+  described.setAttribute("aria-describedby", `${noteId} ${hintId} ${errorId}`);
+  if (made.isGroup) {
+    node.setAttribute("role", "group");
+    node.setAttribute("aria-labelledby", labelId);
+  }
   return {
     name, node, input: made.input,
     read() {
@@ -137,7 +141,7 @@ function jsonFields(values) {
   const parse = () => (text.value.trim() === "" ? {} : parseJson(text.value));
   return {
     node: element("div", { class: "field" },
-      element("label", { for: id }, element("span", { class: "label-name" }, "Arguments"),
+      element("div", { class: "label-row" }, element("label", { for: id, class: "label-name" }, "Arguments"),
         element("span", { class: "label-note" }, "JSON, sent as it is")), text, error),
     focus: () => text.focus(),
     values() {

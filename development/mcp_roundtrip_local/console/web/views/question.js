@@ -127,8 +127,8 @@ function sampling(key, params) {
       systemPrompt && element("p", { class: "system-prompt" }, element("span", { class: "role" }, "system"), systemPrompt),
       element("ol", { class: "messages" }, messages),
       element("details", {}, element("summary", {}, "Parameters"), jsonView(rest, { label: "parameters" })),
-      element("div", { class: "field" }, element("label", { for: textId }, element("span", { class: "label-name" }, "Reply of the model")), reply),
-      element("div", { class: "field" }, element("label", { for: modelId }, element("span", { class: "label-name" }, "Model")), model)),
+      element("div", { class: "field" }, element("label", { for: textId, class: "label-name" }, "Reply of the model"), reply),
+      element("div", { class: "field" }, element("label", { for: modelId, class: "label-name" }, "Model"), model)),
     read: () => ({
       role: "assistant", content: { type: "text", text: reply.value }, model: model.value || "by-hand", stopReason: "endTurn",
     }),
@@ -155,8 +155,7 @@ function anything(key, method, params) {
   return {
     key, canRefuse: false, submitLabel: "Send", focus: () => text.focus(),
     node: frame(key, method, params.message, jsonView(params, { label: "parameters" }),
-      element("div", { class: "field" }, element("label", { for: id }, element("span", { class: "label-name" }, "Answer"),
-        element("span", { class: "label-note" }, "JSON")), text, error)),
+      element("div", { class: "field" }, element("label", { for: id, class: "label-name" }, "Answer in JSON"), text, error)),
     read() {
       try {
         return parseJson(text.value);

@@ -1,0 +1,91 @@
+// Drives one browser for many tests: reads a line of JSON with the steps of a visit, and prints a line with what they saw.
+import { createInterface } from "node:readline";
+import { readFileSync } from "node:fs";
+import packaged from "@sparticuz/chromium";
+import { chromium } from "playwright-core";
+
+const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
+
+async function visit({ url, steps, options, routes }) {
+  const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-US", ...options });
+  const complaints = [];
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(`${message.text()} ${message.location().url}`);
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("dialog", (dialog) => { complaints.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+  for (const [pattern, body] of Object.entries(routes ?? {})) {
+    await page.route(pattern, (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify(body) }));
+  }
+  try {
+    await page.goto(url);
+    await page.locator("nav a").first().waitFor();
+    const seen = [];
+    for (const [verb, ...args] of steps) {
+      try {
+        seen.push((await verbs(context, page, url)[verb](...args)) ?? null);
+      } catch (error) {
+        throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
+      }
+    }
+    return { seen, complaints };
+  } finally {
+    await context.close();
+  }
+}
+
+function verbs(context, page, url) {
+  const main = page.locator("main");
+  const field = (label) => main.getByLabel(label, { exact: true }).last();
+  return {
+    open: async (hash) => {
+      await page.evaluate((value) => { location.hash = value; }, hash);
+      await page.locator("main h1").waitFor();
+    },
+    reload: () => page.reload(),
+    fill: (label, text) => field(label).fill(text),
+    check: (label) => field(label).check(),
+    select: (label, option) => field(label).selectOption({ label: option }),
+    click: (name) => page.getByRole("button", { name, exact: true }).filter({ visible: true }).last().click(),
+    press: async (...keys) => { for (const key of keys) await page.keyboard.press(key); },
+    type: (text) => page.keyboard.type(text),
+    focus: (selector) => page.locator(selector).first().focus(),
+    see: (text) => page.getByText(text, { exact: false }).filter({ visible: true }).last().waitFor(),
+    gone: (selector) => page.locator(selector).filter({ visible: true }).first().waitFor({ state: "detached" }),
+    wait: (selector) => page.locator(selector).filter({ visible: true }).last().waitFor(),
+    texts: (selector) => page.locator(selector).filter({ visible: true }).allInnerTexts(),
+    count: (selector) => page.locator(selector).filter({ visible: true }).count(),
+    evaluate: (expression) => page.evaluate(expression),
+    focused: () => page.evaluate(() => {
+      const { activeElement } = document;
+      return activeElement.labels?.[0]?.innerText ?? activeElement.getAttribute("aria-label") ?? activeElement.innerText.split("\n")[0];
+    }),
+    opened: async (name) => {
+      const [opened] = await Promise.all([context.waitForEvent("page"), page.getByRole("link", { name }).last().click()]);
+      return [opened.url(), await opened.evaluate(() => window.opener === null)];
+    },
+    overflow: () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    size: (width, height) => page.setViewportSize({ width, height }),
+    // The rules of accessibility that the page violates.
+    axe: async () => {
+      // A script of the page would violate its policy; this one runs in the page's isolated evaluation.
+      await page.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
+      const { violations } = await page.evaluate(() => window.axe.run());
+      return violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
+    },
+    screenshot: (path) => page.screenshot({ path }),
+  };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let answer;
+  try {
+    answer = await visit(JSON.parse(line));
+  } catch (error) {
+    answer = { error: error.message };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
+await browser.close();
