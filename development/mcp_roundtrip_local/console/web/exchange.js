@@ -2,14 +2,14 @@
 
 /** Return the invocations of an exchange and those that they caused, the outer ones first. */
 export function invocationsOf(exchange) {
-  const flatten = (invocations = []) => invocations.flatMap((each) => [each, ...flatten(each.nested)]);
+  const flatten = (invocations = []) => invocations.flatMap((each) => [each, ...flatten(each.invocations)]);
   return flatten(exchange?.invocations);
 }
 
 /** Return the invocation that ran the tool: the innermost one of the first branch; undefined if nothing ran. */
 export function environmentOf(exchange) {
   let found = exchange?.invocations?.[0];
-  while (found?.nested?.length) found = found.nested[0];
+  while (found?.invocations?.length) found = found.invocations[0];
   return found;
 }
 

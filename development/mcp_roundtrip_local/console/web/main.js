@@ -22,7 +22,7 @@ const context = { store, api, client, calls: createCalls({ store, client, api })
 /** Address -> view: a function of the context, the decoded parameter and a signal that aborts when the view is left. */
 const ROUTES = [
   [/^#\/(tools|prompts|resources|templates)\/(.+)$/, (group, id, signal) => featurePage(context, group, id, signal)],
-  [/^$|^#\/$/, () => homePage(context)],
+  [/^$|^#\/$/, (signal) => homePage(context, signal)],
 ];
 
 let leave = new AbortController();

@@ -1,11 +1,19 @@
 // The first page: what runs, and what to try.
 
-import { element } from "../dom.js";
+import { element, fill } from "../dom.js";
 import { count } from "../format.js";
 import { copyButton } from "./json_view.js";
 import { featureHash } from "./lists.js";
 
-export function homePage({ store }) {
+export function homePage({ store, api }, signal) {
+  const page = element("div", {}, content(store));
+  store.subscribe("application", () => fill(page, content(store)), signal);
+  // Execution environments come and go.
+  api.application().then((application) => { if (!signal.aborted) store.update({ application }); }, () => {});
+  return page;
+}
+
+function content(store) {
   const { application, features, serverInfo, instructions, featuresError } = store.state;
   return element("article", { class: "home" },
     element("header", { class: "page-head" },

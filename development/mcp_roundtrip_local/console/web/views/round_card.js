@@ -9,6 +9,7 @@ import { channelView } from "./channel.js";
 import { copyPanel } from "./copy.js";
 import { experimentsPanel } from "./experiments.js";
 import { entriesOf, journalPanel, journalStrip } from "./journal.js";
+import { readLogLine } from "../log_lines.js";
 import { jsonView } from "./json_view.js";
 import { givenAnswers, questionForm } from "./question.js";
 import { resultView } from "./result.js";
@@ -28,8 +29,8 @@ export function roundCard(context, call, round) {
   const strip = element("div", {});
   const panels = panelSwitch(context, call, round);
   const node = element("li", { class: "round", "aria-labelledby": title.id },
-    element("div", { class: "round-head" }, title, head.chips, head.facts),
-    strip, logs, body, panels.node);
+    element("div", { class: "round-head" }, title, head.chips, strip, head.facts),
+    logs, body, panels.node);
   let shown = "";
 
   function update() {
@@ -63,8 +64,8 @@ function chips(round, outcome) {
 function facts(round) {
   const environment = environmentOf(round.exchange);
   return [
-    environment && element("span", { class: environment.isNewEnvironment ? "environment new" : "environment" },
-      environment.environmentId, " ", environment.isNewEnvironment ? "new" : "warm"),
+    environment && element("span", { class: environment.isNewEnvironment ? "environment new" : "environment", title: "Execution environment" },
+      environment.environmentId, element("span", { class: "chip" }, environment.isNewEnvironment ? "new" : "warm")),
     serviceSummary(round.exchange).map((text) => element("span", {}, text)),
     round.durationMs !== null && element("span", {}, duration(round.durationMs)),
     element("time", {}, clockTime(round.startedAtMs)),
@@ -73,11 +74,12 @@ function facts(round) {
 
 function showLogs(logs, round) {
   const notified = (round.response?.notifications ?? []).map(describeNotification);
-  const lines = logLinesOf(round.exchange).map((line) => ["log", line.text]);
+  const lines = logLinesOf(round.exchange).map((line) => readLogLine(line.text)).filter((line) => !line.isRoutine)
+    .map((line) => [line.level, line.text]);
   const rows = [...notified, ...lines];
   if (logs.childElementCount === rows.length) return;
   logs.hidden = rows.length === 0;
-  fill(logs, rows.map(([kind, text]) => element("p", {}, element("span", { class: "log-kind" }, kind), element("span", { dir: "auto" }, text))));
+  fill(logs, rows.map(([kind, text]) => element("p", { class: `log-${kind}` }, element("span", { class: "log-kind" }, kind), element("span", { dir: "auto" }, text))));
 }
 
 function describeNotification({ method, params = {} }) {
@@ -129,7 +131,7 @@ function form(context, call, round, experiment) {
 
 /** A state can be answered again: the server stores nothing, so each answer is a branch of its own. */
 function answered(context, call, round) {
-  const place = element("div", {}, givenAnswers(round, answersTo(call, round)),
+  const place = element("div", { class: "answered" }, givenAnswers(round, answersTo(call, round)),
     element("button", { type: "button", class: "quiet again", onclick: () => {
       fill(place, form(context, call, round, "older state"));
       focusQuestion(place);

@@ -1,8 +1,8 @@
 // What happened on the server during a round: execution environments and service calls on a common time axis.
 
 import { element } from "../dom.js";
-import { SERVICES, invocationsOf } from "../exchange.js";
-import { duration } from "../format.js";
+import { SERVICES, invocationsOf, logLinesOf } from "../exchange.js";
+import { count, duration } from "../format.js";
 
 /** Return a chart with a bar for each invocation and each service call. */
 export function serverView(exchange) {
@@ -14,17 +14,27 @@ export function serverView(exchange) {
     element("ol", { class: "waterfall" }, rows.map((row) => waterfallRow(row, start, end - start))),
     invocationsOf(exchange).filter((each) => each.failed || each.error).map((each) =>
       element("p", { class: "error" }, `${each.environmentId}: ${describeError(each.error)}`)),
+    logView(logLinesOf(exchange)),
   ];
 }
 
+/** All log lines as the functions wrote them, in the order of time. */
+function logView(lines) {
+  if (lines.length === 0) return null;
+  return element("details", {}, element("summary", {}, count(lines.length, "log line")),
+    element("div", { class: "logs" }, lines.map((line) => element("p", {}, element("span", { class: "log-kind" }, line.function), element("span", { dir: "auto" }, line.text)))));
+}
+
 function rowsOf(invocation, depth) {
-  const { environmentId, isNewEnvironment, initMs, serviceCalls = [], nested = [] } = invocation;
+  const { environmentId, isNewEnvironment, initMs, serviceCalls = [], invocations = [] } = invocation;
+  // An invocation of a function says all that the call of the Lambda API says.
+  const own = invocations.length > 0 ? serviceCalls.filter((call) => call.service !== "lambda") : serviceCalls;
   const inner = [
-    ...serviceCalls.map((call) => ({
+    ...own.map((call) => ({
       kind: "service", depth: depth + 1, startedAtMs: call.startedAtMs, durationMs: call.durationMs,
       label: `${SERVICES[call.service] ?? call.service} ${call.operation}`, note: [call.detail, isFailure(call.status) && call.status].filter(Boolean).join(" · "),
     })),
-    ...nested.flatMap((each) => rowsOf(each, depth + 1)),
+    ...invocations.flatMap((each) => rowsOf(each, depth + 1)),
   ];
   return [{
     kind: isNewEnvironment ? "invocation new" : "invocation", depth, label: environmentId, initMs: isNewEnvironment ? initMs : null,
