@@ -12,6 +12,7 @@ from mcp_roundtrip_local.console.api import ApiRoute
 from mcp_roundtrip_local.console.application import describe_application
 from mcp_roundtrip_local.console.environments import kill_environment, list_environments
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
+from mcp_roundtrip_local.console.lost_workers import expire_lease
 from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.sources import discard_sources, edit_sources, show_sources
 from mcp_roundtrip_local.console.state_view import damage_state, show_state
@@ -32,6 +33,7 @@ def api_routes(app: Callable[[], LocalApp], writes: JournalWrites) -> tuple[ApiR
         route("POST", "states/damage", damage_state),
         route("GET", "tasks", list_tasks),
         route("GET", "tasks/{id}", partial(show_task, writes)),
+        route("POST", "tasks/{id}/expire-lease", expire_lease),
         route("GET", "environments", list_environments),
         route("POST", "environments/{id}/kill", kill_environment),
         route("GET", "sources/{function}", show_sources),

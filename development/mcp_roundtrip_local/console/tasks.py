@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,10 +39,7 @@ def list_tasks(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `GET tasks/{id}`. Raises ConsoleError."""
-    task_id = request.parameters["id"]
-    found = next((each for each in _all_tasks(app) if each.task.task_id == task_id), None)
-    if found is None:
-        raise ConsoleError(404, "there is no such task: it may have expired, or be of another run")
+    found = find_task(app, request.parameters["id"])
     task, items = found.task, found.table.store.query(found.task.pk)
     runs = runs_of(app, task.pk)
     past = read_past(task, items, writes.of(task.pk))
@@ -58,6 +55,14 @@ def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict
         "journal": past.rows(runs[-1] if runs else None, runs),
         "runs": [_run(run, past, runs) for run in runs],
     }
+
+
+def find_task(app: LocalApp, task_id: str) -> FoundTask:
+    """Return the task with this id. Raises ConsoleError (404)."""
+    found = next((each for each in _all_tasks(app) if each.task.task_id == task_id), None)
+    if found is None:
+        raise ConsoleError(404, "there is no such task: it may have expired, or be of another run")
+    return found
 
 
 def _all_tasks(app: LocalApp) -> Iterator[FoundTask]:
@@ -91,7 +96,7 @@ def _summary(found: FoundTask, runs: list[WorkerRun]) -> dict[str, Any]:
         "updatedAtMs": task.updated_at_ms,
         "deadlineMs": task.deadline_ms,
         "questions": sorted(asked.key for asked in task.requests.values()),
-        "runs": len(runs),
+        "runCount": len(runs),
         "environmentId": None if running is None else running.environment_id,
     }
 
@@ -114,7 +119,7 @@ def _function_name(worker: str) -> str:
     return worker.rpartition("/")[2]
 
 
-def _result(task: Task, items: list[Item] | Any) -> Any:
+def _result(task: Task, items: Sequence[Item]) -> Any:
     if not task.result_chunks:
         return task.result
     prefix = f"{RESULT}{task.result_owner}#"
