@@ -194,6 +194,8 @@ def test_the_state_of_a_round_is_decoded(console: Console) -> None:
     damaged = console.read("states/damage", {"requestState": state})
     refusal = console.api("states", {"requestState": damaged["requestState"]})
     assert (refusal.status, refusal.json()["reason"]) == (422, "decryption")
+    assert f"position {damaged['position']}: in the ciphertext" in refusal.json()["message"]
+    assert (found["tool"], found["method"]) == ("order", "tools/call")
     assert calls == console.app.kms.calls
     for body in ({}, {"requestState": 1}, {"requestState": state, "before": 1}):
         assert console.api("states", body).status == 422

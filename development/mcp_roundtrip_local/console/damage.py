@@ -37,7 +37,7 @@ def damaged(token: str, position: int | None = None) -> dict[str, Any]:
     return {
         "requestState": token[:position] + after + token[position + 1 :],
         "position": position,
-        "part": _part(parts, position),
+        "part": part_at(token, position),
         "before": before,
         "after": after,
     }
@@ -52,8 +52,9 @@ def _other(character: str) -> str:
     return _ALPHABET[(_ALPHABET.find(character) + 1) % len(_ALPHABET)]
 
 
-def _part(parts: list[str], position: int) -> str | None:
+def part_at(token: str, position: int) -> str | None:
     """Return the name of the part at a position; None for a dot and for a text that is no token."""
+    parts = token.split(".")
     names = PARTS.get(len(parts), ())
     start = 0
     for name, part in zip(names, parts, strict=False):

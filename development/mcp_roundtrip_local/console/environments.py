@@ -25,4 +25,5 @@ def kill_environment(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         raise ConsoleError(
             404, "no such execution environment runs, or it cannot be killed (make run DEBUG=1)"
         )
+    app.recorder.note(f"console: {name} was killed")
     return {"killed": name}

@@ -46,6 +46,10 @@ def _run(app: LocalApp, function: str, files: dict[str, str]) -> dict[str, Any]:
         restarted = app.edit(function, files)
     except (SourceError, TemplateError) as error:
         raise ConsoleError(422, str(error)) from None
+    what = "an edited version" if files else "the project's version"
+    app.recorder.note(
+        f"console: {', '.join(app.edited.sharing(function))}: {what} runs from the next invocation on"
+    )
     return {"function": function, "isEdited": bool(files), "edited": sorted(files), "restarted": restarted}
 
 

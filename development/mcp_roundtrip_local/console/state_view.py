@@ -10,19 +10,34 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.damage import damaged
+from mcp_roundtrip_local.console.issued_states import describe_damage, find_issued
 from mcp_roundtrip_local.console.journals import journal_rows
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_local.console.state_keys import StateKeys, state_keys
 from mcp_roundtrip_local.console.states import VerifiedState, open_state, refusal
+from mcp_roundtrip_local.observation.recorder import RunRecorder
 
 
 def show_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `POST states`. Raises ConsoleError."""
     keys = tuple(state_keys((app.environment(name) for name in app.functions()), app.kms))
     token, before = request.body.get("requestState"), request.body.get("before")
-    state = open_state(token, keys)
+    state = _open(token, keys, app.recorder)
     earlier = None if before is None else _earlier(before, keys, state)
-    return describe_state(str(token), state, earlier, time.time())
+    issued = find_issued(str(token), app.recorder)
+    call = {} if issued is None else issued.call
+    return {"exchangeId": None, "method": None, "tool": None, **call} | describe_state(
+        str(token), state, earlier, time.time()
+    )
+
+
+def _open(token: Any, keys: Sequence[StateKeys], recorder: RunRecorder) -> VerifiedState:
+    """Open a state. For a damaged one, the message also says where it differs from the issued one."""
+    try:
+        return open_state(token, keys)
+    except ConsoleError as error:
+        where = describe_damage(token, recorder) if isinstance(token, str) else ""
+        raise ConsoleError(error.status, f"{error}{where}", **error.members) from None
 
 
 def damage_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
