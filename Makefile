@@ -97,6 +97,7 @@ help:  ## list the commands
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
 
 .PHONY: run
+run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
 run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
 	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 from hashlib import sha256
 from typing import Any
 
@@ -26,15 +28,22 @@ def respond(request: Request) -> Response:
     if (request.method, path) == ("GET", "/v1/prices"):
         return json_response(200, PRICES)
     if (request.method, path) == ("POST", "/v1/databases"):
+        _take_time()
         return create(json.loads(request.body), request.header("idempotency-key"))
     found = re.fullmatch(r"/v1/databases/(db-[0-9a-f]+)(/activate)?", path)
     if found and (request.method, found[2]) == ("POST", "/activate") and found[1] in databases:
+        _take_time()
         region = databases[found[1]]["region"]
         return json_response(200, {"host": f"{found[1]}.{region}.databases.example"})
     if found and (request.method, found[2]) == ("DELETE", None):
         databases.pop(found[1], None)
         return json_response(200, {})
     return json_response(404, {"error": "not found"})
+
+
+def _take_time() -> None:
+    """Wait as a provider does, whose databases take minutes: meanwhile the worker of a task can be killed."""
+    time.sleep(float(os.environ.get("DATABASES_TAKE_S", "0")))
 
 
 def create(wanted: dict[str, str], idempotency_key: str | None) -> Response:

@@ -7,9 +7,13 @@ import { loadFeatures } from "./features.js";
 import { createClient } from "./mcp/client.js";
 import { loadProfile, summary } from "./mcp/profile.js";
 import { createStore } from "./store.js";
+import { activityPage } from "./views/activity.js";
+import { clientPage } from "./views/client.js";
 import { featurePage } from "./views/feature.js";
 import { homePage } from "./views/home.js";
 import { featureList } from "./views/lists.js";
+import { taskPage } from "./views/task.js";
+import { tasksPage } from "./views/tasks.js";
 
 const store = createStore({
   application: null, profile: loadProfile(), calls: [], roots: [{ uri: "file:///home/ada/engine", name: "engine" }],
@@ -22,6 +26,10 @@ const context = { store, api, client, calls: createCalls({ store, client, api })
 /** Address -> view: a function of the context, the decoded parameter and a signal that aborts when the view is left. */
 const ROUTES = [
   [/^#\/(tools|prompts|resources|templates)\/(.+)$/, (group, id, signal) => featurePage(context, group, id, signal)],
+  [/^#\/tasks$/, (signal) => tasksPage(context, signal)],
+  [/^#\/tasks\/(.+)$/, (id, signal) => taskPage(context, id, signal)],
+  [/^#\/activity$/, (signal) => activityPage(context, signal)],
+  [/^#\/client$/, (signal) => clientPage(context, signal)],
   [/^$|^#\/$/, (signal) => homePage(context, signal)],
 ];
 

@@ -14,6 +14,7 @@ import { jsonView } from "./json_view.js";
 import { givenAnswers, questionForm } from "./question.js";
 import { resultView } from "./result.js";
 import { serverView } from "./server.js";
+import { taskView } from "./task.js";
 
 const OUTCOMES = {
   asking: ["asked", "asked"], continue: ["replayed", "continues"], task: ["task", "task"],
@@ -21,7 +22,7 @@ const OUTCOMES = {
 };
 
 /** Return the card of a round; `update` shows what is known by now. */
-export function roundCard(context, call, round) {
+export function roundCard(context, call, round, signal) {
   const title = element("h3", { id: uniqueId("round") }, `Round ${round.number}`);
   const head = { chips: element("span", { class: "chips" }), facts: element("span", { class: "facts" }) };
   const logs = element("div", { class: "logs", hidden: true });
@@ -44,7 +45,7 @@ export function roundCard(context, call, round) {
     const next = bodyState(call, round, outcome);
     if (next === shown) return;
     shown = next;
-    fill(body, bodyOf(context, call, round, next));
+    fill(body, bodyOf(context, call, round, next, signal));
     if (next === "asking") focusQuestion(body);
   }
 
@@ -101,15 +102,22 @@ function bodyState(call, round, outcome) {
   return answersTo(call, round) === null ? (call.status === "stopped" ? "stopped" : "asking") : "answered";
 }
 
-function bodyOf(context, call, round, state) {
+function bodyOf(context, call, round, state, signal) {
   switch (state) {
     case "waiting": return element("p", { class: "hint waiting" }, "Waiting for the response…");
     case "continue": return element("p", { class: "hint" }, "The server saved its progress in requestState and asked for the next round at once.");
-    case "task": return element("p", {}, "The call became the task ", element("a", { href: `#/tasks/${call.taskId}` }, element("code", {}, call.taskId)), ".");
+    case "task": return task(context, call, signal);
     case "answered": return answered(context, call, round);
     case "asking": case "stopped": return form(context, call, round);
     default: return concluded(context, call, round);
   }
+}
+
+function task(context, call, signal) {
+  return [
+    element("p", { class: "became-task" }, icon("task"), "The call became a task: ", element("a", { href: `#/tasks/${call.taskId}` }, element("code", {}, call.taskId))),
+    taskView(context, call.taskId, call, signal),
+  ];
 }
 
 /** Show a result; also what it asks in another way than by input requests. */

@@ -1,0 +1,26 @@
+// Repeats an action until a signal aborts, and not while the page is hidden.
+
+/**
+ * @param {() => Promise<boolean | void>} action returns true when there is nothing more to do
+ * @param {number} intervalMs the pause between the end of one action and the start of the next
+ * @param {AbortSignal} signal
+ * @param {(error: Error) => void} onError after which the action is repeated
+ */
+export async function repeat(action, intervalMs, signal, onError) {
+  while (!signal.aborted) {
+    try {
+      if (!document.hidden && (await action()) === true) return;
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+    }
+    await pause(intervalMs, signal);
+  }
+}
+
+/** Wait for a time, or until the signal aborts. */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}

@@ -1,0 +1,128 @@
+// One task: its questions, its result, and its workers, of which the running one can be killed.
+
+import { announce, element, fill, icon } from "../dom.js";
+import { clockTime } from "../format.js";
+import { repeat } from "../repeat.js";
+import { jsonView } from "./json_view.js";
+import { questionForm } from "./question.js";
+import { resultView } from "./result.js";
+import { statusChip } from "./tasks.js";
+import { workersView } from "./workers.js";
+
+const REFRESH_MS = 700;
+const POLL_MS = 2_000;
+const TERMINAL = new Set(["completed", "failed", "cancelled"]);
+
+/** Return the page of a task. */
+export function taskPage(context, id, signal) {
+  const call = context.store.state.calls.find((each) => each.taskId === id) ?? null;
+  return element("article", { class: "task" },
+    element("header", { class: "page-head" },
+      element("p", { class: "eyebrow" }, element("a", { href: "#/tasks" }, "Tasks")),
+      element("h1", { tabindex: -1 }, call?.name ?? "Task"),
+      element("p", {}, element("code", {}, id))),
+    taskView(context, id, call, signal));
+}
+
+/**
+ * Return what a task does, until the signal aborts.
+ * @param {object|null} call the console's call that became this task; its profile is the task's caller
+ */
+export function taskView(context, id, call, signal) {
+  const parts = {
+    head: element("div", { class: "task-head" }), question: element("div", {}), result: element("div", {}),
+    workers: element("div", {}), problem: element("p", { class: "error", hidden: true }),
+  };
+  const poll = element("input", { type: "checkbox", checked: true });
+  const task = { id, call, row: null, detailed: null, nextPollMs: 0, shown: {}, cancelled: false };
+  const client = clientOf(context, task);
+  const refresh = async () => {
+    task.row = await context.api.task(id);
+    if (poll.checked && Date.now() >= task.nextPollMs) await client.poll();
+    showTask(context, task, client, parts);
+    return TERMINAL.has(task.row.status) && TERMINAL.has(task.detailed?.status) && task.row.environmentId === null;
+  };
+  client.refresh = refresh;
+  repeat(refresh, REFRESH_MS, signal, (error) => showProblem(parts, error.message));
+  return element("div", { class: "task-body" },
+    parts.head, parts.problem, parts.question, parts.result, parts.workers,
+    element("label", { class: "option hint" }, poll, `Poll every ${POLL_MS / 1000} s, as the task’s client does (a poll also replaces a lost worker)`));
+}
+
+/** Return the requests of the task's client. */
+function clientOf({ client, store }, task) {
+  const request = (method, params = {}) =>
+    client.request(method, { taskId: task.id, ...params }, { profile: task.call?.profile ?? store.state.profile });
+  return {
+    async poll() {
+      task.nextPollMs = Date.now() + POLL_MS;
+      task.detailed = await request("tasks/get");
+      if (task.call) task.call.task = task.detailed;
+    },
+    async answer(requests, responses) {
+      await request("tasks/update", { inputResponses: responses });
+      task.call?.taskUpdates.push({ requests, responses });
+      task.nextPollMs = 0;
+    },
+    async cancel() {
+      await request("tasks/cancel");
+      task.nextPollMs = 0;
+    },
+  };
+}
+
+function showProblem({ problem }, text) {
+  problem.hidden = text === "";
+  fill(problem, text);
+}
+
+function showTask(context, task, client, parts) {
+  showProblem(parts, "");
+  const { row, detailed } = task;
+  const now = (part, key, view) => {
+    if (task.shown[part] === key) return;
+    task.shown[part] = key;
+    fill(parts[part], view());
+  };
+  now("head", JSON.stringify([row.status, row.statusMessage, detailed?.statusMessage]), () => head(task, client, parts));
+  const requests = detailed?.status === "input_required" ? detailed.inputRequests : {};
+  now("question", JSON.stringify(requests), () => question(context, task, client, parts, requests));
+  now("result", JSON.stringify([row.result, row.error]), () => result(row));
+  const leaseLeft = Math.max(0, Math.ceil(((row.leaseUntilMs ?? 0) - Date.now()) / 1000));
+  now("workers", JSON.stringify([row.runs, row.workState, row.environmentId, row.workState === "leased" && leaseLeft]), () =>
+    workersView(context, row, leaseLeft, client.refresh));
+}
+
+function head({ row, detailed }, client, parts) {
+  const isOpen = !TERMINAL.has(row.status);
+  const cancel = () => client.cancel().then(() => announce("Cancelled."), (error) => showProblem(parts, error.message));
+  const message = detailed?.statusMessage ?? row.statusMessage;
+  return [
+    element("div", { class: "task-status" },
+      statusChip(row.status),
+      message && element("span", { dir: "auto" }, message),
+      isOpen && element("button", { type: "button", class: "quiet", onclick: cancel }, icon("cross"), "Cancel the task")),
+    element("dl", { class: "state-facts" }, [
+      ["Arguments", element("code", {}, JSON.stringify(row.arguments))],
+      ["Caller", row.principal?.subject ?? "anonymous"],
+      ["Created", clockTime(row.createdAtMs)],
+      ["Time to live ends", row.deadlineMs && clockTime(row.deadlineMs)],
+    ].filter(([, value]) => value).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
+  ];
+}
+
+function question({ store }, task, client, parts, requests) {
+  if (Object.keys(requests).length === 0) return null;
+  const round = { durationMs: 0, response: { body: { result: { resultType: "input_required", inputRequests: requests } } } };
+  announce("The task asks a question.");
+  return questionForm({
+    round, roots: store.state.roots,
+    send: (responses) => client.answer(requests, responses).then(client.refresh).catch((error) => showProblem(parts, error.message)),
+  }).node;
+}
+
+function result({ result: found, error, status }) {
+  if (status === "completed" && found) return resultView({ durationMs: 0, response: { body: { result: found } } });
+  if (error) return element("div", { class: "result failed" }, element("p", { class: "result-kind" }, icon("warning"), "The task failed"), jsonView(error, { label: "error" }));
+  return null;
+}

@@ -1,0 +1,84 @@
+// The workers of a task: what each replayed and ran, and the loss of the running one.
+
+import { announce, element, fill, icon } from "../dom.js";
+import { clockTime, duration } from "../format.js";
+import { journalTable, mark } from "./journal.js";
+
+const TRIGGERS = {
+  async: "asynchronous invocation", retry: "Lambda’s retry", queue: "message of the queue", invoke: "invocation", direct: "invocation",
+};
+
+/**
+ * Return a card for each worker, and what happens next.
+ * @param {object} row the task of the console API
+ * @param {number} leaseLeft seconds until the lease ends
+ * @param {() => void} refresh shows the task again
+ */
+export function workersView(context, row, leaseLeft, refresh) {
+  const { runs = [] } = row;
+  return element("section", { class: "workers" },
+    element("h2", {}, "Workers"),
+    runs.length === 0 && element("p", { class: "hint" }, "No worker has run yet."),
+    element("ol", { class: "timeline" }, runs.map((run, index) => workerCard(context, run, index, refresh))),
+    element("p", { class: "hint next", role: "status" }, next(row, leaseLeft)));
+}
+
+/** Say what the task waits for. */
+function next({ workState, environmentId, wakeAtMs }, leaseLeft) {
+  if (environmentId !== null) return null;
+  switch (workState) {
+    case "leased": return leaseLeft > 0
+      ? `The worker is lost. Its lease ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message of the queue starts the next one.`
+      : "The lease has ended: the next worker can claim the task.";
+    case "ready": return "The task waits for a worker.";
+    case "awaiting": return "The task waits for an answer. No worker runs meanwhile.";
+    case "sleeping": return `The task sleeps until ${clockTime(wakeAtMs)}. No worker runs meanwhile.`;
+    default: return null;
+  }
+}
+
+function workerCard({ api }, run, index, refresh) {
+  const isRunning = run.endedAtMs === null;
+  const problem = element("p", { class: "error", hidden: true });
+  async function kill() {
+    try {
+      await api.kill(run.environmentId);
+      announce(`${run.environmentId} was killed.`);
+    } catch (error) {
+      problem.hidden = false;
+      fill(problem, error.message);
+    }
+    refresh();
+  }
+  return element("li", { class: "round worker", dataset: { outcome: isRunning ? "running" : run.error ? "failed" : "completed" } },
+    element("div", { class: "round-head" },
+      element("h3", {}, `Worker ${index + 1}`),
+      element("span", { class: "chips" }, outcome(run, isRunning), marksOf(run)),
+      element("span", { class: "facts" },
+        element("span", { class: run.isNewEnvironment ? "environment new" : "environment" }, run.environmentId, " ", run.isNewEnvironment ? "new" : "warm"),
+        element("span", {}, TRIGGERS[run.trigger] ?? run.trigger),
+        !isRunning && element("span", {}, duration(run.endedAtMs - run.startedAtMs)),
+        element("time", {}, clockTime(run.startedAtMs)))),
+    run.error && element("p", { class: "error" }, run.error),
+    isRunning && element("div", { class: "actions kill" },
+      element("button", { type: "button", class: "danger", onclick: kill }, icon("cross"), "Kill this worker now"),
+      element("span", { class: "hint" }, "SIGKILL, as if its computer were lost")),
+    problem,
+    run.journal.length > 0 && element("div", { class: "round-body" }, journalTable(run.journal, { label: `Journal of worker ${index + 1}` })));
+}
+
+function outcome(run, isRunning) {
+  if (isRunning) return element("span", { class: "chip status-running" }, "running");
+  return run.error ? element("span", { class: "chip failed" }, icon("warning"), "lost") : element("span", { class: "chip" }, "ended");
+}
+
+/** Return how many entries have each mark. */
+function marksOf({ journal }) {
+  return ["replayed", "answered", "ran", "asked"].flatMap((name) => {
+    const number = journal.filter((entry) => entry.mark === name).length;
+    if (number === 0) return [];
+    const chip = mark(name);
+    chip.append(` ${number}`);
+    return [chip];
+  });
+}
