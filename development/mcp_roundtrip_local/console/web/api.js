@@ -41,6 +41,7 @@ export const api = {
   damageState: (requestState, position) => request("POST", "states/damage", { requestState, position }),
   tasks: () => request("GET", "tasks"),
   task: (id) => request("GET", `tasks/${segment(id)}`),
+  expireLease: (taskId) => request("POST", `tasks/${segment(taskId)}/expire-lease`, {}),
   kill: (environmentId) => request("POST", `environments/${segment(environmentId)}/kill`, {}),
   sources: (functionName) => request("GET", `sources/${segment(functionName)}`),
   deploy: (functionName, files) => request("PUT", `sources/${segment(functionName)}`, { files }),

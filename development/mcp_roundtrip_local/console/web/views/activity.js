@@ -127,10 +127,8 @@ function summary({ startedAtMs, durationMs, what, name, from, environment, isNew
 
 function details(exchange, { isExchange }) {
   const [invoked] = exchange.invocations ?? [];
-  const lines = isExchange ? [] : (invoked?.logLines ?? []);
   return [
     serverView(exchange),
-    lines.length > 0 && element("div", { class: "logs" }, lines.map(({ text }) => element("p", {}, text))),
     messages(isExchange ? [exchange.requestBody, exchange.responseBody] : [invoked.payload, invoked.response]),
   ];
 }

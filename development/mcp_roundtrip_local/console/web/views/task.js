@@ -82,7 +82,9 @@ function showTask(context, task, client, parts) {
   const now = (part, key, view) => {
     if (task.shown[part] === key) return;
     task.shown[part] = key;
+    const focused = parts[part].contains(document.activeElement) && document.activeElement.dataset.control;
     fill(parts[part], view());
+    if (focused) parts[part].querySelector(`[data-control="${focused}"]`)?.focus();
   };
   now("head", JSON.stringify([row.status, row.statusMessage, detailed?.statusMessage]), () => head(task, client, parts));
   const requests = detailed?.status === "input_required" ? detailed.inputRequests : {};

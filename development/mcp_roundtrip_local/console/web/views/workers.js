@@ -20,16 +20,24 @@ export function workersView(context, row, leaseLeft, refresh) {
     element("h2", {}, "Workers"),
     runs.length === 0 && element("p", { class: "hint" }, "No worker has run yet."),
     element("ol", { class: "timeline" }, runs.map((run, index) => workerCard(context, run, index, refresh))),
-    element("p", { class: "hint next", role: "status" }, next(row, leaseLeft)));
+    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, refresh) : element("p", { class: "hint next" }, next(row)));
+}
+
+const isLost = ({ workState, environmentId }) => workState === "leased" && environmentId === null;
+
+/** A lease protects against two workers at once: nobody can tell a lost worker from a slow one before it ends. */
+function lost({ api }, row, leaseLeft, refresh) {
+  const expire = () => api.expireLease(row.id).then(refresh, (error) => announce(error.message));
+  return element("div", { class: "lost" },
+    element("p", {}, `The worker is lost. Its lease ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message of the queue starts the next worker.`),
+    element("button", { type: "button", dataset: { control: "expire" }, onclick: expire }, "Do not wait for the lease"));
 }
 
 /** Say what the task waits for. */
-function next({ workState, environmentId, wakeAtMs }, leaseLeft) {
+function next({ workState, environmentId, wakeAtMs }) {
   if (environmentId !== null) return null;
   switch (workState) {
-    case "leased": return leaseLeft > 0
-      ? `The worker is lost. Its lease ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message of the queue starts the next one.`
-      : "The lease has ended: the next worker can claim the task.";
+    case "leased": return "The lease has ended: the next worker can claim the task.";
     case "ready": return "The task waits for a worker.";
     case "awaiting": return "The task waits for an answer. No worker runs meanwhile.";
     case "sleeping": return `The task sleeps until ${clockTime(wakeAtMs)}. No worker runs meanwhile.`;
@@ -61,7 +69,7 @@ function workerCard({ api }, run, index, refresh) {
         element("time", {}, clockTime(run.startedAtMs)))),
     run.error && element("p", { class: "error" }, run.error),
     isRunning && element("div", { class: "actions kill" },
-      element("button", { type: "button", class: "danger", onclick: kill }, icon("cross"), "Kill this worker now"),
+      element("button", { type: "button", class: "danger", dataset: { control: "kill" }, onclick: kill }, icon("cross"), "Kill this worker now"),
       element("span", { class: "hint" }, "SIGKILL, as if its computer were lost")),
     problem,
     run.journal.length > 0 && element("div", { class: "round-body" }, journalTable(run.journal, { label: `Journal of worker ${index + 1}` })));
