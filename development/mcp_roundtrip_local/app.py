@@ -21,6 +21,7 @@ from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, aff
 from mcp_roundtrip_local.execution.recorded_environment import Environments, EnvironmentState, Killable
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
+from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
@@ -51,6 +52,7 @@ class Options:
     watch_interval_s: float
     variables: Mapping[str, str]
     debug: bool
+    issuer: LocalIssuer | None = None
 
 
 class LocalApp:
@@ -105,6 +107,16 @@ class LocalApp:
     def credentials(self) -> Credentials:
         """The access key that the emulated services require."""
         return self._credentials
+
+    @property
+    def issuer(self) -> LocalIssuer | None:
+        """The issuer of the run's tokens, if it is a local one."""
+        return self._options.issuer
+
+    def audience(self) -> str:
+        """Return the URI of the endpoint, for which access tokens are."""
+        found = {self.environment(name).get("MCP_AUDIENCE", "") for name in self.functions()}
+        return min(found - {""}, default=self._url)
 
     @property
     def processes_started(self) -> int:

@@ -15,6 +15,9 @@ from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_local.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.issuer.issuer import LocalIssuer
+from mcp_roundtrip_local.issuer.server import serve_issuer
+from mcp_roundtrip_local.issuer.users import User
 from mcp_roundtrip_local.observation.causes import current_cause
 from mcp_roundtrip_local.observation.plain_lines import PlainLines
 from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
@@ -47,6 +50,7 @@ def serve(
     variables: Mapping[str, str] | None = None,
     debug: bool = False,
     retry_delay_scale: float = 1.0,
+    users: Sequence[User] | None = None,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
@@ -57,12 +61,12 @@ def serve(
     environment of every function; they override those of `Metadata.LocalRun` in the template (see
     `services.stand_ins`). With `debug`, all functions run in one process that has the terminal, one event at
     a time and without timeouts. `retry_delay_scale` multiplies the delays after which Lambda repeats a failed
-    asynchronous invocation. Raises TemplateError, and OSError if the port is in use.
+    asynchronous invocation. With `users`, an issuer for them runs (`LocalApp.issuer`) at the next free port,
+    and AuthMode is bearer. Raises TemplateError, and OSError if the port is in use.
     """
     app: LocalApp
     with ExitStack() as stack:
         given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
-        options = Options(parameters or {}, fresh, python, watch_interval_s, given, debug)
         credentials = Credentials.from_variables(given) or Credentials.random()
         recorder = RunRecorder(*(() if log is None else (PlainLines(log),)), *listeners)
         services = ObservedServices(
@@ -88,6 +92,12 @@ def serve(
             **{name: server.url for name, server in servers.items()},
             **_serve_storage_and_keys(stack, kms, emulator, services, writes),
         }
+        issuer = None
+        if users is not None:
+            issuer = stack.enter_context(serve_issuer(users, lambda: app.audience(), port=port and port + 1))
+        options = Options(
+            _with_issuer(parameters or {}, issuer), fresh, python, watch_interval_s, given, debug, issuer
+        )
         app = LocalApp(
             template.resolve(), front.url, endpoints, credentials, kms, emulator, recorder, options
         )
@@ -99,6 +109,10 @@ def serve(
         if watch_interval_s > 0:
             stack.enter_context(call_periodically(app.current, watch_interval_s))
         yield app
+
+
+def _with_issuer(given: Mapping[str, str], issuer: LocalIssuer | None) -> Mapping[str, str]:
+    return given if issuer is None else {"AuthMode": "bearer", **given, "TokenIssuer": issuer.url}
 
 
 def _listen_for_sdks(

@@ -1,0 +1,100 @@
+"""template.yaml with the local issuer of `make run`: tokens, and the OAuth flow of the official client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import httpx2
+import jwt
+import pytest
+
+from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.issuer.issuer import LocalIssuer
+from mcp_roundtrip_local.issuer.users import User
+from support.messages import call, headers
+from support.oauth_client import MemoryTokenStorage, signed_in_client
+from support.served_application import FRONT_DOOR, TEMPLATE
+from support.sign_in_page import SigningIn
+
+WEATHER = {"location": "Tokyo"}
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[LocalApp]:
+    users = (User("ada", frozenset({"weather:read"})), User("bob"))
+    with serve(TEMPLATE, users=users, log=lambda line: None) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def issuer(app: LocalApp) -> LocalIssuer:
+    assert app.issuer is not None
+    return app.issuer
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def status(app: LocalApp, token: str | None) -> int:
+    body = call("get_weather", WEATHER)
+    given = {} if token is None else {"authorization": f"Bearer {token}"}
+    return httpx2.post(
+        app.url(FRONT_DOOR), content=json.dumps(body), headers={**headers(body), **given}
+    ).status_code
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    return dict(jwt.decode(token, options={"verify_signature": False}))
+
+
+def test_a_token_of_the_issuer_is_accepted_and_a_call_without_one_is_not(
+    app: LocalApp, issuer: LocalIssuer
+) -> None:
+    assert status(app, issuer.token("ada")) == 200
+    assert status(app, issuer.token("someone else", ["a", "b"])) == 200
+    assert status(app, None) == 401
+
+
+def test_a_token_has_the_claims_of_rfc_9068(app: LocalApp, issuer: LocalIssuer) -> None:
+    token = issuer.token("ada")
+    assert jwt.get_unverified_header(token)["typ"] == "at+jwt"
+    claims = claims_of(token)
+    assert {"iss", "exp", "aud", "sub", "client_id", "iat", "jti", "scope"} == claims.keys()
+    assert (claims["iss"], claims["aud"], claims["sub"]) == (issuer.url, app.url(FRONT_DOOR), "ada")
+    assert claims["scope"] == "weather:read"
+    assert claims_of(issuer.token("bob", ["b", "a"]))["scope"] == "a b"
+
+
+@pytest.mark.parametrize(("user", "scopes"), [("", []), ("a\nb", []), ("ada", ['a"b']), ("ada", ["é"])])
+def test_invalid_names_and_scopes_are_refused(issuer: LocalIssuer, user: str, scopes: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"name of a user|no scope"):
+        issuer.token(user, scopes)
+
+
+@pytest.mark.anyio
+async def test_two_users_sign_in_with_the_official_client_at_the_same_time(
+    app: LocalApp, issuer: LocalIssuer
+) -> None:
+    signing_in = {name: SigningIn(name) for name in ("ada", "bob")}
+    tokens: dict[str, dict[str, Any]] = {}
+
+    async def use(name: str) -> None:
+        storage = MemoryTokenStorage()
+        async with signed_in_client(app.url(FRONT_DOOR), storage, browser=signing_in[name]) as client:
+            result = await client.call_tool("get_weather", WEATHER)
+        assert result.structured_content is not None
+        assert storage.tokens is not None
+        tokens[name] = claims_of(storage.tokens.access_token)
+
+    async with anyio.create_task_group() as group:
+        for name in signing_in:
+            group.start_soon(use, name)
+    assert {name: claims["sub"] for name, claims in tokens.items()} == {"ada": "ada", "bob": "bob"}
+    assert signing_in["bob"].query["iss"] == issuer.url
+    [page] = signing_in["ada"].pages
+    assert [each.attributes["value"] for each in page.named("granted")] == ["weather:read"]
