@@ -209,6 +209,9 @@ def main(
     except CatalogError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    if not output.parent.is_dir():
+        print(f"error: {output.parent} does not exist: only a front door has a catalog", file=sys.stderr)
+        return 2
     if not given.check:
         output.write_text(text, encoding="utf-8")
         return 0

@@ -36,7 +36,7 @@ def main(
         print(f"error: {error}", file=sys.stderr)
         return 2
     print("\n".join(str(path) for path in written))
-    print(f"\nNow edit {given.project / 'functions' / given.name / 'app.py'}. `make run` serves the tool.")
+    print(f"\nNow edit {next(iter(written))}. `make run` serves the tool.")
     return 0
 
 

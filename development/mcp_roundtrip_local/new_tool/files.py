@@ -50,18 +50,16 @@ WITH_TASKS = {
     "imports": "DECLINE, WITH_TASKS, Player, crashes, load_module",
 }
 
-APP = '''\
+HEAD = '''\
 """Count the words or the characters of a text, $after: an example to replace."""
 
 from enum import StrEnum
 
 from pydantic import BaseModel, Field
 
-from mcp_roundtrip import Context, Server
+'''
 
-server = Server("$name")
-$constants
-
+MODELS = """\
 class Unit(StrEnum):
     WORDS = "words"
     CHARACTERS = "characters"
@@ -72,7 +70,9 @@ class Length(BaseModel):
     unit: Unit
 
 
-@server.tool(${task}annotations={"readOnlyHint": True})
+"""
+
+FUNCTION = '''\
 def $name(ctx: Context, text: str) -> Length:
     """Count the words or the characters of a text.
 
@@ -82,13 +82,25 @@ def $name(ctx: Context, text: str) -> Length:
     unit = ctx.elicit("unit", "Count words or characters?", Unit)
 '''
 
-BODY = """\
+APP = f"""\
+{HEAD}from mcp_roundtrip import Context, Server
+
+server = Server("$name")
+$constants
+
+{MODELS}@server.tool(${{task}}annotations={{"readOnlyHint": True}})
+{FUNCTION}"""
+
+RETURN = """\
     return Length(length=count(text, unit), unit=unit)
 
 
 def count(text: str, unit: Unit) -> int:
     return len(text.split() if unit is Unit.WORDS else text)
+"""
 
+BODY = f"""\
+{RETURN}
 
 handler = server.lambda_handler
 """

@@ -15,6 +15,7 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_local import edge_routes
 from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
 from mcp_roundtrip_local.new_tool.files import render_files
+from mcp_roundtrip_local.new_tool.in_application import NotPlannable, plan_in_application
 from mcp_roundtrip_local.new_tool.stacks import add_stack, nested_template, render_entry_of_stack, render_head
 from mcp_roundtrip_local.new_tool.template_entry import append_entry, find_conflict, render_entry
 from mcp_roundtrip_local.template.applications import with_nested_stacks
@@ -44,9 +45,12 @@ def plan_files(project: Path, name: str, *, tasks: bool = False, stack: str = ""
     """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError.
 
     With `tasks`, the tool becomes a task, which a worker function runs. With `stack`, the tool is in that
-    nested stack, which is created if it does not exist.
+    nested stack, which is created if it does not exist. A project without a front door has one function,
+    which gets the tool.
     """
     _check(name)
+    if not (project / FUNCTIONS / FRONT_DOOR).is_dir():
+        return _in_application(project, name, needs_front_door=tasks or bool(stack))
     new = {project / path: text for path, text in render_files(name, tasks=tasks).items()}
     for path in (*new, *(project / folder / name for folder in ("functions", "events"))):
         if path.exists():
@@ -62,6 +66,18 @@ def plan_files(project: Path, name: str, *, tasks: bool = False, stack: str = ""
     catalog = _catalog(project / FUNCTIONS, name, app)
     edge = edge_routes.changed_files(project, json.loads(catalog))
     return {**new, **changed, project / CATALOG: catalog, **edge}
+
+
+def _in_application(project: Path, name: str, *, needs_front_door: bool) -> dict[Path, str]:
+    if needs_front_door:
+        raise NewToolError(
+            "a tool with tasks, or in a nested stack, is a function of its own behind a front door: "
+            f"{project / FUNCTIONS / FRONT_DOOR} does not exist"
+        )
+    try:
+        return plan_in_application(project, name)
+    except NotPlannable as error:
+        raise NewToolError(str(error)) from None
 
 
 def _templates(

@@ -18,10 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.settings import PREFIX
-from mcp_roundtrip_local.catalog import FUNCTIONS
+from mcp_roundtrip_local.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_local.only_function import module_of_only_function
 from mcp_roundtrip_local.sample_events.live import (
     DEVELOPMENT_ENVIRONMENT,
     EVENTS,
@@ -30,8 +33,10 @@ from mcp_roundtrip_local.sample_events.live import (
     invoker,
     live_events,
 )
+from mcp_roundtrip_local.sample_events.of_application import application_events
 from mcp_roundtrip_local.sample_events.stable import stable_events
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_testing.loading import load_server
 
 
 @contextmanager
@@ -67,18 +72,29 @@ def main(
     parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
     parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
     given = parser.parse_args(arguments)
+    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # the functions run in this process
     deployed = "MCP_STATE_KEY_ARN" in os.environ
     environment = os.environ if deployed else DEVELOPMENT_ENVIRONMENT
     settings = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     try:
         ports = wiring.make_ports(load_settings(settings)) if deployed else development_ports()
-        with example_services(given.functions.parent / "template.yaml"):
-            minted = live_events(invoker(given.functions, ports))
+        events = _events(given.functions, ports)
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    write(given.output, {**stable_events(), **minted, "live/env.json": {"Parameters": env_vars(settings)}})
+    write(given.output, {**events, "live/env.json": {"Parameters": env_vars(settings)}})
+    print(f"{given.output}/ has the events. Those in {given.output}/live/ expire after ten minutes.")
     return 0
+
+
+def _events(functions: Path, ports: Ports) -> Mapping[str, Any]:
+    """Return the events of this repository's examples, or of an application with one function."""
+    project = functions.parent
+    with example_services(project / "template.yaml"):
+        if (functions / FRONT_DOOR).is_dir():
+            return {**stable_events(), **live_events(invoker(functions, ports))}
+        server = load_server(module_of_only_function(project))
+        return application_events(server, lambda event: handle(server.endpoint, event, None, lambda: ports))
 
 
 if __name__ == "__main__":
