@@ -40,6 +40,7 @@ ATTACK = """
       await ready;
       const simple = { method: "POST", body: '{"do": "pay"}', headers: { "content-type": "text/plain" } };
       const signed = { authorization: "AWS4-HMAC-SHA256 Credential=x/", "content-type": "application/json" };
+      const console_client = { "x-console": "1", "content-type": "application/json" };
       const tried = [];
       const attempt = (promise) => tried.push(Promise.resolve(promise).catch(() => null));
       for (const url of given.urls) {
@@ -47,6 +48,7 @@ ATTACK = """
         attempt(fetch(url, { ...simple, mode: "no-cors", credentials: "include" }));
         attempt(fetch(url, simple));
         attempt(fetch(url, { ...simple, headers: signed }));
+        attempt(fetch(url, { method: "PUT", body: "{}", headers: console_client }));
         attempt(fetch(url, { mode: "no-cors" }));
         attempt(fetch(url, { mode: "no-cors", referrerPolicy: "no-referrer" }));
         navigator.sendBeacon(url, "{}");
@@ -98,15 +100,22 @@ def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
     ]
 
 
+def console_urls(app: LocalApp) -> list[str]:
+    """Return requests of the console that run code, decrypt states, or show that it is there."""
+    paths = ("api/sources/F", "api/states", "api/activity", "index.html")
+    return [app.url(f"/console/{path}") for path in paths]
+
+
 def test_a_page_of_another_origin_cannot_invoke_a_function(
     app: LocalApp, runtime: RuntimeApi, visit: Visit
 ) -> None:
-    urls = attacked(app, runtime)
+    urls = [*attacked(app, runtime), *console_urls(app)]
     answers = visit("http://evil.example/", ATTACK, {"urls": urls})
     assert {url for _, url, _ in answers} >= set(urls)
     assert {method for method, _, _ in answers} >= {"GET", "POST"}
     # The gateway responds to the preflight and allows nothing.
     assert {status for method, _, status in answers if method != "OPTIONS"} == {403}
+    assert app.edited.files("F") == {}
     assert app.processes_started == 0
     assert runtime.reports.empty()
 
@@ -114,7 +123,7 @@ def test_a_page_of_another_origin_cannot_invoke_a_function(
 def test_dns_rebinding_cannot_invoke_a_function(app: LocalApp, runtime: RuntimeApi, visit: Visit) -> None:
     # With DNS rebinding the browser treats page and server as one origin.
     gateway, invoke, *_, respond, _ = attacked(app, runtime)
-    for url in (gateway, invoke, respond):
+    for url in (gateway, invoke, respond, console_urls(app)[0]):
         rebound = f"http://evil.example:{urlsplit(url).port}"
         answers = visit(rebound + "/page", ATTACK, {"urls": [rebound + urlsplit(url).path]})
         assert {method for method, _, _ in answers} >= {"GET", "POST"}
@@ -129,12 +138,27 @@ ALLOWED = """
       const headers = { "content-type": "application/json" };
       const reply = await fetch(given.url, { method: "POST", body: "{}", headers });
       await fetch(given.url + "?read=" + await reply.text(), { method: "POST", body: "{}", headers });
+      const own = { ...headers, "x-console": "1" };
+      const post = { method: "POST", body: "{}", headers };
+      const leak = (reply) => fetch(given.url + "?leak=" + reply.status, post);
+      for (const url of given.console) {
+        for (const method of ["GET", "PUT", "POST"]) {
+          const body = method === "GET" ? undefined : "{}";
+          await fetch(url, { method, body, headers: own }).then(leak).catch(() => null);
+          await fetch(url, { method, body, headers }).then(leak).catch(() => null);
+        }
+        await fetch(url).then(leak).catch(() => null);
+      }
+      await fetch(given.url, { method: "POST", body: "{}", headers: own }).catch(() => null);
       window.done = true;
     </script>
     """
 
 
 def test_a_page_of_an_allowed_origin_calls_and_reads_responses(app: LocalApp, visit: Visit) -> None:
-    answers = visit("http://app.example/", ALLOWED, {"url": app.url("/mcp")})
+    urls = {"url": app.url("/mcp"), "console": console_urls(app)}
+    answers = visit("http://app.example/", ALLOWED, urls)
     posts = [(url, status) for method, url, status in answers if method == "POST"]
+    # It may call the template's routes, and neither read nor use the console.
     assert posts == [(app.url("/mcp"), 200), (app.url("/mcp?read=reached"), 200)]
+    assert app.edited.files("F") == {}

@@ -54,6 +54,8 @@ class Console:
 
 
 def _page(request: Request, name: str) -> Response:
+    if refusal := refuse_embedding(request):
+        return refusal
     if request.method not in ("GET", "HEAD"):
         return json_response(405, {"message": f"{request.method} is not allowed for a file"})
-    return refuse_embedding(request) or page_file(name)
+    return page_file(name)
