@@ -116,3 +116,12 @@ def test_no_interpreter_is_removed_as_an_intermediate_file(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert ".venv-strands/bin/python -m pip install" in done.stdout
     assert not re.search(r"^rm .*/bin/python", done.stdout, re.MULTILINE)
+
+
+def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
+    """Every shell has a variable USER."""
+    venv = f"PYTHON={sys.executable}"
+    assert (
+        '--user "$USER" --scopes "$SCOPES"' in make(tmp_path, "run", venv, "USER=ada bob", "SCOPES=a").stdout
+    )
+    assert "--user" not in make(tmp_path, "run", venv, USER="root").stdout

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.issuer.options import describe_issuer, read_users
 from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.template.model import Route, TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
@@ -34,7 +35,8 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
         signal.signal(number, _exit_on_signal)
     given = dict(options.parameter)
     try:
-        assumed = _assumed_parameters(options.template, given)
+        users = read_users(options.user, options.scopes, given)
+        assumed = {} if users else _assumed_parameters(options.template, given)
         with serve(
             options.template,
             port=options.port,
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
             variables=_variables(options.env),
             debug=options.debug,
             retry_delay_scale=options.retry_delay_scale,
+            users=users,
             log=_print_line,
         ) as app:
             _print_line(banner(app, assumed, fresh=options.fresh, debug=options.debug))
@@ -101,6 +104,8 @@ def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> str:
         f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}\n"
         for name, value in assumed.items()
     )
+    if app.issuer is not None:
+        text += describe_issuer(app.issuer)
     modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
     if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
         text += (
@@ -167,6 +172,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         metavar="FACTOR",
         help="multiply Lambda's delays of 60 and 120 s before it repeats a failed asynchronous invocation",
     )
+    parser.add_argument(
+        "--user", metavar="NAMES", help="AuthMode bearer with a local issuer for these users, as in 'ada bob'"
+    )
+    parser.add_argument("--scopes", help="the scopes of these users, separated by spaces")
     return parser
 
 
