@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.requests import ApiRequest
+from mcp_roundtrip_local.console.tokens import list_users
 from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
 from mcp_roundtrip_local.template.model import Function
 
@@ -27,7 +28,8 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
         "authMode": min(modes, default=None),
-        "users": [],
+        "users": list_users(app),
+        "scopes": _scopes(app),
         "parameters": dict(app.parameters),
         "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],
     }
@@ -76,20 +78,35 @@ def _owners_by_feature(app: LocalApp) -> dict[str, str]:
     """Return the function of each tool, prompt, resource and template, by its name or URI."""
     application = app.current()
     found: dict[str, str] = {}
-    for door in application.functions.values():
-        if OWNERS in door.environment:
-            owners = owners_of(door, application)
-            for row in _catalog_rows(app.code_folder(door.name) / CATALOG):
-                definition, owner = row["definition"], owners.get(row["owner"])
-                name = definition.get("uri") or definition.get("uriTemplate") or definition["name"]
-                if owner is not None:
-                    found.setdefault(name, owner.name)
+    for door, catalog in _catalogs(app):
+        owners = owners_of(application.functions[door], application)
+        for row in _rows(catalog):
+            definition, owner = row["definition"], owners.get(row["owner"])
+            name = definition.get("uri") or definition.get("uriTemplate") or definition["name"]
+            if owner is not None:
+                found.setdefault(name, owner.name)
     return found
 
 
-def _catalog_rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        catalog = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
+def _scopes(app: LocalApp) -> list[str]:
+    """Return the scopes that features need, and those that imply others."""
+    found: set[str] = set()
+    for _, catalog in _catalogs(app):
+        found |= {*catalog.get("scopes", {})}
+        found |= {scope for row in _rows(catalog) for scope in row.get("scopes", ())}
+    return sorted(found)
+
+
+def _catalogs(app: LocalApp) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the catalog of each front door."""
+    for door in app.functions().values():
+        if OWNERS in door.environment:
+            try:
+                text = (app.code_folder(door.name) / CATALOG).read_text(encoding="utf-8")
+                yield door.name, json.loads(text)
+            except (OSError, ValueError):  # make catalog has not written it
+                continue
+
+
+def _rows(catalog: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [row for name in LISTS for row in catalog.get(name, ())]

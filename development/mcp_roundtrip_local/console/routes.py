@@ -17,6 +17,7 @@ from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.sources import discard_sources, edit_sources, show_sources
 from mcp_roundtrip_local.console.state_view import damage_state, show_state
 from mcp_roundtrip_local.console.tasks import list_tasks, show_task
+from mcp_roundtrip_local.console.tokens import issue_token
 
 
 def api_routes(app: Callable[[], LocalApp], writes: JournalWrites) -> tuple[ApiRoute, ...]:
@@ -36,6 +37,7 @@ def api_routes(app: Callable[[], LocalApp], writes: JournalWrites) -> tuple[ApiR
         route("POST", "tasks/{id}/expire-lease", expire_lease),
         route("GET", "environments", list_environments),
         route("POST", "environments/{id}/kill", kill_environment),
+        route("POST", "tokens", issue_token),
         route("GET", "sources/{function}", show_sources),
         route("PUT", "sources/{function}", edit_sources),
         route("DELETE", "sources/{function}", discard_sources),

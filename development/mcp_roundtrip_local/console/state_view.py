@@ -9,6 +9,7 @@ from typing import Any
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.console.callers import caller_of
 from mcp_roundtrip_local.console.damage import damaged
 from mcp_roundtrip_local.console.issued_states import describe_damage, find_issued
 from mcp_roundtrip_local.console.journals import journal_rows
@@ -26,9 +27,9 @@ def show_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     earlier = None if before is None else _earlier(before, keys, state)
     issued = find_issued(str(token), app.recorder)
     call = {} if issued is None else issued.call
-    return {"exchangeId": None, "method": None, "tool": None, **call} | describe_state(
-        str(token), state, earlier, time.time()
-    )
+    caller = None if issued is None else caller_of(issued.exchange, state.claims)
+    origin = {"exchangeId": None, "method": None, "tool": None, "principal": caller, **call}
+    return {**origin, **describe_state(str(token), state, earlier, time.time())}
 
 
 def _open(token: Any, keys: Sequence[StateKeys], recorder: RunRecorder) -> VerifiedState:
