@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
 
+CALL = ("click", "Call")
 ASKED = ("wait", ".questions")
 DONE = ("wait", ".result")
+RECORDED = ("wait", ".round:last-child .environment")
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>\\u202e&amp;"
+"""As the page writes the hostile text of the test's application: the override of the direction is visible."""
+
+
+def values(*pairs: Any) -> list[str]:
+    """Return the text of a table of values."""
+    return ["\n".join(str(each) for each in pairs)]
+
+
+def compact(texts: list[str]) -> list[str]:
+    return [text.replace("\n\n", "\n") for text in texts]
 
 
 def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
     visit = console(
         "#/tools/new_database",
         ("fill", "name", "orders"),
-        ("click", "Call"),
+        CALL,
         ASKED,
         ("focused",),
         ("fill", "vcpus", "4"),
@@ -29,23 +42,292 @@ def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
         ("check", "Yes"),
         ("click", "Accept"),
         DONE,
+        RECORDED,
         ("texts", ".round h3"),
-        ("texts", ".values"),
         ("texts", ".call-head .chip"),
+        ("texts", ".values"),
         ("texts", ".given dd"),
+        ("texts", ".environment"),
+        ("texts", ".logs"),
     )
-    focused, focused_next = visit.seen[3], visit.seen[9]
-    rounds, values, status, given = visit.seen[13:]
-    assert focused.startswith("vcpus")
-    assert focused_next == "Yes"
+    assert (visit.seen[3], visit.seen[9]) == ("vcpus", "Yes")  # the focus moves to the newest question
+    rounds, status, result, given, environments, logs = visit.seen[14:]
     assert rounds == ["Round 1", "Round 2", "Round 3"]
-    address = "address\n\norders.db.internal\n\nvcpus\n\n4\n\nzone\n\nc"
-    assert values[0].replace("\n\n", "\n") == f"{address}\n\nowner\n\nada@example.com\n\nkept\n\ntrue".replace(
-        "\n\n", "\n"
-    )
     assert status == ["completed"]
-    assert given == [
-        "vcpus: 4 · disk_gb: 20.5 · zone: c · encrypted: yes · owner: ada@example.com",
-        "yes",
+    assert compact(result) == values(
+        *("address", "orders.db.internal", "vcpus", 4, "zone", "c"),
+        *("owner", "ada@example.com", "kept", "true"),
+    )
+    assert given == ["vcpus: 4 · disk_gb: 20.5 · zone: c · encrypted: yes · owner: ada@example.com", "yes"]
+    assert [text.replace("\n", " ") for text in environments] == [
+        "Tools-1 new",
+        "Tools-1 warm",
+        "Tools-1 warm",
     ]
+    assert compact(logs) == ["print\ncreating orders with 4 CPUs"]
+    assert visit.complaints == []
+
+
+def test_raw_messages_and_the_servers_part_are_shown_on_demand(console: Console) -> None:
+    visit = console(
+        "#/tools/tool_error",
+        CALL,
+        DONE,
+        RECORDED,
+        ("count", ".panel"),
+        ("click", "Request"),
+        ("texts", ".panel"),
+        ("click", "Response"),
+        ("texts", ".panel"),
+        ("click", "Server"),
+        ("texts", ".waterfall li"),
+        ("click", "Server"),
+        ("count", ".panel"),
+    )
+    assert visit.seen[3] == visit.seen[11] == 0
+    [request], [response], rows = visit.seen[5], visit.seen[7], visit.seen[9]
+    for text in ("mcp-method", "tools/call", "mcp-name", "tool_error", "2026-07-28", "clientCapabilities"):
+        assert text in request
+    for text in ("HTTP 200", "apigw-requestid", '"isError": true', "There is no such order: 42."):
+        assert text in response
+    assert [row.split("\n")[0].split("-")[0] for row in rows] == ["FrontDoor", "Tools"]
+    assert visit.complaints == []
+
+
+def test_a_form_has_a_field_for_every_type_of_argument(console: Console) -> None:
+    names = ["text", "whole", "decimal", "flag", "choice", "names", "numbers", "address"]
+    visit = console(
+        "#/tools/every_type",
+        CALL,
+        ("texts", ".field .error"),
+        ("focused",),
+        ("fill", "text", "two\nlines"),
+        ("fill", "whole", "1.5"),
+        ("fill", "decimal", "-2e3"),
+        ("check", "No"),
+        ("check", "two"),
+        ("click", "Add an item"),
+        ("fill", "address", '{"street": "Main'),
+        ("fill", "pattern", "ABC"),
+        CALL,
+        ("texts", ".field .error"),
+        ("fill", "whole", "7"),
+        ("fill", "address", '{"street": "Main", "number": 3}'),
+        ("fill", "pattern", "abc"),
+        ("focus", "[aria-label='Item 1']"),
+        ("type", "Ada"),
+        ("click", "Edit as JSON"),
+        ("evaluate", "JSON.parse(document.querySelector('textarea.code').value)"),
+        ("fill", "Arguments", '{"text": 5}'),
+        CALL,
+        DONE,
+        ("texts", ".call-head .chip"),
+        ("fill", "Arguments", "{"),
+        CALL,
+        ("texts", ".field .error"),
+    )
+    assert visit.seen[1] == ["Enter a value."] * 3 + ["Choose an option."] * 2 + ["Enter a value."] * 3
+    assert visit.seen[2] == names[0]
+    whole, first, second, address, pattern = visit.seen[12]
+    assert whole == "Enter a whole number."
+    assert first == second == "Enter a value."
+    assert address.startswith("This is not JSON")
+    assert pattern == "Enter a text that matches ^[a-z]+$"
+    assert visit.seen[19] == {
+        **{"text": "two\nlines", "whole": 7, "decimal": -2000, "flag": False, "choice": "two"},
+        **{"names": ["Ada"], "address": {"street": "Main", "number": 3}, "pattern": "abc"},
+    }
+    assert visit.seen[23] == ["failed"]  # JSON is sent as it is; the server has the last word
+    assert len(visit.seen[26]) == 1
+
+
+def test_several_questions_are_answered_in_one_round(console: Console) -> None:
+    visit = console(
+        "#/tools/in_one_round",
+        CALL,
+        ASKED,
+        ("texts", ".question-kind code"),
+        ("evaluate", "document.querySelector('input[value=decline]').click()"),
+        ("fill", "Which number?", "12"),
+        ("fill", "Reply of the model", "Roses are red."),
+        ("click", "Add a root"),
+        ("type", "file:///srv"),
+        ("click", "Send the answers"),
+        DONE,
+        ("texts", ".given dd"),
+        ("click", "Answer differently"),
+        ("fill", "Which colour?", "blue"),
+        ("fill", "Which number?", "12"),
+        ("click", "Send the answers"),
+        ("wait", ".round:nth-child(3) .result"),
+        ("texts", ".round:nth-child(3) .result"),
+    )
+    assert visit.seen[2] == ["colour", "number", "poem", "roots"]
+    assert visit.seen[10] == ["declined", "12", "Roses are red.", "file:///home/ada/engine, file:///srv"]
+    [result] = visit.seen[16]
+    assert '"colour": "blue"' in result
+    assert '"number": 12' in result
+    assert '"file:///srv"' in result
+    assert visit.complaints == []
+
+
+def test_a_question_is_declined_cancelled_and_answered_differently(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        CALL,
+        ASKED,
+        ("click", "Decline"),
+        DONE,
+        ("texts", ".given dd"),
+        ("texts", ".round:last-child .result"),
+        ("click", "Answer differently"),
+        ("click", "Cancel"),
+        ("wait", ".round:nth-child(3) .result"),
+        ("click", "Answer differently"),
+        ("check", "Yes"),
+        ("click", "Accept"),
+        ("wait", ".round:nth-child(4) .values"),
+        ("texts", ".given dd"),
+        ("texts", ".chip.experiment"),
+        ("texts", ".call-head .chip"),
+    )
+    assert visit.seen[4] == ["declined"]
+    assert "declined" in visit.seen[5][0]
+    assert visit.seen[13:] == [["yes"], ["older state", "older state"], ["completed"]]
+
+
+def test_texts_of_tools_are_never_markup(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        ("texts", ".description"),
+        CALL,
+        ASKED,
+        ("texts", ".question-message"),
+        ("texts", ".logs p"),
+        ("check", "Yes"),
+        ("click", "Accept"),
+        DONE,
+        ("texts", ".values dt"),
+        ("click", "Response"),
+        ("open", "#/templates/" + "notes%3A%2F%2F%7Bfolder%7D%2F%7Bname%7D"),
+        ("fill", "folder", "a/b"),
+        ("fill", "name", "<b>"),
+        ("click", "Read"),
+        DONE,
+        ("texts", ".call-arguments"),
+        ("texts", "pre.code"),
+        ("count", "main img, main script, main b"),
+    )
+    assert visit.seen[0] == ["Ask with markup <b>and</b> return it."]
+    assert visit.seen[3] == [HOSTILE]
+    assert compact(visit.seen[4]) == [
+        f"warning\n{HOSTILE}",
+        f"progress\n1 of 2 · {HOSTILE}",
+        f"print\n{HOSTILE}",
+    ]
+    assert visit.seen[8] == [HOSTILE]
+    assert visit.seen[15:] == [["notes://a%2Fb/%3Cb%3E"], [f"a/b <b>: {HOSTILE}"], 0]
+    assert visit.complaints == []
+
+
+def test_a_page_is_opened_without_access_to_the_console(console: Console) -> None:
+    visit = console(
+        "#/tools/open_page",
+        CALL,
+        ASKED,
+        ("texts", ".address"),
+        ("evaluate", "[...document.querySelectorAll('.page a')].map((a) => [a.href, a.rel, a.target])"),
+        ("click", "Continue"),
+        DONE,
+        ("texts", ".result .prose"),
+    )
+    address = "https://example.com/sign-in?x=1"
+    assert visit.seen[2] == [address]
+    assert visit.seen[3] == [[address, "noopener noreferrer", "_blank"]]
+    assert visit.seen[6] == ["signed in"]
+
+
+def test_only_web_pages_are_opened(console: Console) -> None:
+    urls = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "http:")
+    pages = {
+        url: {"method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": url}}
+        for url in urls
+    }
+    asking = {"resultType": "input_required", "inputRequests": pages, "requestState": "s"}
+    visit = console(
+        "#/tools/open_page",
+        ("answer", "tools/call", asking),
+        CALL,
+        ASKED,
+        ("count", ".page a"),
+        ("texts", ".page .error"),
+    )
+    assert visit.seen[3:] == [0, ["This address is no web page, so it is not opened."] * len(urls)]
+
+
+def test_failures_say_what_happened(console: Console) -> None:
+    visit = console(
+        "#/tools/crash",
+        CALL,
+        DONE,
+        RECORDED,
+        ("texts", ".result-kind"),
+        ("texts", ".logs"),
+        ("answer", "tools/call", {"code": -32021, "message": "Missing <b>", "data": {"a": 1}}),
+        CALL,
+        ("wait", ".result .code"),
+        ("texts", ".calls > :first-child .result"),
+        ("abort", "tools/call"),
+        CALL,
+        ("see", "No response: the server does not answer"),
+        ("texts", ".call-head .chip"),
+    )
+    assert visit.seen[3] == ["The tool reports an error"]
+    assert "Traceback (most recent call last):\n" in visit.seen[4][0]
+    assert "RuntimeError: boom" in visit.seen[4][0]
+    [error] = visit.seen[8]
+    assert error.startswith("Error -32021 · HTTP 400\n\nMissing <b>")
+    assert visit.seen[12] == ["failed"] * 3
+
+
+def test_results_have_images_and_links(console: Console) -> None:
+    visit = console(
+        "#/tools/image",
+        CALL,
+        ("wait", ".result img"),
+        ("evaluate", "document.querySelector('.result img').naturalWidth"),
+        ("evaluate", "document.querySelector('.resource-link a').click()"),
+        ("see", "notes://index"),
+        ("click", "Read"),
+        DONE,
+        ("texts", "pre.code"),
+    )
+    assert visit.seen[2] == 1
+    assert visit.seen[7] == ['{\n  "notes": 3\n}']
+    assert visit.complaints == []
+
+
+def test_arguments_of_prompts_are_completed_while_typing(console: Console) -> None:
+    visit = console(
+        "#/prompts/greet",
+        ("fill", "name", "Ada"),
+        ("focus", "[role=combobox] >> nth=1"),
+        ("press", "ControlOrMeta+a"),
+        ("type", "E"),
+        ("see", "Esperanto"),
+        ("texts", "[role=option]"),
+        ("press", "ArrowDown", "ArrowDown"),
+        (
+            "evaluate",
+            "document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).innerText",
+        ),
+        ("press", "Enter"),
+        ("count", "[role=option]"),
+        ("press", "Enter"),
+        DONE,
+        ("texts", ".result .prose"),
+    )
+    assert visit.seen[5] == ["English", "Esperanto"]
+    assert visit.seen[7:10] == ["Esperanto", None, 0]
+    assert visit.seen[12] == ["Greet Ada in Esperanto."]
     assert visit.complaints == []

@@ -6,22 +6,19 @@ import { chromium } from "playwright-core";
 
 const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
 
-async function visit({ url, steps, options, routes }) {
+async function visit({ url, steps, options }) {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-US", ...options });
   const complaints = [];
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(8_000);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(`${message.text()} ${message.location().url}`);
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("dialog", (dialog) => { complaints.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
-  for (const [pattern, body] of Object.entries(routes ?? {})) {
-    await page.route(pattern, (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify(body) }));
-  }
   try {
     await page.goto(url);
-    await page.locator("nav a").first().waitFor();
+    await page.locator("main h1").waitFor();
     const seen = [];
     for (const [verb, ...args] of steps) {
       try {
@@ -44,7 +41,16 @@ function verbs(context, page, url) {
       await page.evaluate((value) => { location.hash = value; }, hash);
       await page.locator("main h1").waitFor();
     },
-    reload: () => page.reload(),
+    // Answers requests of a method instead of the server: with a result, or with an error if it has a code.
+    answer: (method, outcome) => page.route("**/mcp", (route) => {
+      const request = route.request();
+      if (request.headers()["mcp-method"] !== method) return route.fallback();
+      const { id } = JSON.parse(request.postData());
+      const [status, member] = "code" in outcome ? [400, { error: outcome }] : [200, { result: outcome }];
+      return route.fulfill({ status, contentType: "application/json", body: JSON.stringify({ jsonrpc: "2.0", id, ...member }) });
+    }),
+    abort: (method) => page.route("**/mcp", (route) =>
+      (route.request().headers()["mcp-method"] === method ? route.abort() : route.fallback())),
     fill: (label, text) => field(label).fill(text),
     check: (label) => field(label).check(),
     select: (label, option) => field(label).selectOption({ label: option }),

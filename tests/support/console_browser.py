@@ -37,8 +37,8 @@ class Visit:
 
 
 Console = Callable[..., Visit]
-"""Open the console at an address such as "#/tools/hostile" and take steps. Keywords: `options` of Playwright's
-browser context, `routes` (URL pattern -> JSON) that replace responses of the server."""
+"""Open the console at an address such as "#/tools/hostile" and take steps. Keyword: `options` of a browser context
+of Playwright."""
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +59,7 @@ def console(console_app: LocalApp, open_console: Callable[[str], Console]) -> Co
     return open_console(console_app.url("/"))
 
 
-def _visit(
-    ask: Callable[[Any], Any], url: str, steps: Sequence[Step], more: Mapping[str, Any]
-) -> Visit:
+def _visit(ask: Callable[[Any], Any], url: str, steps: Sequence[Step], more: Mapping[str, Any]) -> Visit:
     answer = ask({"url": url, "steps": steps, **more})
     assert "error" not in answer, answer["error"]
     return Visit(answer["seen"], answer["complaints"])

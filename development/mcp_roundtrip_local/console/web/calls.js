@@ -131,12 +131,11 @@ export const stateOf = (round) => resultOf(round)?.requestState ?? null;
 export const questionsOf = (round) =>
   (resultOf(round)?.resultType === "input_required" ? resultOf(round).inputRequests ?? {} : {});
 
-/** Return the latest answers to the questions of a round, or null if there are none yet. */
-export function answersTo(call, round) {
+/** Return the latest round that answers the questions of a round; undefined if there is none yet. */
+export function answeringRound(call, round) {
   const state = stateOf(round);
-  const next = call.rounds.findLast((each) =>
+  return call.rounds.findLast((each) =>
     each.number > round.number && each.sentState === state && Object.keys(each.answers).length > 0);
-  return next?.answers ?? null;
 }
 
 /** Return how a round ended: null (not yet), "asking", "continue", "task", "completed" or "failed". */

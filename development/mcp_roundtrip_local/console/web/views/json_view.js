@@ -1,6 +1,6 @@
 // Shows a value as JSON with coloured tokens, or a text as it is, with a button that copies it.
 
-import { element, icon, announce } from "../dom.js";
+import { announce, append, element, icon } from "../dom.js";
 import { bytes } from "../format.js";
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
@@ -12,8 +12,7 @@ export function jsonView(value, { label = "JSON" } = {}) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
   const isJson = typeof value !== "string";
   const code = element("pre", { class: "code", tabindex: 0, role: "region", "aria-label": label });
-  if (isJson && text.length <= MAX_COLOURED) code.append(...tokens(text));
-  else code.append(text.slice(0, MAX_SHOWN));
+  append(code, isJson && text.length <= MAX_COLOURED ? tokens(text) : [text.slice(0, MAX_SHOWN)]);
   if (text.length > MAX_SHOWN) {
     code.append(element("em", {}, `\n… ${bytes(text.length - MAX_SHOWN)} more; copy it to see all.`));
   }

@@ -1,7 +1,7 @@
 // One round of a call: what the server did, what it asks or returns, and the raw messages on demand.
 
 import { element, fill, icon, uniqueId } from "../dom.js";
-import { answersTo, outcomeOf, questionsOf } from "../calls.js";
+import { answeringRound, outcomeOf, questionsOf } from "../calls.js";
 import { clockTime, duration } from "../format.js";
 import { environmentOf, logLinesOf, serviceSummary } from "../exchange.js";
 import { questionChannel } from "../mcp/channels.js";
@@ -99,7 +99,8 @@ function describeNotification({ method, params = {} }) {
 function bodyState(call, round, outcome) {
   if (outcome === null) return "waiting";
   if (outcome !== "asking") return outcome;
-  return answersTo(call, round) === null ? (call.status === "stopped" ? "stopped" : "asking") : "answered";
+  const next = answeringRound(call, round);
+  return next === undefined ? "asking" : `answered in round ${next.number}`;
 }
 
 function bodyOf(context, call, round, state, signal) {
@@ -107,9 +108,9 @@ function bodyOf(context, call, round, state, signal) {
     case "waiting": return element("p", { class: "hint waiting" }, "Waiting for the response…");
     case "continue": return element("p", { class: "hint" }, "The server saved its progress in requestState and asked for the next round at once.");
     case "task": return task(context, call, signal);
-    case "answered": return answered(context, call, round);
-    case "asking": case "stopped": return form(context, call, round);
-    default: return concluded(context, call, round);
+    case "asking": return form(context, call, round);
+    case "completed": case "failed": return concluded(context, call, round);
+    default: return answered(context, call, round);
   }
 }
 
@@ -139,7 +140,7 @@ function form(context, call, round, experiment) {
 
 /** A state can be answered again: the server stores nothing, so each answer is a branch of its own. */
 function answered(context, call, round) {
-  const place = element("div", { class: "answered" }, givenAnswers(round, answersTo(call, round)),
+  const place = element("div", { class: "answered" }, givenAnswers(round, answeringRound(call, round).answers),
     element("button", { type: "button", class: "quiet again", onclick: () => {
       fill(place, form(context, call, round, "older state"));
       focusQuestion(place);
