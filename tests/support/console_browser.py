@@ -37,8 +37,8 @@ class Visit:
 
 
 Console = Callable[..., Visit]
-"""Open the console at an address such as "#/tools/hostile" and take steps. Keyword: `options` of a browser context
-of Playwright."""
+"""Open the console at an address such as "#/tools/hostile" and take steps. Keyword: `options` of the
+browser context of Playwright."""
 
 
 @pytest.fixture(scope="module")
