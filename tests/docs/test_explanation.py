@@ -1,0 +1,107 @@
+"""The code on the pages of docs/explanation runs, and their tables say what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from fastmcp import Client as FastMcpClient
+from mcp import Client
+from mcp_types import ElicitResult
+
+from mcp_roundtrip_local.console.journals import journal_rows
+from mcp_roundtrip_testing import Player
+from support.documents import code_blocks, read_document
+
+REPLAY, COMING_FROM = "docs/explanation/how-replay-works.md", "docs/explanation/coming-from.md"
+RESULT = "orders.db.internal is yours."
+
+
+def run_blocks(*blocks: str) -> dict[str, Any]:
+    """Execute blocks of code in one namespace, and return it."""
+    names: dict[str, Any] = {"__name__": "page"}
+    for block in blocks:
+        exec(compile(block, "page", "exec", dont_inherit=True), names)
+    return names
+
+
+# How replay works
+
+
+def test_the_code_of_the_page_about_replay_runs() -> None:
+    run_blocks(*code_blocks(REPLAY, "python"))
+
+
+def test_the_table_of_the_journal_shows_the_marks_of_each_round() -> None:
+    play = Player(run_blocks(code_blocks(REPLAY, "python")[0])["server"])
+    asked = play.call("new_database", {"name": "orders"})
+    again = asked.answer(vcpus=4)
+    assert again.answer(keep=True).text == RESULT
+    rounds = [journal_rows(asked.journal), journal_rows(again.journal, asked.journal)]
+    marks = [{row["key"]: row["mark"] for row in rows} for rows in rounds]
+    last = {row["key"]: "replayed" for row in rounds[1] if row["kind"] != "question"} | {"keep": "answered"}
+    for key, *cells in re.findall(
+        r"^\| `(\w+)` \|.*?\|.*?\| (.*?) ?\| (.*?) ?\| (.*?) ?\|$", read_document(REPLAY), re.M
+    ):
+        shown = [cell.strip("*") for cell in cells]
+        assert shown == [*(each.get(key, "") for each in marks), last[key]], key
+
+
+# One tool, written three times
+
+OURS, SDK, FASTMCP = code_blocks(COMING_FROM, "python")
+
+SHOWN_MESSAGES = ["How many CPUs has orders?", "orders.db.internal is ready. Keep it?"]
+
+
+def answer_to(message: str) -> Mapping[str, Any]:
+    return {"vcpus": 4} if "CPUs" in message else {"keep": True}
+
+
+def test_the_tool_of_this_package_creates_one_database() -> None:
+    names = run_blocks(OURS)
+    play = Player(names["server"])
+    asked = play.call("new_database", {"name": "orders"})
+    assert asked.answer(vcpus=4).answer(keep=True).text == RESULT
+    assert names["created"] == ["orders"]
+
+
+def test_the_tool_of_the_python_sdk_creates_two_databases() -> None:
+    names, messages = run_blocks(SDK), []
+
+    async def ask(context: object, params: Any) -> ElicitResult:
+        messages.append(params.message)
+        return ElicitResult(action="accept", content=dict(answer_to(params.message)))
+
+    async def call() -> Any:
+        async with Client(names["server"], elicitation_callback=ask) as client:
+            return await client.call_tool("new_database", {"name": "orders"})
+
+    assert asyncio.run(call()).content[0].text == RESULT
+    assert messages == SHOWN_MESSAGES
+    assert names["created"] == ["orders", "orders"]
+
+
+def test_the_tool_of_fastmcp_keeps_its_own_state() -> None:
+    names, messages = run_blocks(FASTMCP), []
+
+    async def ask(message: str, response_type: object, params: object, context: object) -> Mapping[str, Any]:
+        messages.append(message)
+        return answer_to(message)
+
+    async def call() -> Any:
+        async with FastMcpClient(names["server"], elicitation_handler=ask) as client:
+            return await client.call_tool("new_database", {"name": "orders"})
+
+    assert asyncio.run(call()).content[0].text == RESULT
+    assert messages == SHOWN_MESSAGES
+    assert names["created"] == ["orders"]
+
+
+@pytest.mark.parametrize("package", ["mcp", "fastmcp"])
+def test_the_page_names_the_versions_that_run(package: str) -> None:
+    assert version(package) in read_document(COMING_FROM).partition("## ")[0]

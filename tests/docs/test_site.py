@@ -1,0 +1,84 @@
+"""`make docs` builds a site without warnings that shows each page as GitHub does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from support.project import ROOT
+
+MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+COUNTED = frozenset({"h2", "h3", "li", "ul", "ol", "pre", "table", "tr", "td", "strong", "blockquote"})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the built site. A warning, such as a dead link, is a failure."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [MKDOCS, "build", "--strict", "--quiet", "--site-dir", folder]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def location(page: Path) -> Path:
+    """Return the folder of a page in the site."""
+    name = page.relative_to(DOCS).with_suffix("")
+    return name.parent if name.name == "index" else name
+
+
+def built(site: Path, page: Path) -> str:
+    """Return the HTML of a page."""
+    return (site / location(page) / "index.html").read_text("utf-8")
+
+
+class Elements(HTMLParser):
+    """Counts the elements of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in COUNTED:
+            self.counts[tag] += 1
+
+
+def test_each_page_has_the_lists_tables_and_blocks_that_github_shows(site: Path) -> None:
+    """Python-Markdown, which the site uses, differs from CommonMark in how lists are indented."""
+    github = MarkdownIt("commonmark").enable("table")
+    different = {}
+    for page in PAGES:
+        [article] = re.findall(r"<article.*?</article>", built(site, page), re.DOTALL)
+        content = re.sub(r"<aside.*?</aside>", "", article, flags=re.DOTALL)
+        ours, theirs = Elements(content).counts, Elements(github.render(page.read_text("utf-8"))).counts
+        if ours != theirs:
+            different[str(page.relative_to(DOCS))] = {"site": ours - theirs, "GitHub": theirs - ours}
+    assert different == {}
+
+
+def test_a_page_loads_nothing_from_another_host(site: Path) -> None:
+    loaded = re.compile(
+        r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)'
+        r'|<link rel="(?:stylesheet|preconnect)[^>]*href="(https?:[^"]+)'
+    )
+    assert [found for page in PAGES for found in loaded.findall(built(site, page))] == []
+
+
+def test_the_search_finds_every_page(site: Path) -> None:
+    index = json.loads((site / "search/search_index.json").read_text("utf-8"))
+    found = {each["location"].partition("#")[0] for each in index["docs"]}
+    assert found == {str(location(page)).removeprefix(".").rstrip("/") + "/" for page in PAGES} - {"/"} | {""}
