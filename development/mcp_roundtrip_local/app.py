@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
-from mcp_roundtrip_local.edited_sources import EditedSources
+from mcp_roundtrip_local.edited_sources import EditedSources, SourceError
 from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
@@ -265,7 +265,7 @@ class LocalApp:
         try:
             self.edited.refresh(changed)
             after = self._read(Template(self._template, self._options.parameters))
-        except TemplateError as error:
+        except (TemplateError, SourceError) as error:
             self.recorder.note(f"{error}\nFunctions restart when this is corrected.")
             return
         names = self._replace(after, changed)

@@ -79,7 +79,10 @@ class EditedSources:
         self._copies[code] = _Copy(dict(files), self._write(code, files))
 
     def refresh(self, changed: Iterable[Path]) -> None:
-        """Copy the code folders again that contain a changed file, with the same edited files."""
+        """Copy the code folders again that contain a changed file, with the same edited files.
+
+        Raises SourceError.
+        """
         for code, copy in self._copies.items():
             if any(path.is_relative_to(code) for path in changed):
                 self._copies[code] = _Copy(copy.files, self._write(code, copy.files))
@@ -99,12 +102,22 @@ class EditedSources:
         self._count += 1
         # A new folder each time: processes that still run the previous version keep their files.
         folder = Path(self._root.name, f"{code.name}-{self._count}")
-        shutil.copytree(code, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        for name, text in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
+        try:
+            _copy(code, folder, files)
+        except OSError as error:  # also two names that need the same path as a file and as a folder
+            shutil.rmtree(folder, ignore_errors=True)
+            raise SourceError(f"{code.name} cannot be copied: {error}") from None
         return folder
+
+
+def _copy(code: Path, folder: Path, files: Mapping[str, str]) -> None:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(code, folder, ignore=ignored, ignore_dangling_symlinks=True)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # the copy of a file that is read-only is read-only, too
+        path.write_bytes(text.encode())
 
 
 def source_files(code: Path) -> dict[str, str]:

@@ -105,6 +105,23 @@ def test_a_file_that_cannot_run_is_refused_and_the_previous_version_stays(
     assert edited.files("weather") == {"app.py": "VERSION = 2\n"}
 
 
+def test_names_that_exclude_each_other_are_refused(code: Path, edited: EditedSources) -> None:
+    edited.apply_to(functions(code))
+    with pytest.raises(SourceError, match="weather"):
+        edited.edit("weather", {"a.py": "", "a.py/b.py": ""})
+    assert edited.files("weather") == {}
+
+
+def test_a_read_only_file_and_a_dangling_link_do_not_prevent_an_edit(
+    code: Path, edited: EditedSources
+) -> None:
+    (code / "app.py").chmod(0o444)
+    (code / "gone.py").symlink_to("nowhere.py")
+    edited.apply_to(functions(code))
+    edited.edit("weather", {"app.py": "VERSION = 2\n"})
+    assert (edited.apply_to(functions(code))["weather"].code / "app.py").read_text() == "VERSION = 2\n"
+
+
 def test_the_number_of_edited_files_is_limited(code: Path, edited: EditedSources) -> None:
     edited.apply_to(functions(code))
     with pytest.raises(SourceError):

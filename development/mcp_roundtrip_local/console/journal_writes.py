@@ -61,6 +61,7 @@ class JournalWrites:
         write = JournalWrite(time.time() * 1000, self._invocation())
         with self._lock:
             for key in _keys(body):
+                # A replaced item has its first writer: journal entries are written once.
                 self._writes.setdefault(key, write)
             while len(self._writes) > MAX_WRITES:
                 del self._writes[next(iter(self._writes))]
