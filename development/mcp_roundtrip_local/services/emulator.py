@@ -85,7 +85,11 @@ def serve(emulator: Emulator, guard: Guard = lambda respond: respond) -> Iterato
 
     `guard` restricts it to programs that may use it.
     """
-    server = HttpServer(guard(emulator.respond), max_body=MAX_BODY).start()
+
+    def respond(request: Request) -> Response:
+        return emulator.respond(request)  # benchmarks replace this method while it serves
+
+    server = HttpServer(guard(respond), max_body=MAX_BODY).start()
     try:
         yield server.url
     finally:
