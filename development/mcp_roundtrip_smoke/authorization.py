@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_roundtrip.auth.protected_resource import WELL_KNOWN
 from mcp_roundtrip.protocol.constants import DISCOVER
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_smoke.exchange import Response, Unreachable
+from mcp_roundtrip_client.challenges import RENAMED, challenge_of, challenge_parameter
+from mcp_roundtrip_client.exchange import Response, Unreachable
+from mcp_roundtrip_client.mcp_requests import Endpoint, correlation_of, error_of, result_of
+from mcp_roundtrip_client.refusals import explain
 from mcp_roundtrip_smoke.findings import Findings
-from mcp_roundtrip_smoke.mcp_requests import Endpoint, correlation_of, error_of, result_of
-from mcp_roundtrip_smoke.refusals import explain
 from mcp_roundtrip_smoke.tokens import claims_of, refusal_reasons
-
-RENAMED: Final = ("x-amzn-remapped-www-authenticate", "x-mcp-challenge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def internal_fault(response: Response, error: tuple[int, str]) -> str:
 def _challenged(response: Response, findings: Findings, missing: str | None) -> str:
     challenge = response.headers.get("www-authenticate", "")
     renamed = next((name for name in RENAMED if name in response.headers), None)
-    url = _parameter(challenge, "resource_metadata")
+    url = challenge_parameter(challenge, "resource_metadata")
     if missing is None and response.status == 403:
         findings.ok("anonymous", "A request without credentials gets 403.")
     elif url is not None:
@@ -79,7 +77,7 @@ def _challenged(response: Response, findings: Findings, missing: str | None) -> 
             "anonymous", "A request without a token gets 401 and a challenge that names the metadata."
         )
     elif renamed is not None:
-        url = _parameter(response.headers[renamed], "resource_metadata")
+        url = challenge_parameter(response.headers[renamed], "resource_metadata")
         findings.note(
             "anonymous",
             f"The challenge of the 401 arrives as {renamed}: clients that do not try the well-known "
@@ -94,11 +92,6 @@ def _challenged(response: Response, findings: Findings, missing: str | None) -> 
     if missing is not None:
         findings.wrong("token", f"The endpoint needs credentials. {missing}")
     return url or ""
-
-
-def _parameter(challenge: str, name: str) -> str | None:
-    found = re.search(rf'{name}="([^"]*)"', challenge)
-    return found[1] if found else None
 
 
 def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Published:
@@ -172,16 +165,10 @@ def check_token(endpoint: Endpoint, published: Published, findings: Findings) ->
         return
     if response.status == 401 and endpoint.token is not None:
         raise findings.stop("token", " ".join(_reasons(endpoint.token, published)))
-    if response.status == 403 and (scopes := _parameter(challenge_of(response), "scope")):
+    if response.status == 403 and (scopes := challenge_parameter(challenge_of(response), "scope")):
         raise findings.stop("token", f"The token lacks scopes; the call needs all of: {scopes}.")
     if response.status == 503 and (error := error_of(response)) is not None:
         raise findings.stop("token", internal_fault(response, error))
-
-
-def challenge_of(response: Response) -> str:
-    """Return the challenge of a response, also if API Gateway renamed its header; empty without."""
-    names = ("www-authenticate", *RENAMED)
-    return next((response.headers[name] for name in names if name in response.headers), "")
 
 
 def _reasons(token: str, published: Published) -> Iterable[str]:

@@ -8,13 +8,18 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import DISCOVER, PROTOCOL_VERSION, TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
+from mcp_roundtrip_client.challenges import challenge_of
+from mcp_roundtrip_client.exchange import Response
+from mcp_roundtrip_client.mcp_requests import (
+    Endpoint,
+    correlation_of,
+    error_of,
+    parameter_headers,
+    result_of,
+)
+from mcp_roundtrip_client.refusals import explain
 from mcp_roundtrip_smoke.answers import content_for
-from mcp_roundtrip_smoke.authorization import challenge_of
-from mcp_roundtrip_smoke.exchange import Response
 from mcp_roundtrip_smoke.findings import Findings, Stopped
-from mcp_roundtrip_smoke.mcp_requests import Endpoint, correlation_of, error_of, result_of
-from mcp_roundtrip_smoke.refusals import explain
 
 MAX_ROUNDS: Final = 10
 
@@ -93,7 +98,7 @@ def check_owner(endpoint: Endpoint, tool: Mapping[str, Any], findings: Findings)
 def check_call(endpoint: Endpoint, call: Call, tool: Mapping[str, Any], findings: Findings) -> None:
     """Call the tool and answer its questions. Raises Stopped if the call does not complete."""
     params: dict[str, Any] = {"name": call.tool, "arguments": dict(call.arguments)}
-    headers = _parameter_headers(tool, call.arguments)
+    headers = parameter_headers(tool, call.arguments)
     for answered in range(MAX_ROUNDS):
         response = endpoint.post(TOOLS_CALL, params, headers=headers)
         result = result_of(response)
@@ -138,17 +143,6 @@ def _hint(answered: int) -> str:
         "state_refused), for example because its keys or its audience differ from those of the one that "
         "asked"
     )
-
-
-def _parameter_headers(tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers that repeat arguments (SEP-2243)."""
-    properties = tool.get("inputSchema", {}).get("properties", {})
-    named = {name: each["x-mcp-header"] for name, each in properties.items() if "x-mcp-header" in each}
-    return {
-        f"mcp-param-{header.lower()}": encode_header(str(arguments[name]))
-        for name, header in named.items()
-        if isinstance(arguments.get(name), str)
-    }
 
 
 def _stop(findings: Findings, check: str, response: Response, hint: str) -> Stopped:

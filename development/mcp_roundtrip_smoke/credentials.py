@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from mcp_roundtrip_smoke.exchange import Sign, Unreachable, request
+from mcp_roundtrip_client.exchange import Sign, Unreachable, request
+from mcp_roundtrip_client.mcp_requests import Endpoint
 from mcp_roundtrip_smoke.findings import Findings
-from mcp_roundtrip_smoke.mcp_requests import Endpoint
 
 
 def fetch_token(

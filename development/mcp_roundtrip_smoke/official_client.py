@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from mcp_roundtrip_client.mcp_requests import Endpoint
 from mcp_roundtrip_smoke.answers import content_for
 from mcp_roundtrip_smoke.calls import Call
 from mcp_roundtrip_smoke.findings import Findings
-from mcp_roundtrip_smoke.mcp_requests import Endpoint
 
 
 def check_with_client(endpoint: Endpoint, call: Call | None, findings: Findings) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcp_roundtrip_client.exchange import Unreachable, is_trustworthy
+from mcp_roundtrip_client.mcp_requests import Endpoint
 from mcp_roundtrip_smoke import authorization, calls
 from mcp_roundtrip_smoke.calls import Call
 from mcp_roundtrip_smoke.credentials import aws_signature, fetch_token
-from mcp_roundtrip_smoke.exchange import Unreachable, is_trustworthy
 from mcp_roundtrip_smoke.findings import Findings, Stopped
-from mcp_roundtrip_smoke.mcp_requests import Endpoint
 from mcp_roundtrip_smoke.official_client import check_with_client
+
+CLIENT: Final = "mcp-roundtrip-smoke"
+CAPABILITIES: Final[Mapping[str, Any]] = {"elicitation": {"form": {}}}
 
 
 @dataclass(frozen=True)
@@ -88,4 +92,4 @@ def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
         sign = aws_signature(settings.url) if settings.iam else None
     except ValueError as error:
         raise findings.stop("url", str(error)) from error
-    return Endpoint(settings.url, settings.token, sign, settings.tls)
+    return Endpoint(settings.url, CLIENT, CAPABILITIES, settings.token, sign, settings.tls)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from mcp_roundtrip_smoke import exchange
+from mcp_roundtrip_client import exchange
 from mcp_roundtrip_smoke.findings import Finding, Findings
 from mcp_roundtrip_smoke.run import Settings, check
 from support.certificates import Authority

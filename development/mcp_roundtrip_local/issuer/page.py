@@ -62,8 +62,8 @@ def _users(users: Sequence[User]) -> str:
     )
     return f"""<fieldset><legend>User</legend>
 {rows}
-<label><input type="radio" name="user" value="">another user</label>
-<input type="text" name="other_user" aria-label="Name of another user" maxlength="128" autocomplete="off">
+<label>or another user:
+<input type="text" name="other_user" maxlength="128" autocomplete="off"></label>
 </fieldset>"""
 
 

@@ -137,7 +137,7 @@ class IssuerServer:
         answer = {"error": "access_denied"}
         if chosen.get("action") == "allow":
             try:
-                user = check_name(chosen.get("user") or chosen.get("other_user", "").strip())
+                user = check_name(chosen.get("other_user", "").strip() or chosen.get("user", ""))
                 scopes = check_scopes(value for name, value in pairs if name == "granted")
             except ValueError as error:
                 raise OAuthError("invalid_request", str(error)) from None

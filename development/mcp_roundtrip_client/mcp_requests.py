@@ -19,21 +19,26 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
 )
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip_smoke.exchange import Response, Sign, request
+from mcp_roundtrip_client.exchange import Response, Sign, request
 
-CAPABILITIES: Final[Mapping[str, Any]] = {"elicitation": {"form": {}}}
-CLIENT: Final = {"name": "mcp-roundtrip-smoke", "version": "1.0.0"}
 CORRELATION_HEADERS: Final = ("apigw-requestid", "x-amzn-requestid", "x-amz-apigw-id")
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An MCP endpoint. `sign` is for AuthMode iam; `tls` replaces the trusted certificates."""
+    """An MCP endpoint, and the client that it is shown.
+
+    `sign` is for AuthMode iam; `tls` replaces the trusted certificates. `meta` are further members of the
+    `_meta` of requests.
+    """
 
     url: str
+    client: str
+    capabilities: Mapping[str, Any]
     token: str | None = field(default=None, repr=False)
     sign: Sign | None = None
     tls: ssl.SSLContext | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
     def post(
         self,
@@ -44,7 +49,7 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         """Send a request; `anonymous` leaves out the token and the signature. Raises Unreachable."""
-        given = {**(params or {}), "_meta": _META}
+        given = {**(params or {}), "_meta": self._meta}
         mirrored = {HEADER_PROTOCOL_VERSION: PROTOCOL_VERSION, HEADER_METHOD: method}
         if (name := given.get(NAME_PARAMETER.get(method, ""))) is not None:
             mirrored[HEADER_NAME] = encode_header(name)
@@ -57,16 +62,35 @@ class Endpoint:
             "POST", self.url, {**accepted, **mirrored, **(headers or {})}, body, tls=self.tls, sign=sign
         )
 
+    @property
+    def _meta(self) -> dict[str, Any]:
+        return {
+            META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+            META_CLIENT_INFO: {"name": self.client, "version": "1.0.0"},
+            META_CLIENT_CAPABILITIES: self.capabilities,
+            **self.meta,
+        }
+
     def get(self, url: str) -> Response:
         """Fetch a document without authorization. Raises Unreachable."""
         return request("GET", url, {"accept": "application/json"}, tls=self.tls)
 
 
-_META: Final = {
-    META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-    META_CLIENT_INFO: CLIENT,
-    META_CLIENT_CAPABILITIES: CAPABILITIES,
-}
+def parameter_headers(tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers that repeat arguments of a call (SEP-2243)."""
+    return _mirrored(tool.get("inputSchema", {}), arguments)
+
+
+def _mirrored(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, member in schema.get("properties", {}).items():
+        value = given.get(name)
+        if isinstance(value, dict):
+            found |= _mirrored(member, value)
+        elif "x-mcp-header" in member and value is not None and not isinstance(value, list):
+            text = value if isinstance(value, str) else json.dumps(value)
+            found[f"mcp-param-{member['x-mcp-header'].lower()}"] = encode_header(text)
+    return found
 
 
 def result_of(response: Response) -> Mapping[str, Any] | None:

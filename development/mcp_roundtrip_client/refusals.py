@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_roundtrip_smoke.exchange import Response
+from mcp_roundtrip_client.exchange import Response
 
 _BY_STATUS = {
     404: "There is no route at this URL (404). Use the output McpUrl of the stack, which ends in /mcp; with "

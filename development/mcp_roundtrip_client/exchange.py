@@ -48,14 +48,18 @@ class Response:
 
     def json(self) -> Any:
         """Return the JSON value of the body, of the last message if it is a stream; None if it has none."""
+        found = self.messages()
+        return found[-1] if found else None
+
+    def messages(self) -> list[Any]:
+        """Return the JSON values of the body: one, or those of a stream in their order."""
         text = self.body.decode(errors="replace")
-        if "text/event-stream" in self.headers.get("content-type", ""):
-            data = [line[5:] for line in text.splitlines() if line.startswith("data:")]
-            text = data[-1] if data else ""
+        is_stream = "text/event-stream" in self.headers.get("content-type", "")
+        lines = [line[5:] for line in text.splitlines() if line.startswith("data:")]
         try:
-            return json.loads(text)
+            return [json.loads(document) for document in (lines if is_stream else [text])]
         except ValueError:
-            return None
+            return []
 
     def member(self, name: str) -> Any:
         """Return a member of the JSON object in the body, or None."""
