@@ -128,6 +128,11 @@ class LocalApp:
         return self._template.parent
 
     @property
+    def template(self) -> Path:
+        """The file of the template."""
+        return self._template
+
+    @property
     def parameters(self) -> Mapping[str, str]:
         """The given values of the template's parameters."""
         return self._options.parameters

@@ -43,7 +43,7 @@ def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
         ("click", "Accept"),
         DONE,
         RECORDED,
-        ("texts", ".round h3"),
+        ("texts", ".round h2"),
         ("texts", ".call-head .chip"),
         ("texts", ".values"),
         ("texts", ".given dd"),

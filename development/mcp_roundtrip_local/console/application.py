@@ -12,6 +12,7 @@ from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.tokens import list_users
 from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
+from mcp_roundtrip_local.services.stand_ins import has_stand_ins
 from mcp_roundtrip_local.template.model import Function
 
 WORKER_SETTING: Final = "MCP_TASK_WORKER"
@@ -31,6 +32,8 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "users": list_users(app),
         "scopes": _scopes(app),
         "parameters": dict(app.parameters),
+        "template": app.template.name,
+        "hasStandIns": has_stand_ins(app.template),
         "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],
     }
 

@@ -37,11 +37,21 @@ def serve_stand_ins(template: Path) -> Iterator[dict[str, str]]:
 
     Raises TemplateError for a file that is missing or defines no `respond`.
     """
-    section = (load(template).get("Metadata") or {}).get("LocalRun") or {}
+    section = _section(template)
     given = {name: str(value) for name, value in (section.get("Variables") or {}).items()}
     files = {name: template.parent / file for name, file in (section.get("StandIns") or {}).items()}
     with _serve_files(files) as urls:
         yield {**given, **urls}
+
+
+def has_stand_ins(template: Path) -> bool:
+    """Return whether a template names stand-ins or variables for local runs."""
+    section = _section(template)
+    return bool(section.get("StandIns") or section.get("Variables"))
+
+
+def _section(template: Path) -> Mapping[str, Any]:
+    return (load(template).get("Metadata") or {}).get("LocalRun") or {}
 
 
 @contextmanager

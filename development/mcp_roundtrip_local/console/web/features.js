@@ -13,7 +13,7 @@ const MAX_PAGES = 100;
 /** Load discovery and lists into the store. Problems become `featuresError`. */
 export async function loadFeatures({ store, client }) {
   try {
-    const discovered = await client.request("server/discover");
+    const discovered = await client.discover();
     const serverCapabilities = discovered.capabilities ?? {};
     store.update({
       serverCapabilities, instructions: discovered.instructions ?? null,

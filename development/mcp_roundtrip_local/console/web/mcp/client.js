@@ -3,7 +3,7 @@
 
 import { readBody } from "./body.js";
 import { nameHeader, parameterHeaders } from "./headers.js";
-import { isLegacy, prepareLegacy } from "./legacy.js";
+import { isLegacy, prepareLegacy, sessionOf } from "./legacy.js";
 import { authorization } from "./profile.js";
 
 const META = "io.modelcontextprotocol/";
@@ -90,7 +90,14 @@ export function createClient(store) {
     return response.body.result;
   }
 
-  return { exchange, request };
+  /** Return what the server says of itself: `capabilities`, `serverInfo`, `instructions`. Throws McpError. */
+  async function discover({ profile = store.state.profile } = {}) {
+    if (!isLegacy(profile)) return request("server/discover", {}, { profile });
+    await request("ping", {}, { profile }); // opens a session if there is none: the response to initialize says it
+    return sessionOf(profile);
+  }
+
+  return { exchange, request, discover };
 }
 
 function unreachable(error) {

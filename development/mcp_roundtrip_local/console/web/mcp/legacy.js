@@ -10,6 +10,7 @@ const ACCEPT = { accept: "application/json, text/event-stream", "content-type": 
  * @property {string | null} id
  * @property {object} capabilities of the server
  * @property {object} serverInfo
+ * @property {string} [instructions]
  */
 
 /** Return the InitializeRequest of a client. */
@@ -26,8 +27,8 @@ export function initializeRequest({ protocolVersion, capabilities, clientInfo },
  */
 export function readSession(headers, body) {
   if (body?.result === undefined) throw new Error(body?.error?.message ?? "The server did not answer initialize.");
-  const { protocolVersion, capabilities, serverInfo } = body.result;
-  return { protocolVersion, id: headers["mcp-session-id"] ?? null, capabilities, serverInfo };
+  const { protocolVersion, capabilities, serverInfo, instructions } = body.result;
+  return { protocolVersion, id: headers["mcp-session-id"] ?? null, capabilities, serverInfo, instructions };
 }
 
 /** Return the headers that every later request of the session repeats. */
@@ -70,6 +71,9 @@ export async function prepareLegacy({ id, url, method, params, profile, headers,
     throw error;
   }
 }
+
+/** Return the session of a profile after its first request. */
+export const sessionOf = (profile) => sessions.get(sessionKey(profile));
 
 async function openSession({ url, profile, headers, send }) {
   const post = (request) => send({ url, headers: { ...headers, ...request.headers }, body: request.body });

@@ -28,7 +28,7 @@ const receivedState = (round) => round.request?.body?.params?.requestState;
 
 function experiment(title, explanation, ...controls) {
   return element("section", { class: "experiment" },
-    element("div", {}, element("h4", {}, title), element("p", { class: "hint" }, explanation)),
+    element("div", {}, element("h3", {}, title), element("p", { class: "hint" }, explanation)),
     controls.some(Boolean) && element("div", { class: "actions" }, controls));
 }
 

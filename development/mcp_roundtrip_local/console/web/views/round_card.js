@@ -23,7 +23,7 @@ const OUTCOMES = {
 
 /** Return the card of a round; `update` shows what is known by now. */
 export function roundCard(context, call, round, signal) {
-  const title = element("h3", { id: uniqueId("round") }, `Round ${round.number}`);
+  const title = element("h2", { id: uniqueId("round") }, `Round ${round.number}`);
   const head = { chips: element("span", { class: "chips" }), facts: element("span", { class: "facts" }) };
   const logs = element("div", { class: "logs", hidden: true });
   const body = element("div", { class: "round-body" });

@@ -91,7 +91,7 @@ function showTask(context, task, client, parts) {
   now("question", JSON.stringify(requests), () => question(context, task, client, parts, requests));
   now("result", JSON.stringify([row.result, row.error]), () => result(row));
   const leaseLeft = Math.max(0, Math.ceil(((row.leaseUntilMs ?? 0) - Date.now()) / 1000));
-  now("workers", JSON.stringify([row.runs, row.workState, row.environmentId, row.workState === "leased" && leaseLeft]), () =>
+  now("workers", JSON.stringify([row.runs, row.workState, row.environmentId, row.environmentId === null && leaseLeft]), () =>
     workersView(context, row, leaseLeft, client.refresh));
 }
 
