@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation
 
 MAX_WAIT_MS: Final = 25_000
+
+SETTLE_S: Final = 0.1
+"""The time for further changes after the first: one request causes a dozen within some milliseconds."""
 
 MAX_EXCHANGES: Final = 300
 MAX_INVOCATIONS: Final = 100
@@ -34,6 +38,9 @@ def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     after = request.whole_number("after", 0, 2**53)
     wait_ms = request.whole_number("waitMs", 0, MAX_WAIT_MS)
     changes = app.recorder.wait_after(after, wait_ms / 1000)
+    if wait_ms and changes.sequence > after:
+        time.sleep(SETTLE_S)
+        changes = app.recorder.wait_after(after, 0)
     exchanges = [app.recorder.exchange(name) for name in changes.exchanges[-MAX_EXCHANGES:]]
     invocations = [app.recorder.invocation(name) for name in changes.invocations[-MAX_INVOCATIONS:]]
     return {
