@@ -177,6 +177,10 @@ catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's si
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
 
+.PHONY: reference
+reference: $(VENV)/.dev  ## regenerate the pages of docs/reference that are made from docstrings
+	WRITE_TABLES=1 $(VENV)/bin/pytest tests/docs/test_generated_reference.py
+
 .PHONY: docs
 docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
 	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --quiet
