@@ -55,6 +55,7 @@ function verbs(context, page, url) {
     check: (label) => field(label).check(),
     select: (label, option) => field(label).selectOption({ label: option }),
     click: (name) => page.getByRole("button", { name, exact: true }).filter({ visible: true }).last().click(),
+    reload: async () => { await page.reload(); await page.locator("main h1").waitFor(); },
     press: async (...keys) => { for (const key of keys) await page.keyboard.press(key); },
     type: (text) => page.keyboard.type(text),
     focus: (selector) => page.locator(selector).first().focus(),

@@ -49,16 +49,19 @@ function sameJson(text, value) {
 
 /** A flat object as a table of names and values, anything else as JSON. */
 function valueView(value) {
-  const isFlat = value !== null && typeof value === "object" && !Array.isArray(value)
+  if (value === null || typeof value !== "object") return plain(value);
+  const isFlat = !Array.isArray(value)
     && Object.values(value).every((member) => member === null || typeof member !== "object");
   if (!isFlat) return jsonView(value, { label: "result" });
   const keys = Object.keys(value);
-  if (keys.length === 1 && keys[0] === "result") return element("p", { class: "prose", dir: "auto" }, String(value.result));
+  if (keys.length === 1 && keys[0] === "result") return plain(value.result);
   return element("dl", { class: "values" }, Object.entries(value).map(([name, member]) => [
     element("dt", {}, name),
     element("dd", { dir: "auto", class: typeof member }, member === null ? "null" : String(member)),
   ]));
 }
+
+const plain = (value) => element("p", { class: "prose", dir: "auto" }, String(value));
 
 function block(content) {
   switch (content?.type) {

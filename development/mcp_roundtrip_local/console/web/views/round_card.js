@@ -25,7 +25,7 @@ const OUTCOMES = {
 export function roundCard(context, call, round, signal) {
   const title = element("h2", { id: uniqueId("round") }, `Round ${round.number}`);
   const head = { chips: element("span", { class: "chips" }), facts: element("span", { class: "facts" }) };
-  const logs = element("div", { class: "logs", hidden: true });
+  const logs = element("div", { class: "logs", hidden: true, tabindex: 0, role: "region", "aria-label": `Log of round ${round.number}` });
   const body = element("div", { class: "round-body" });
   const strip = element("div", {});
   const panels = panelSwitch(context, call, round);
@@ -68,8 +68,7 @@ function facts(round) {
     environment && element("span", { class: environment.isNewEnvironment ? "environment new" : "environment", title: "Execution environment" },
       environment.environmentId, element("span", { class: "chip" }, environment.isNewEnvironment ? "new" : "warm")),
     serviceSummary(round.exchange).map((text) => element("span", {}, text)),
-    round.durationMs !== null && element("span", {}, duration(round.durationMs)),
-    element("time", {}, clockTime(round.startedAtMs)),
+    round.durationMs !== null && element("span", { title: `sent at ${clockTime(round.startedAtMs)}` }, duration(round.durationMs)),
   ];
 }
 
@@ -140,7 +139,7 @@ function form(context, call, round, experiment) {
 
 /** A state can be answered again: the server stores nothing, so each answer is a branch of its own. */
 function answered(context, call, round) {
-  const place = element("div", { class: "answered" }, givenAnswers(round, answeringRound(call, round).answers),
+  const place = element("div", { class: "settled" }, givenAnswers(round, answeringRound(call, round).answers),
     element("button", { type: "button", class: "quiet again", onclick: () => {
       fill(place, form(context, call, round, "older state"));
       focusQuestion(place);

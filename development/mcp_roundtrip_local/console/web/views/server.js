@@ -22,7 +22,7 @@ export function serverView(exchange) {
 function logView(lines) {
   if (lines.length === 0) return null;
   return element("details", {}, element("summary", {}, count(lines.length, "log line")),
-    element("div", { class: "logs" }, lines.map((line) => element("p", {}, element("span", { class: "log-kind" }, line.function), element("span", { dir: "auto" }, line.text)))));
+    element("div", { class: "logs", tabindex: 0, role: "region", "aria-label": "All log lines" }, lines.map((line) => element("p", {}, element("span", { class: "log-kind" }, line.function), element("span", { dir: "auto" }, line.text)))));
 }
 
 function rowsOf(invocation, depth) {

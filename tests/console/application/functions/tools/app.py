@@ -115,7 +115,7 @@ def image() -> tuple[Image, ResourceLink]:
 
 
 @server.tool
-def large(ctx: Context, kilobytes: int = 40) -> int:
+def large(ctx: Context, kilobytes: int = 34) -> int:
     """Carry a large state."""
     text = ctx.step("text", make_text, kilobytes)
     ctx.elicit("sure", f"The state has {len(text)} bytes. Go on?", bool)

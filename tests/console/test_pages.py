@@ -1,0 +1,204 @@
+"""The pages of the console: lists, keyboard, screen readers, narrow screens, large lists and values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.console_browser import Console
+
+pytest_plugins = ["support.console_browser"]
+
+CALL = ("click", "Call")
+ASKED = ("wait", ".questions")
+DONE = ("wait", ".result")
+RECORDED = ("wait", ".round:last-child .environment")
+
+LONG = "a_very_long_name_" * 7
+MANY = [
+    {
+        "name": f"tool_{number:03}" if number else LONG,
+        "description": f"Tool number {number}. " + "Long description. " * 40,
+        "inputSchema": {"type": "object", "properties": {LONG: {"type": "string", "description": LONG * 3}}},
+    }
+    for number in range(200)
+]
+CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+
+
+def test_everything_the_server_offers_is_listed(console: Console) -> None:
+    visit = console(
+        "",
+        ("texts", ".sidebar h2"),
+        ("texts", ".sidebar .name"),
+        ("texts", "main h1"),
+        ("texts", "tbody th"),
+        ("evaluate", "document.title"),
+        ("open", "#/tools/no_such_tool"),
+        ("texts", "main h1"),
+        ("open", "#/nowhere"),
+        ("texts", "main h1"),
+        ("open", "#/tools/large"),
+        ("evaluate", "document.title"),
+        ("texts", ".sidebar [aria-current=page]"),
+        ("evaluate", "document.activeElement.tagName"),
+    )
+    assert visit.seen[0] == ["Tools9", "Prompts1", "Resources1", "Resource templates1", "Runner"]
+    assert visit.seen[1][:2] == ["new_database", "every_type"]
+    assert visit.seen[1][-3:] == ["greet", "index", "Notes"]
+    assert visit.seen[2:5] == [["Console tests"], ["FrontDoor", "Tools"], "Console tests · console-tests"]
+    assert (visit.seen[6], visit.seen[8]) == (["No such tool"], ["There is no such page"])
+    assert visit.seen[10:] == ["large · console-tests", ["large"], "H1"]
+    assert visit.complaints == []
+
+
+def test_the_list_is_searched_and_walked_with_the_keyboard(console: Console) -> None:
+    visit = console(
+        "",
+        ("answer", "tools/list", {**CACHED, "tools": MANY}),
+        ("reload",),
+        ("count", ".sidebar li"),
+        ("evaluate", "document.querySelectorAll('.sidebar a[tabindex=\"0\"]').length"),
+        ("press", "/"),
+        ("type", "NUMBER 19"),
+        ("texts", ".sidebar [role=status]"),
+        ("press", "ArrowDown", "ArrowDown", "End", "Home", "ArrowDown"),
+        ("focused",),
+        ("press", "Enter"),
+        ("wait", ".feature"),
+        ("texts", "main h1"),
+        ("focus", "#search"),
+        ("press", "ControlOrMeta+a"),
+        ("type", "nothing like this"),
+        ("texts", ".sidebar .empty"),
+        ("overflow",),
+        ("open", f"#/tools/{LONG}"),
+        ("overflow",),
+        ("size", 320, 640),
+        ("overflow",),
+    )
+    # 200 tools, the prompt, the resource, the template and the pages, in one stop of the Tab key.
+    assert visit.seen[2:4] == [206, 1]
+    assert visit.seen[6] == ["12 found"]
+    assert visit.seen[8] == "tool_119"
+    assert visit.seen[11] == ["tool_119"]
+    assert len(visit.seen[15]) == 1
+    assert (visit.seen[16], visit.seen[18], visit.seen[20]) == (0, 0, 0)
+    assert visit.complaints == []
+
+
+PAGES: list[tuple[Any, ...]] = [
+    ("open", "#/tools/every_type"),
+    CALL,
+    ("axe",),
+    ("overflow",),
+    ("open", "#/tools/hostile"),
+    CALL,
+    ASKED,
+    RECORDED,
+    ("axe",),
+    ("check", "Yes"),
+    ("click", "Accept"),
+    DONE,
+    RECORDED,
+    ("click", "Response"),
+    ("axe",),
+    ("click", "Server"),
+    ("axe",),
+    ("overflow",),
+    ("open", "#/tools/in_one_round"),
+    CALL,
+    ASKED,
+    ("axe",),
+    ("overflow",),
+    ("open", "#/"),
+    ("axe",),
+    ("overflow",),
+]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+def test_pages_are_accessible_and_fit_every_screen(console: Console, scheme: str, width: int) -> None:
+    options = {"colorScheme": scheme, "viewport": {"width": width, "height": 800}}
+    visit = console("", *PAGES, options=options)
+    findings = [seen for step, seen in zip(PAGES, visit.seen, strict=True) if step == ("axe",)]
+    assert findings == [[]] * 6
+    assert {seen for step, seen in zip(PAGES, visit.seen, strict=True) if step == ("overflow",)} == {0}
+    assert visit.complaints == []
+
+
+def test_a_call_is_made_without_a_mouse(console: Console) -> None:
+    visit = console(
+        "",
+        ("press", "Tab"),
+        ("focused",),
+        ("press", "Enter", "Tab"),
+        ("focused",),
+        ("open", "#/tools/hostile"),
+        ("press", "Tab"),
+        ("focused",),
+        ("press", "Tab"),
+        ("focused",),
+        ("press", "Enter"),
+        ASKED,
+        ("focused",),
+        ("press", "Space", "Enter"),
+        DONE,
+        ("texts", "#announcements"),
+        ("texts", ".given dd"),
+    )
+    assert (visit.seen[1], visit.seen[3]) == ("Skip to the content", "Copy the URL")
+    assert (visit.seen[6], visit.seen[8], visit.seen[11]) == ("Definition", "text", "Yes")
+    assert visit.seen[14:] == [["hostile, round 2: completed"], ["yes"]]
+
+
+def test_a_narrow_screen_has_the_list_behind_a_button(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        ("count", ".sidebar"),
+        ("click", "Menu"),
+        ("count", ".sidebar"),
+        ("evaluate", "document.querySelector('.sidebar a').click()"),
+        ("wait", ".call-form"),
+        ("count", ".sidebar"),
+        ("texts", "main h1"),
+        options={"viewport": {"width": 360, "height": 740}},
+    )
+    assert (visit.seen[0], visit.seen[2], visit.seen[5]) == (0, 1, 0)
+    assert visit.seen[6] == ["new_database"]
+
+
+def test_a_large_state_does_not_slow_the_page_down(console: Console) -> None:
+    visit = console(
+        "#/tools/large",
+        CALL,
+        ASKED,
+        RECORDED,
+        ("click", "Response"),
+        ("wait", ".panel pre"),
+        ("evaluate", "document.querySelector('.panel pre').innerText.length"),
+        ("overflow",),
+        ("check", "Yes"),
+        ("click", "Accept"),
+        DONE,
+        ("texts", ".result .prose"),
+    )
+    assert visit.seen[5] > 60_000
+    assert visit.seen[6] == 0
+    assert visit.seen[10] == [str(34 * 1024)]
+    assert visit.complaints == []
+
+
+def test_a_server_that_does_not_answer_is_reported(console: Console) -> None:
+    visit = console(
+        "",
+        ("abort", "server/discover"),
+        ("reload",),
+        ("texts", ".sidebar .error"),
+        ("texts", "main .error"),
+    )
+    [message] = visit.seen[2]
+    assert message.startswith("No response: the server does not answer")
+    assert visit.seen[3] == [message]
