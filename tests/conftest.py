@@ -29,7 +29,7 @@ LONGEST_FIRST = (
     "artefact/test_deployment_history.py",
     "pipeline/test_workflow.py",
     "artefact/test_emulator.py",
-    "sam/test_existing_application.py",
+    "sam/test_new_application.py",
     "storm/test_storm.py",
     "clients/test_real_clients.py",
     "bounds/test_worst_bodies.py",

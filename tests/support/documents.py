@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from textwrap import dedent
 from typing import Any
 
 from support.project import ROOT
@@ -12,7 +13,7 @@ CONNECTING = "docs/guides/connecting.md"
 LOCAL_URL = "http://127.0.0.1:3000/mcp"
 """Where `make run` serves the examples."""
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 
 
 def read_document(path: str) -> str:
@@ -21,8 +22,8 @@ def read_document(path: str) -> str:
 
 
 def code_blocks(path: str, language: str) -> list[str]:
-    """Return the fenced blocks of a language, in their order."""
-    return [fence[2] for fence in _FENCE.finditer(read_document(path)) if fence[1] == language]
+    """Return the fenced blocks of a language, in their order, without the indentation of a list's item."""
+    return [dedent(fence[3]) for fence in _FENCE.finditer(read_document(path)) if fence[2] == language]
 
 
 def inspector_configuration(url: str) -> Any:

@@ -10,7 +10,7 @@ TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 
 COPIED = (
     *("development", "edge", "events", "functions", "layers", "tests"),
-    *("Makefile", "README.md", "pyproject.toml", "samconfig.toml", "template.yaml"),
+    *("LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml", "template.yaml"),
 )
 
 

@@ -1,0 +1,54 @@
+"""The command ``mcp-roundtrip``: its subcommands, and what it says without one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from mcp_roundtrip_cli import __main__ as command
+from mcp_roundtrip_cli.__main__ import COMMANDS, main
+
+
+def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name, each in COMMANDS.items():
+        assert f"\n  {name} " in shown
+        assert each.text in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["deploy"]])
+def test_the_commands_are_listed_without_a_known_one(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert "\n  new-tool " in capsys.readouterr().err
+
+
+def test_a_command_shows_its_own_name_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, each in COMMANDS.items():
+        assert find_spec(each.module), each.module
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--help"])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: mcp-roundtrip {name} ")
+
+
+def test_the_extra_of_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes")
+
+    monkeypatch.setattr(command, "import_module", missing)
+    assert main(["run"]) == 2
+    assert "pip install 'mcp-roundtrip[local]'" in capsys.readouterr().err
+
+
+def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
+    program = "import sys; from mcp_roundtrip_cli import __main__, new; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not command.LOCAL & set(done.stdout.split())

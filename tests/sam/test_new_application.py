@@ -1,0 +1,439 @@
+"""A new application, as a stranger makes one from a wheel: run, tested, built and deployed.
+
+The commands are those of docs/guides/your-own-project.md. The package comes from the source distribution.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email import message_from_string
+from email.message import Message
+from pathlib import Path
+from shutil import copyfile, copytree
+from typing import Any
+
+import pytest
+import yaml
+
+from mcp_roundtrip_local.services import ministack
+from mcp_roundtrip_local.template.yaml_reader import load
+from support import cloudformation, skips
+from support.aws_account import Cloud, Stack, running
+from support.clients import Person, official
+from support.documents import code_blocks
+from support.project import ROOT, contents, copy_project
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, environment, run
+from support.transformed_template import lint, transformed_file
+
+PAGE = "docs/guides/your-own-project.md"
+BUILD_WHEEL, INSTALL, NEW, RUN, NEW_TOOL, TEST, DEPLOY, SAM_INIT = code_blocks(PAGE, "sh")
+IN_ANOTHER = "docs/guides/existing-application.md"
+FUNCTION, LAYER_OF_ANOTHER_STACK = code_blocks(IN_ANOTHER, "yaml")
+
+PACKAGES = [
+    ROOT / "layers/mcp_roundtrip/mcp_roundtrip",
+    *sorted((ROOT / "development").glob("mcp_roundtrip_*")),
+]
+
+ISSUER = "https://id.example"
+ANSWER = {"value": "A-1002"}
+RESULT = {"text": "A-1002 is being packed."}
+
+BUILD = """
+import os, sys
+from setuptools import build_meta
+os.chdir(sys.argv[1])
+print(getattr(build_meta, sys.argv[2])(sys.argv[3]))
+"""
+"""Builds a distribution of the project in a folder, as `python -m build --no-isolation` does."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def shell(commands: str, folder: Path, **variables: str) -> str:
+    """Run commands that must succeed; return what they print."""
+    done = subprocess.run(
+        ["sh", "-e", "-c", commands], cwd=folder, env=of_stranger(**variables), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def of_stranger(**variables: str) -> dict[str, str]:
+    """Return the environment of somebody who has Python and sam, and no checkout."""
+    of_sam = environment()
+    path = os.pathsep.join([of_sam["PATH"], str(SAM.parent)])
+    # A few of the installed modules are imported: those are compiled then.
+    return {**of_sam, "PATH": path, "PIP_NO_COMPILE": "1", **variables}
+
+
+# -- the distributions ----------------------------------------------------------------------------------
+
+Build = Callable[[Path, str], Path]
+"""Builds a distribution of a folder: a "wheel" or an "sdist"."""
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Return a builder with the version of setuptools that `make dist` pins."""
+    tools = tmp_path_factory.mktemp("tools")
+    [pinned] = re.findall(r"setuptools==\S+", (ROOT / "Makefile").read_text("utf-8"))
+    installed = run(sys.executable, "-m", "pip", "install", "--no-compile", "--target", tools, pinned)
+    assert installed.returncode == 0, installed.stderr
+
+    def distribution(project: Path, kind: str) -> Path:
+        output = tmp_path_factory.mktemp(kind)
+        variables = {"PYTHONPATH": str(tools), "SOURCE_DATE_EPOCH": "1785196800"}
+        done = run(sys.executable, "-c", BUILD, project, f"build_{kind}", output, **variables)
+        assert done.returncode == 0, done.stderr
+        [path] = output.iterdir()
+        return path
+
+    return distribution
+
+
+@pytest.fixture(scope="module")
+def source(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the unpacked source distribution."""
+    folder = tmp_path_factory.mktemp("source")
+    with tarfile.open(build(copy_project(tmp_path_factory.mktemp("checkout")), "sdist")) as archive:
+        archive.extractall(folder, filter="data")
+    [unpacked] = folder.iterdir()
+    return unpacked
+
+
+@pytest.fixture(scope="module")
+def wheel(build: Build, source: Path) -> Path:
+    return build(source, "wheel")
+
+
+def test_the_same_sources_are_the_same_wheel(build: Build, source: Path, wheel: Path, tmp_path: Path) -> None:
+    again = copytree(source, tmp_path / "again", copy_function=copyfile)  # with other times
+    assert build(again, "wheel").read_bytes() == wheel.read_bytes()
+
+
+def test_the_source_distribution_has_everything_in_the_repository() -> None:
+    listed = run("git", "ls-files")
+    if listed.returncode != 0:
+        skips.skip(skips.HISTORY, "git ls-files")
+    always = {"MANIFEST.in", "README.md", "pyproject.toml"}
+    named = {*(ROOT / "MANIFEST.in").read_text("utf-8").split(), *always}
+    assert {path.partition("/")[0] for path in listed.stdout.splitlines()} <= named
+
+
+def test_the_wheel_contains_only_the_packages(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        [top_level] = [name for name in archive.namelist() if name.endswith("top_level.txt")]
+        assert archive.read(top_level).split() == [package.name.encode() for package in PACKAGES]
+    expected = {
+        path.relative_to(package.parent).as_posix()
+        for package in PACKAGES
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert names == expected
+    assert {"mcp_roundtrip/py.typed", "mcp_roundtrip_testing/py.typed"} <= names
+
+
+def test_the_metadata_of_the_wheel_are_those_of_the_project(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [path] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata: Message = message_from_string(archive.read(path).decode())
+        assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert metadata["Name"] == project["name"]
+    assert metadata["Version"] == project["version"]
+    assert metadata["Summary"] == project["description"]
+    assert metadata["License-Expression"] == project["license"]
+    assert metadata["Requires-Python"] == project["requires-python"]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_all("Classifier") == project["classifiers"]
+    assert len(metadata.get_all("Project-URL", [])) == len(project["urls"])
+    required = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
+    assert sorted(map(_sorted_specifiers, required)) == sorted(
+        map(_sorted_specifiers, project["dependencies"])
+    )
+    assert set(metadata.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
+def _sorted_specifiers(requirement: str) -> tuple[str, list[str]]:
+    name, specifiers = re.fullmatch(r"([\w.-]+)(.*)", requirement).groups()  # type: ignore[union-attr]
+    return name, sorted(specifiers.split(","))
+
+
+# -- the application ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a new application. Its own virtual environment does not exist yet."""
+    folder = tmp_path_factory.mktemp("stranger")
+    # The record of PEP 610 is what pip writes. The dependencies are those of this interpreter.
+    installed = run(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-compile",
+        "--target",
+        folder / "tools",
+        wheel,
+    )
+    assert installed.returncode == 0, installed.stderr
+    shell(
+        for_this_computer(NEW).replace("tools/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_cli"),
+        folder,
+        PYTHONPATH=str(folder / "tools"),
+    )
+    return folder / "orders"
+
+
+def for_this_computer(new: str) -> str:
+    """Return the command `new` for the interpreter and the architecture of this computer."""
+    return f"{new.rstrip()} --runtime {NATIVE_RUNTIME} --architecture {NATIVE_ARCHITECTURE}"
+
+
+def test_the_guide_installs_the_wheel_that_it_builds() -> None:
+    assert BUILD_WHEEL.startswith("python3 -m pip wheel --no-deps --wheel-dir wheels ")
+    assert 'pip install "$(echo wheels/mcp_roundtrip-*.whl)[local]"' in INSTALL
+
+
+def test_the_wheel_is_part_of_the_application(application: Path, wheel: Path) -> None:
+    assert (application / "layer/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+def test_sam_init_writes_the_same_application(application: Path, tmp_path: Path) -> None:
+    given = [*SAM_INIT.split()[1:-1], str(ROOT), "--no-input", "--name", "orders"]
+    context = f'{{"runtime": "{NATIVE_RUNTIME}"}}'
+    done = run(
+        *(SAM, *given, "--architecture", NATIVE_ARCHITECTURE, "--extra-context", context),
+        cwd=tmp_path,
+        HOME=str(tmp_path),  # cookiecutter remembers its answers there
+    )
+    assert done.returncode == 0, done.stderr
+    expected = {name: text for name, text in contents(application).items() if not name.endswith(".whl")}
+    assert contents(tmp_path / "orders") == expected
+
+
+def test_the_tests_of_the_application_pass_with_another_tool(application: Path) -> None:
+    add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
+    assert add == "new-tool"
+    assert f"src/{name}.py" in shell(NEW_TOOL, application)
+    assert "5 passed" in shell(TEST, application)
+    where = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
+    python = application / ".venv/bin/python"
+    assert str(application / ".venv") in run(python, "-c", where, cwd=application).stdout
+
+
+def test_the_application_has_sample_events(application: Path) -> None:
+    shell(".venv/bin/mcp-roundtrip events", application)
+    found = {
+        path.relative_to(application / "events").as_posix() for path in application.glob("events/**/*.json")
+    }
+    assert {"list.json", "order_status.json", "live/order_status.json", "live/env.json"} <= found
+
+
+async def test_make_run_serves_the_tool_without_a_build(application: Path) -> None:
+    with served(application, f"{RUN.splitlines()[1]} PORT=0") as url:
+        async with official(url, person := Person([ANSWER])) as client:
+            assert await client.call("order_status", {}) == RESULT
+    assert person.asked == ["Which order?"]
+    assert not (application / ".aws-sam").exists()
+
+
+@contextmanager
+def served(folder: Path, command: str) -> Iterator[str]:
+    """Run a command that serves an application until the block ends; yield the URL of its API."""
+    with subprocess.Popen(
+        command.split(), cwd=folder, env=of_stranger(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield next(
+                found[0] for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line))
+            )
+        finally:
+            process.terminate()
+
+
+# -- the deployment -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    assert ministack.PYTHON.exists(), f"{ministack.PYTHON} does not exist: `make e2e` installs it"
+    with running(tmp_path_factory.mktemp("account")) as cloud:
+        yield cloud
+
+
+@pytest.fixture(scope="module")
+def stack(application: Path, account: Cloud) -> Stack:
+    """Return the stack that `make deploy` makes, with typed answers."""
+    answers = {
+        "Stack Name": "",
+        "AWS Region": "",
+        "AuthMode": "none",
+        "TokenIssuer": "",
+        "Confirm changes before deploy": "",
+        "Allow SAM CLI IAM role creation": "",
+        "Disable rollback": "",
+        "ServerFunction has no authentication": "y",
+        "Save arguments to configuration file": "",
+        "SAM configuration file": "",
+        "SAM configuration environment": "",
+        "Deploy this changeset?": "y",
+    }
+    variables = of_stranger(
+        AWS_ENDPOINT_URL=account.url,
+        AWS_ACCESS_KEY_ID="test",
+        AWS_SECRET_ACCESS_KEY="test",
+        AWS_DEFAULT_REGION="us-east-1",
+        SAM_CLI_POLL_DELAY="0.2",
+    )
+    done = subprocess.run(
+        DEPLOY.split(),
+        cwd=application,
+        env=variables,
+        input="".join(f"{answer}\n" for answer in answers.values()),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = [question for question in answers if question in done.stdout]
+    assert asked == list(answers)
+    return Stack(account, "orders")
+
+
+async def test_the_deployed_tool_asks_its_question(stack: Stack) -> None:
+    url = f"{stack.cloud.url}/_aws/execute-api/{stack.resources['ServerlessHttpApi']}/$default/"
+    async with official(url, person := Person([ANSWER])) as client:
+        assert await client.call("order_status", {}) == RESULT
+    assert person.asked == ["Which order?"]
+
+
+def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer(
+    application: Path, stack: Stack
+) -> None:
+    layer = application / ".aws-sam/build/RoundtripLayer/python"
+    shipped = {path.name for path in layer.iterdir()}
+    assert {"mcp_roundtrip", "msgspec", "pydantic", "jwt", "cryptography", "aws_lambda_powertools"} <= shipped
+    assert not any(name.startswith("mcp_roundtrip_") for name in shipped)
+    assert "bin" not in shipped
+    sources = [path for path in layer.rglob("*.py") if path.parent.name != "bin"]
+    tag = NATIVE_RUNTIME.replace("python", "cpython-").replace(".", "")
+    missing = [each for each in sources if not (each.parent / f"__pycache__/{each.stem}.{tag}.pyc").exists()]
+    assert missing == []
+    flags = (layer / f"mcp_roundtrip/__pycache__/journal.{tag}.pyc").read_bytes()[4:8]
+    assert flags == b"\x01\0\0\0"  # an unchecked hash (PEP 552)
+
+
+def test_the_second_deployment_asks_nothing_and_keeps_the_answers(application: Path, stack: Stack) -> None:
+    assert "--guided" not in shell("make --dry-run deploy", application)
+    saved = tomllib.loads((application / "samconfig.toml").read_text("utf-8"))["default"]["deploy"][
+        "parameters"
+    ]
+    assert 'AuthMode="none"' in saved["parameter_overrides"]
+
+
+# -- the template ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def transformed(application: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of the transformed template."""
+    output = tmp_path_factory.mktemp("transformed") / "template.yaml"
+    given = {"AuthMode": "bearer", "TokenIssuer": ISSUER}
+    output.write_text(transformed_file(application / "template.yaml", **given))
+    return output
+
+
+def test_the_template_is_lint_clean(application: Path, transformed: Path) -> None:
+    assert lint(application / "template.yaml", transformed) == []
+
+
+def test_the_api_may_only_invoke_the_function_and_the_function_may_only_use_its_keys(
+    transformed: Path,
+) -> None:
+    stack = resources_of(transformed)
+    [role] = [each["Properties"] for each in stack.values() if each["Type"] == "AWS::IAM::Role"]
+    statements = [s for policy in role["Policies"] for s in policy["PolicyDocument"]["Statement"]]
+    assert [(statement["Action"], statement["Resource"]) for statement in statements] == [
+        (["kms:Sign", "kms:GetPublicKey"], "${StateKey.Arn}"),
+        ("kms:GenerateMac", "${StateEncryptionKey.Arn}"),
+    ]
+    [managed] = role["ManagedPolicyArns"]
+    assert managed.endswith("/service-role/AWSLambdaBasicExecutionRole")
+    [permission] = [each for each in stack.values() if each["Type"] == "AWS::Lambda::Permission"]
+    assert permission["Properties"]["SourceArn"].endswith(":${ServerlessHttpApi}/*/*")
+    assert permission["Properties"]["Principal"] == "apigateway.amazonaws.com"
+
+
+def resources_of(template: Path) -> dict[str, Any]:
+    document = yaml.safe_load(template.read_text("utf-8"))
+    parameters = cloudformation.parameters_of(document, AuthMode="bearer", TokenIssuer=ISSUER)
+    return cloudformation.resources(document, parameters)
+
+
+def test_the_events_tell_the_address_of_the_outputs(application: Path, transformed: Path) -> None:
+    """The one route is the default one of the default stage: the audience is the origin, as the output."""
+    stack = resources_of(transformed)
+    [(route, methods)] = stack["ServerlessHttpApi"]["Properties"]["Body"]["paths"].items()
+    integration = methods["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]
+    assert (route, integration["payloadFormatVersion"]) == ("$default", "2.0")
+    [stage] = [each for each in stack.values() if each["Type"] == "AWS::ApiGatewayV2::Stage"]
+    assert stage["Properties"]["StageName"] == "$default"
+    url = "https://${ServerlessHttpApi}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
+    assert load(application / "template.yaml")["Outputs"]["McpUrl"]["Value"] == {"Fn::Sub": url}
+
+
+def test_everyone_may_call_only_if_the_deployer_says_so(application: Path) -> None:
+    template = load(application / "template.yaml")
+    with pytest.raises(KeyError):
+        cloudformation.parameters_of(template)["AuthMode"]
+    [rule] = template["Rules"].values()
+    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "AuthMode"}, "bearer"]}
+    [assertion] = rule["Assertions"]
+    assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "TokenIssuer"}, ""]}]}
+    with pytest.raises(cloudformation.Refused):
+        cloudformation.parameters_of(template, TokenIssuer="http://id.example")
+
+
+def test_the_template_with_the_layer_of_another_stack_is_lint_clean(
+    application: Path, tmp_path: Path
+) -> None:
+    source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
+    resource = re.compile(r"^  RoundtripLayer:.*\n(?:    .*\n)+", re.MULTILINE)
+    without, count = resource.subn("", (application / "template.yaml").read_text("utf-8"))
+    assert count == 1
+    source.write_text(without.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
+    layer = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
+    output.write_text(transformed_file(source, AuthMode="none", RoundtripLayer=layer))
+    assert lint(source, output) == []
+    template = yaml.safe_load(output.read_text())
+    parameters = cloudformation.parameters_of(template, AuthMode="none", RoundtripLayer=layer)
+    function = cloudformation.resources(template, parameters)["ServerFunction"]["Properties"]
+    assert function["Layers"] == [layer]
+    with pytest.raises(cloudformation.Refused):
+        cloudformation.parameters_of(template, RoundtripLayer="RoundtripLayer")
+
+
+def test_the_guide_for_an_existing_application_shows_what_the_template_has(application: Path) -> None:
+    template = (application / "template.yaml").read_text("utf-8")
+    for line in map(str.strip, FUNCTION.splitlines()):
+        assert f" {line}\n" in template, line
