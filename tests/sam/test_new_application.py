@@ -96,8 +96,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     def distribution(project: Path, kind: str) -> Path:
         output = tmp_path_factory.mktemp(kind)
-        variables = {"PYTHONPATH": str(tools), "SOURCE_DATE_EPOCH": "1785196800"}
-        done = run(sys.executable, "-c", BUILD, project, f"build_{kind}", output, **variables)
+        done = run(
+            *(sys.executable, "-c", BUILD, project, f"build_{kind}", output),
+            PYTHONPATH=str(tools),
+            SOURCE_DATE_EPOCH="1785196800",
+        )
         assert done.returncode == 0, done.stderr
         [path] = output.iterdir()
         return path
@@ -219,13 +222,10 @@ def test_the_wheel_is_part_of_the_application(application: Path, wheel: Path) ->
 
 
 def test_sam_init_writes_the_same_application(application: Path, tmp_path: Path) -> None:
-    given = [*SAM_INIT.split()[1:-1], str(ROOT), "--no-input", "--name", "orders"]
-    context = f'{{"runtime": "{NATIVE_RUNTIME}"}}'
-    done = run(
-        *(SAM, *given, "--architecture", NATIVE_ARCHITECTURE, "--extra-context", context),
-        cwd=tmp_path,
-        HOME=str(tmp_path),  # cookiecutter remembers its answers there
-    )
+    _, *options, _ = SAM_INIT.split()
+    target = ["--architecture", NATIVE_ARCHITECTURE, "--extra-context", f'{{"runtime": "{NATIVE_RUNTIME}"}}']
+    command: list[str | Path] = [SAM, *options, ROOT, "--no-input", "--name", "orders", *target]
+    done = run(*command, cwd=tmp_path, HOME=str(tmp_path))  # cookiecutter remembers its answers there
     assert done.returncode == 0, done.stderr
     expected = {name: text for name, text in contents(application).items() if not name.endswith(".whl")}
     assert contents(tmp_path / "orders") == expected
