@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import json
 import math
 import os
 import signal
@@ -14,18 +13,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from mcp_roundtrip_local.app import LocalApp
-from mcp_roundtrip_local.issuer.options import describe_issuer, read_users
+from mcp_roundtrip_local.issuer.options import read_users
 from mcp_roundtrip_local.serving import serve
-from mcp_roundtrip_local.template.model import Route, TemplateError
+from mcp_roundtrip_local.source_watcher import call_periodically
+from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
-from mcp_roundtrip_local.template.validation import how_to_set
+from mcp_roundtrip_local.terminal.banner import banner, console_url, mcp_url
+from mcp_roundtrip_local.terminal.json_lines import JsonLines
+from mcp_roundtrip_local.terminal.styles import Styles, wants_colours
+from mcp_roundtrip_local.terminal.terminal import Terminal
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}
 """Values for required parameters that matter only in a deployment."""
 
-GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
-"""Modes in which API Gateway identifies callers."""
+SHOW_RUNNING_S = 0.25
+"""How often the lines of functions are written whose request has not ended."""
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local") -> int:
@@ -33,23 +35,8 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
     options = _parser(prog).parse_args(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _exit_on_signal)
-    given = dict(options.parameter)
     try:
-        users = read_users(options.user, options.scopes, given)
-        assumed = {} if users else _assumed_parameters(options.template, given)
-        with serve(
-            options.template,
-            port=options.port,
-            fresh=options.fresh,
-            parameters={**assumed, **given},
-            variables=_variables(options.env),
-            debug=options.debug,
-            retry_delay_scale=options.retry_delay_scale,
-            users=users,
-            log=_print_line,
-        ) as app:
-            _print_line(banner(app, assumed, fresh=options.fresh, debug=options.debug))
-            _wait_for_parent()
+        _serve(options)
     except TemplateError as error:
         _print_error(str(error))
     except OSError as error:
@@ -62,75 +49,33 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
     return 2
 
 
-def banner(app: LocalApp, assumed: Mapping[str, str], *, fresh: bool, debug: bool = False) -> str:
-    """Return the start message: routes, URL, and how a client connects."""
-    routes = "\n".join(
-        f"  {route.method:7} {app.url(_path(route))}  {route.function}" for route in app.routes()
-    )
-    # The shortest path is the front door's, if there is one.
-    url = app.url(
-        min((_path(route) for route in app.routes() if "{" not in route.path), key=len, default="/")
-    )
-    config = json.dumps({"mcpServers": {"local": {"type": "http", "url": url}}})
-    return f"""
-Serving {app.url("")}. Press Ctrl+C to stop.
-
-{routes}
-
-{_describe_parameters(app, assumed)}{_describe_processes(fresh, debug)} Changed sources are reloaded.
-
-Configuration of an MCP client:
-
-  {config}
-
-The official client (pip install mcp):
-
-  python - <<'EOF'
-  import asyncio
-  from mcp import Client
-
-  async def main():
-      async with Client("{url}") as client:
-          for tool in (await client.list_tools()).tools:
-              print(tool.name, "-", tool.description)
-
-  asyncio.run(main())
-  EOF
-"""
-
-
-def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> str:
-    text = "".join(
-        f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}\n"
-        for name, value in assumed.items()
-    )
-    if app.issuer is not None:
-        text += describe_issuer(app.issuer)
-    modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
-    if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
-        text += (
-            f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
-            'here. Use make run PARAMETERS="AuthMode=none", or bearer.\n'
-        )
-    return text
-
-
-def _describe_processes(fresh: bool, debug: bool) -> str:
-    if debug:
-        return (
-            "Debug mode: one process for all functions, one request at a time. breakpoint() opens in this "
-            "terminal."
-        )
-    if fresh:
-        return "A new process for every request (cold starts)."
-    return (
-        "Processes are reused between requests. make run FRESH=1 (--fresh) starts a new one for each "
-        "request; make run DEBUG=1 (--debug) supports breakpoint()."
-    )
-
-
-def _path(route: Route) -> str:
-    return "/" if route.path == "$default" else route.path
+def _serve(options: argparse.Namespace) -> None:
+    """Serve the template until a signal. Raises TemplateError, and OSError if the port is in use."""
+    given = dict(options.parameter)
+    users = read_users(options.user, options.scopes, given)
+    assumed = {} if users else _assumed_parameters(options.template, given)
+    styles = Styles(wants_colours(sys.stdout, os.environ))
+    terminal, json_lines = Terminal(_print, styles), JsonLines(_print)
+    with (
+        serve(
+            options.template,
+            port=options.port,
+            fresh=options.fresh,
+            parameters={**assumed, **given},
+            variables=_variables(options.env),
+            debug=options.debug,
+            retry_delay_scale=options.retry_delay_scale,
+            users=users,
+            log=None,
+            listeners=[json_lines if options.json else terminal],
+        ) as app,
+        call_periodically(lambda: terminal.show_running(time.time() * 1000), SHOW_RUNNING_S),
+    ):
+        if options.json:
+            json_lines.put({"type": "started", "consoleUrl": console_url(app), "mcpUrl": mcp_url(app)})
+        else:
+            _print(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
+        _wait_for_parent()
 
 
 def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -157,6 +102,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--fresh", action="store_true", help="start a new execution environment for every request"
     )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per line, for scripts")
     parser.add_argument(
         "--parameter",
         type=_parameter,
@@ -215,8 +161,8 @@ def _wait_for_parent() -> None:
         time.sleep(1)
 
 
-def _print_line(line: str) -> None:
-    sys.stdout.write(f"{line}\n")  # one call, because several threads print
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")  # one call, because several threads print
     sys.stdout.flush()
 
 

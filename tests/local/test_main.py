@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -8,12 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.__main__ import banner
+from mcp_roundtrip_local.terminal.banner import banner
 from support import skips
 from support.sam_applications import Running, http, write_application
 
@@ -56,9 +58,21 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.S
         output = process.stdout.read()
         assert process.wait(10) == 0
     assert "AuthMode=none" in output
-    assert re.search(r"GET /mcp - 200 [\d.]+ ms", output)
+    assert re.search(r"^\d\d:\d\d:\d\d  GET /mcp +F-1 \(new\) · \d+ ms$", output, re.MULTILINE)
     with pytest.raises(ProcessLookupError):
         os.kill(answer["pid"], 0)
+
+
+def test_with_json_every_line_is_an_object(tmp_path: Path) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    arguments = command(tmp_path, "--port", "0", "--json")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        started = json.loads(process.stdout.readline())
+        assert http(started["mcpUrl"]).status == 200
+        request = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+    assert (started["type"], request["type"], request["path"]) == ("started", "request", "/mcp")
 
 
 STORING = "import boto3\n" + SOURCE.replace(
@@ -89,8 +103,11 @@ def test_a_killed_command_leaves_no_process_running(tmp_path: Path, killed: str)
 
 
 def child_processes(pid: int) -> list[int]:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):  # the thread has ended
+            found += [int(child) for child in (thread / "children").read_text().split()]
+    return found
 
 
 def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path: Path) -> None:
@@ -115,7 +132,8 @@ def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path: Path, arguments:
 
 def test_the_banner_shows_how_a_client_connects(running: Running) -> None:
     text = banner(running.app, {}, fresh=True)
-    assert text.splitlines()[1] == f"Serving {running.app.url('')}. Press Ctrl+C to stop."
+    assert text.splitlines()[1].split()[:2] == ["console", running.app.url("/")]
+    assert text.splitlines()[2].split()[:2] == ["endpoint", running.app.url("/echo")]
     assert 'make run PARAMETERS="AuthMode=…"' in banner(running.app, {"AuthMode": "none"}, fresh=True)
     assert f'"url": "{running.app.url("/echo")}"' in text
     assert '"type": "http"' in text

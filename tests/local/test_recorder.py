@@ -10,6 +10,7 @@ import pytest
 
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.observation.records import (
+    Began,
     Changes,
     Ended,
     Event,
@@ -73,7 +74,7 @@ def test_a_request_contains_the_invocations_that_it_waited_for(recorder: Recordi
     [tool] = door.invocations
     assert (found.status, door.id, tool.id, tool.caller) == (200, "door", "tool", "door")
     assert (tool.service_calls, [line.text for line in tool.log_lines]) == ((SIGN,), ["asked"])
-    assert [type(event) for event in recorder.events] == [Printed, Ended]
+    assert [type(event) for event in recorder.events] == [Began, Printed, Ended]
     assert recorder.events[-1] == Ended(found)
     assert recorder.background_invocations() == ()
 
@@ -86,8 +87,8 @@ def test_an_invocation_that_nothing_waits_for_is_a_root(recorder: Recording, tri
     recorder.end("worker", "Runtime.ExitError: killed")
     [worker] = recorder.background_invocations()
     assert (worker.caller, worker.failed, worker.error) == ("request", True, "Runtime.ExitError: killed")
-    assert recorder.events[0] == Printed("worker", "F", "F-1", worker.log_lines[0])
-    assert recorder.events[1] == Ended(worker)
+    assert recorder.events[2] == Printed("worker", "F", "F-1", worker.log_lines[0])
+    assert recorder.events[3] == Ended(worker)
     assert recorder.exchange("request").invocations == ()  # type: ignore[union-attr]
 
 
@@ -124,7 +125,7 @@ def test_bodies_are_bounded_and_what_happens_in_a_dropped_tree_is_ignored() -> N
     recorder.end("in a")
     recorder.respond("a")
     assert recorder.exchange("a") is recorder.invocation("in a") is None
-    assert [type(event) for event in recorder.events] == [Printed]
+    assert [type(event) for event in recorder.events] == [Began, Began, Printed]
     recorder.request("c", b"x" * 300)
     assert len(recorder.exchanges()) == 2
 

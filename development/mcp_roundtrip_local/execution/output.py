@@ -13,7 +13,7 @@ _CAPACITY: Final = 64 * 1024
 
 
 class ProcessOutput:
-    """Passes the lines that a process prints to `print_line`.
+    """Passes the lines that a process prints to `print_line`. A traceback is one text of several lines.
 
     `copy` does so in a thread until the process has ended. `drain` passes on what has been printed so far:
     with it, the lines of an invocation are complete when its result is.
@@ -51,5 +51,4 @@ class ProcessOutput:
 
     def _pass_on(self, line: bytes) -> None:
         # The runtime client separates the lines of a message with carriage returns.
-        for part in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
-            self._print_line(part)
+        self._print_line(line.decode("utf-8", "replace").rstrip("\r").replace("\r", "\n"))

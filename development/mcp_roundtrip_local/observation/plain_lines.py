@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_roundtrip_local.observation.records import Ended, Event, HttpExchange, Note, Printed
+from mcp_roundtrip_local.terminal.styles import printable
 
 
 class PlainLines:
@@ -16,16 +17,12 @@ class PlainLines:
     def __call__(self, event: Event) -> None:
         match event:
             case Printed():
-                self._log(f"[{event.function}] {event.line.text}")
+                for line in event.line.text.split("\n"):
+                    self._log(f"[{event.function}] {line}")
             case Note():
                 self._log(event.text)
             case Ended(HttpExchange() as exchange):
                 self._log(printable(_request_line(exchange)))
-
-
-def printable(text: str) -> str:
-    """Return text without control characters: a client must not be able to control the terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _request_line(exchange: HttpExchange) -> str:

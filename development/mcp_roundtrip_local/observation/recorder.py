@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_roundtrip_local.observation.records import (
+    Began,
     Changes,
     Ended,
     Event,
@@ -61,8 +62,8 @@ class RunRecorder:
     def begin_exchange(self, exchange: HttpExchange) -> None:
         """Record a request."""
         with self._changed:
-            tree = Tree(exchange.id, exchange)
-            self._add(tree, len(exchange.request_body))
+            self._add(Tree(exchange.id, exchange), len(exchange.request_body))
+        self._tell(Began(exchange))
 
     def end_exchange(self, exchange_id: str, status: int, headers: Headers, body: bytes) -> None:
         """Record the response to a request."""
@@ -93,11 +94,13 @@ class RunRecorder:
             siblings.append(node)
             tree.ids.append(record.id)
             self._nodes[record.id] = node
-            if tree.id in self._trees:
-                self._touch(tree, len(record.payload))
-            else:
+            if is_root := record.id == tree.id:
                 self._add(tree, len(record.payload))
-            return record.id
+            else:
+                self._touch(tree, len(record.payload))
+        if is_root:
+            self._tell(Began(record))
+        return record.id
 
     def end_invocation(
         self, invocation_id: str, response: bytes, *, error: str | None, init_ms: float | None

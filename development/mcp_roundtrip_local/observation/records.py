@@ -14,7 +14,7 @@ invocation, its repetition after a failure, a message of a queue, or `LocalApp.i
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line that a function printed."""
+    """A line that a function printed. A traceback of the runtime has several lines."""
 
     at_ms: float
     text: str
@@ -101,6 +101,13 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """A root has begun."""
+
+    root: Root
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """A root has ended."""
 
@@ -125,4 +132,4 @@ class Note:
     text: str
 
 
-Event = Ended | Printed | Note
+Event = Began | Ended | Printed | Note

@@ -1,0 +1,77 @@
+"""What `make run` says when it is ready."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from mcp_roundtrip_local.app import LocalApp
+from mcp_roundtrip_local.issuer.options import describe_issuer
+from mcp_roundtrip_local.template.model import Route
+from mcp_roundtrip_local.template.validation import how_to_set
+from mcp_roundtrip_local.terminal.styles import Styles
+
+GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
+"""Modes in which API Gateway identifies callers."""
+
+
+def banner(
+    app: LocalApp,
+    assumed: Mapping[str, str],
+    *,
+    fresh: bool = False,
+    debug: bool = False,
+    styles: Styles = Styles(),  # noqa: B008 - it is immutable
+) -> str:
+    """Return the URLs of the console and of the endpoint, and what is special about this run."""
+    mcp = mcp_url(app)
+    config = json.dumps({"type": "http", "url": mcp})
+    rows = {
+        "console": f"{styles.paint('bold', console_url(app))}  call the tools in a browser",
+        "endpoint": f"{styles.paint('bold', mcp)}  in the configuration of a client: {config}",
+    }
+    lines = [f"  {name:8}  {text}" for name, text in rows.items()]
+    notes = [*_describe_parameters(app, assumed), *_describe_processes(fresh, debug)]
+    notes.append("Changed sources are reloaded. Press Ctrl+C to stop.")
+    return "\n".join(["", *lines, "", *(f"  {note}" for note in notes), ""])
+
+
+def mcp_url(app: LocalApp) -> str:
+    """Return the URL of the endpoint: the shortest path is the front door's, if there is one."""
+    paths = (_path(route) for route in app.routes() if "{" not in route.path)
+    return app.url(min(paths, key=len, default="/"))
+
+
+def console_url(app: LocalApp) -> str:
+    """Return the URL of the console. A template with its own route for `/` keeps that path."""
+    has_own_root = any(route.path == "/" and route.method in ("ANY", "GET") for route in app.routes())
+    return app.url("/console/" if has_own_root else "/")
+
+
+def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]:
+    lines = [
+        f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}"
+        for name, value in assumed.items()
+    ]
+    if app.issuer is not None:
+        lines += describe_issuer(app.issuer).splitlines()
+    modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
+    if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
+        lines.append(
+            f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
+            'here. Use make run PARAMETERS="AuthMode=none", or bearer.'
+        )
+    return lines
+
+
+def _describe_processes(fresh: bool, debug: bool) -> list[str]:
+    if debug:
+        return [
+            "Debug mode: one process for all functions, one request at a time. breakpoint() opens in this "
+            "terminal."
+        ]
+    return ["Every request gets a new process, as in a cold start."] if fresh else []
+
+
+def _path(route: Route) -> str:
+    return "/" if route.path == "$default" else route.path

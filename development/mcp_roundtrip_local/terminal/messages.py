@@ -1,0 +1,51 @@
+"""The JSON-RPC messages in an HTTP request and its response."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_roundtrip_local.observation.records import Headers, HttpExchange
+
+
+def request_message(exchange: HttpExchange) -> dict[str, Any]:
+    """Return the JSON-RPC message of a request; an empty object if there is none."""
+    return _object(exchange.request_body)
+
+
+def response_message(exchange: HttpExchange) -> dict[str, Any]:
+    """Return the JSON-RPC response; an empty object if there is none.
+
+    In an event stream, notifications precede it.
+    """
+    if not header(exchange.response_headers, "content-type").startswith("text/event-stream"):
+        return _object(exchange.response_body)
+    found: dict[str, Any] = {}
+    for line in exchange.response_body.splitlines():
+        if line.startswith(b"data:"):
+            message = _object(line.removeprefix(b"data:"))
+            found = message if message.keys() & {"result", "error"} else found
+    return found
+
+
+def header(headers: Headers, name: str) -> str:
+    """Return the first value of a header in lower case; an empty text if it is absent."""
+    return next((value for key, value in headers if key.lower() == name), "")
+
+
+def member(document: Any, *path: str) -> Any:
+    """Return a nested member of a JSON object, or None."""
+    for name in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(name)
+    return document
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
