@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 
 KINDS: Final[Mapping[Kind, str]] = {
     Kind.ANSWER: "answer",
@@ -36,12 +36,12 @@ def journal_rows(journal: Journal, before: Journal | None = None) -> list[dict[s
     """Return the entries and the open questions of a journal; `before` is what its round started with."""
     known = {} if before is None else {entry.key: entry for entry in before.entries}
     rows = [entry_row(entry, _mark(entry, known)) for entry in journal.entries]
-    asked = journal.to_json().get("q", {})
-    return rows + [question_row(key, _size(digests)) for key, digests in asked.items()]
+    return rows + [question_row(key, asked) for key, asked in journal.outstanding.items()]
 
 
-def question_row(key: str, size: int = 0) -> dict[str, Any]:
-    """Return a question that waits for its answer. `size` is the length of its digests in a state."""
+def question_row(key: str, asked: Fingerprint) -> dict[str, Any]:
+    """Return a question that waits for its answer. `bytes` is the length of its digests in a state."""
+    size = _size([asked.message, asked.form])
     return {"key": key, "kind": "question", "mark": "asked", "value": None, "bytes": size}
 
 

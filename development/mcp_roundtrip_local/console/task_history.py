@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip.journal import Entry, Kind
+from mcp_roundtrip.journal import Entry, Fingerprint, Kind
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.items import entry_from_item
 from mcp_roundtrip.tasks.model import ENTRY, INPUT, Task, json_value
@@ -28,22 +28,27 @@ class _Row:
     def is_response(self) -> bool:
         return self.sort_key.startswith(INPUT)
 
+    @property
+    def asked(self) -> Fingerprint:
+        """The digests of the question of a response."""
+        return self.entry.fingerprint or Fingerprint("", "")
+
 
 @dataclass(frozen=True, slots=True)
 class TaskPast:
-    """The journal of a task. `open_questions` are the keys of the requests that wait for an answer."""
+    """The journal of a task. `open_questions` are the requests that wait for an answer, by key."""
 
     entries: Sequence[_Row]
-    open_questions: Sequence[str]
+    open_questions: Mapping[str, Fingerprint]
 
     def rows(self, run: WorkerRun | None, runs: Sequence[WorkerRun]) -> list[dict[str, Any]]:
         """Return the journal at the end of a run, with its marks; without a run, what was there before."""
         marked = [(row, self._mark(row, run, runs)) for row in self.entries]
         found = [entry_row(row.entry, mark) for row, mark in marked if mark not in (None, "asked")]
-        asked = [row.entry.key for row, mark in marked if mark == "asked"]
+        asked = {row.entry.key: row.asked for row, mark in marked if mark == "asked"}
         if run is None or run is runs[-1]:
-            asked += self.open_questions
-        return found + [question_row(key) for key in asked]
+            asked |= self.open_questions
+        return found + [question_row(key, asked[key]) for key in sorted(asked)]
 
     def _mark(self, row: _Row, run: WorkerRun | None, runs: Sequence[WorkerRun]) -> str | None:
         """Return what a run did with an entry; None if the entry is newer than the run."""
@@ -73,11 +78,14 @@ def read_past(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWri
     ]
     answered = {row.entry.key for row in rows if row.is_response}
     is_open = not task.is_terminal
-    questions = [each.key for each in task.requests.values() if is_open and each.key not in answered]
-    return TaskPast(sorted(rows, key=lambda row: (row.order, row.sort_key)), sorted(questions))
+    questions = {
+        each.key: each.fingerprint for each in task.requests.values() if is_open and each.key not in answered
+    }
+    return TaskPast(sorted(rows, key=lambda row: (row.order, row.sort_key)), questions)
 
 
 def _entry(item: Item) -> Entry:
     if str(item["sk"]).startswith(INPUT):
-        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]))
+        asked = Fingerprint(str(item["qm"]), str(item["qf"]))
+        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]), asked)
     return entry_from_item(item)
