@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.issuer.users import make_users
 from support.project import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -230,28 +231,43 @@ def test_an_earlier_client_is_asked_on_a_page_and_one_without_forms_through_the_
     assert visit.complaints == []
 
 
-def test_the_player_test_of_what_was_clicked_passes(console: Console, tmp_path: Path) -> None:
-    visit = console(
-        "#/tools/get_weather",
-        *ASK_FOR_PLACE,
-        *ANSWER_PLACE,
-        ("click", "Copy as"),
-        ("texts", ".copy-as pre"),
-        ("click", "Python client"),
-        ("texts", ".copy-as pre"),
-        ("click", "Player test"),
-        ("texts", ".copy-as pre"),
-    )
-    (curl,), (program,), (test,) = shown(visit)
-    assert INDIA in _run(["bash", "-c", curl]).stdout
-    assert INDIA in program
+def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_test(
+    open_console: Callable[[str], Console], tmp_path: Path
+) -> None:
+    users = make_users("ada bob", "weather:read")
+    with serve(PROJECT / "template.yaml", users=users, log=lambda line: None) as app:
+        visit = open_console(app.url("/"))(
+            "#/tools/get_weather",
+            *ASK_FOR_PLACE,
+            *ANSWER_PLACE,
+            ("click", "Experiments"),
+            ("click", "Send as bob"),
+            ("see", "reason=wrong_principal"),
+            ("click", "Copy as"),
+            ("texts", ".copy-as pre"),
+            ("click", "Python client"),
+            ("texts", ".copy-as pre"),
+            ("click", "Player test"),
+            ("texts", ".copy-as pre"),
+            ("open", "#/client"),
+            ("see", "nobody (no token)"),
+            ("check", "bob"),
+            ("see", "tasks · bob"),
+            ("axe",),
+        )
+        (curl,), (program,), (test,), violations = shown(visit)
+        refused = _run(["bash", "-c", curl])
+        result = _run([sys.executable, "-c", program])
+    assert "Invalid or expired requestState" in refused.stdout
+    assert INDIA in result.stdout, result.stderr
     file = tmp_path / "test_copied.py"
     file.write_text(test)
     done = _run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--import-mode=importlib", str(file)]
     )
     assert "1 passed" in done.stdout, done.stdout
-    assert visit.complaints == []
+    assert '"sub": "bob"' in test
+    assert violations == []
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -74,6 +74,7 @@ export function createCalls({ store, client, api }) {
     if (returned !== null) return api.decodeState(returned, received ?? undefined);
     if (received === null) return null;
     const found = await api.decodeState(received, received);
+    if (round.error) return { ...found, isReceived: true }; // refused: no code ran
     const answered = Object.entries(round.answers).map(([key, value]) =>
       ({ key, kind: "answer", mark: "answered", value, bytes: JSON.stringify(value).length }));
     const replayed = found.journal.filter(({ mark }) => mark !== "asked");

@@ -5,7 +5,7 @@ import { createCalls } from "./calls.js";
 import { element, fill, icon } from "./dom.js";
 import { loadFeatures } from "./features.js";
 import { createClient } from "./mcp/client.js";
-import { loadProfile, summary } from "./mcp/profile.js";
+import { loadProfile, summary, withUser } from "./mcp/profile.js";
 import { createStore } from "./store.js";
 import { activityPage } from "./views/activity.js";
 import { clientPage } from "./views/client.js";
@@ -73,6 +73,7 @@ async function start() {
     document.getElementById("main").focus();
   });
   store.update({ application: await api.application().catch(() => null) });
+  store.update({ profile: withUser(store.state.profile, store.state.application) });
   await loadFeatures(context);
   const { serverInfo, application } = store.state;
   document.getElementById("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";

@@ -3,7 +3,7 @@
 import { identifier, invocation, keywords, literal, remark, Source, text } from "./python_text.js";
 import { assertions, questionAssertions, taskAssertions } from "./player_assertions.js";
 import { Variables } from "./player_variables.js";
-import { answersOf, paramsOf, questionsOf, receivedState, requestOf, responseOf, sentRounds, tokenOf } from "./recorded_call.js";
+import { answersOf, paramsOf, profileOf, questionsOf, receivedState, requestOf, responseOf, sentRounds, tokenOf } from "./recorded_call.js";
 
 const EVERYTHING = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} };
 const WITH_TASKS = { ...EVERYTHING, extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -26,7 +26,7 @@ const CALLS = {
 export function player(call, application) {
   const rounds = sentRounds(call);
   const { method } = requestOf(rounds[0]);
-  const body = [`    play = ${newPlayer(call, rounds[0])}`, ...(method in CALLS ? steps(call, rounds) : request(rounds))];
+  const body = [`    play = ${newPlayer(call.profile, rounds[0])}`, ...(method in CALLS ? steps(call, rounds) : request(rounds))];
   const source = body.join("\n");
   const name = identifier(`test ${call.name ?? method}`);
   return [
@@ -67,10 +67,9 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield`;
 }
 
-function newPlayer(call, round) {
-  const caller = authorizer(round);
-  const parts = ["APP", ...client(call.profile), ...caller];
-  return invocation("Player", parts, 4).trim();
+/** Return the expression of a player that is the client and the user of a round. */
+function newPlayer(profile, round, more = []) {
+  return invocation("Player", ["APP", ...client(profile), ...authorizer(round), ...more], 4).trim();
 }
 
 function client({ protocolVersion, capabilities = {} }) {
@@ -84,9 +83,9 @@ function client({ protocolVersion, capabilities = {} }) {
 function authorizer(round) {
   const claims = claimsOf(tokenOf(round));
   if (claims === undefined) return [];
-  const known = Object.fromEntries(["iss", "sub", "client_id", "scope"].filter((name) => name in claims).map((name) => [name, claims[name]]));
+  const known = ["iss", "sub", "client_id", "scope"].filter((name) => name in claims).map((name) => [name, claims[name]]);
   return [
-    `authorizer=${literal({ jwt: { claims: known } }, 8)}`,
+    `authorizer=${literal({ jwt: { claims: Object.fromEntries(known) } }, 8)}`,
     `ports=${literal({ auth: new Source("EventAuthenticator(AuthMode.JWT)") })}`,
   ];
 }
@@ -147,6 +146,8 @@ const NOTES = {
   resent: "The console sent this round again.",
   "older state": "The console went back to an older state.",
   "damaged state": "The console changed one character of the state.",
+  "other user": "The console sent the round as another user.",
+  "other client": "The console sent the round as another client.",
 };
 
 /** Return a function that writes the statement of a round; undefined if a player cannot send it. */
@@ -156,8 +157,9 @@ function statement(round, before, variables) {
   const params = paramsOf(round);
   const answers = answersOf(round);
   const received = receivedState(round);
-  if (["other version", "other user"].includes(round.experiment)) return undefined;
+  if (round.experiment === "other version") return undefined;
   if (received === undefined) return (name, end) => invocation(`${name} = play.${verb}`, argumentsOf(params), 4) + end;
+  if (["other user", "other client"].includes(round.experiment)) return before && otherPlayer(round, before, method, params, answers);
   if (before !== undefined) {
     const [call, parts] = answering(questionsOf(before.round), answers);
     return (name, end) => invocation(`${name} = ${before.name}.${call}`, parts, 4) + end;
@@ -172,6 +174,14 @@ function statement(round, before, variables) {
       `    damaged = state[:${position}] + changed + state[${position + 1}:]`,
       invocation(`${name} = play.send_round`, [text(method), literal(params, 8), literal(answers, 8), "damaged"], 4) + end,
     ].join("\n");
+}
+
+/** Return a function that writes a round of another client or user, who has the state of a variable. */
+function otherPlayer(round, before, method, params, answers) {
+  const shared = ["key=play.key", "clock=play.clock"];
+  const parts = [text(method), literal(params, 8), literal(answers, 8), `${before.name}.state`];
+  return (name, end) =>
+    `    other = ${newPlayer(profileOf(round), round, shared)}\n${invocation(`${name} = other.send_round`, parts, 4)}${end}`;
 }
 
 /** Return the method that answers, and its arguments. */

@@ -20,6 +20,13 @@ export function paramsOf(round) {
   return Object.fromEntries(Object.entries(params).filter(([name]) => !ENGINE_MEMBERS.has(name)));
 }
 
+/** The protocol version and the capabilities that a round's request declares. */
+export function profileOf(round) {
+  const meta = requestOf(round).params?._meta ?? {};
+  const version = meta["io.modelcontextprotocol/protocolVersion"] ?? round.request.headers["mcp-protocol-version"] ?? "2025-11-25";
+  return { protocolVersion: version, capabilities: meta["io.modelcontextprotocol/clientCapabilities"] ?? {} };
+}
+
 /** The questions that a round asks, by key. */
 export function questionsOf(round) {
   return responseOf(round).result?.inputRequests ?? {};

@@ -106,6 +106,12 @@ export function capabilitiesProblem(text) {
   }
 }
 
+/** Return the profile with the first user of the local issuer, if there are users. */
+export function withUser(profile, application) {
+  const [first] = application?.users ?? [];
+  return first === undefined ? profile : { ...profile, user: first.name };
+}
+
 const STORED = "mcp-roundtrip-console-profile";
 
 /** Return the client of the last visit without its user, because users belong to one run of the server. */

@@ -112,12 +112,13 @@ function user(profile, application, change) {
   const chosen = users.find((each) => each.name === profile.user);
   return group("User", "A token of the local issuer goes with each request.",
     element("div", { class: "choices inline", role: "radiogroup", "aria-label": "User" }, users.map((each) => choose(each.name, each.name)), choose(null, "nobody (no token)")),
-    chosen && scopes(profile, chosen, change));
+    chosen && scopes(profile, [...new Set([...(chosen.scopes ?? []), ...(application.scopes ?? [])])], chosen.scopes ?? [], change));
 }
 
-function scopes({ scopes: given }, { scopes: all = [] }, change) {
+/** A token can have fewer scopes than its user, and others, so that a refusal can be seen. */
+function scopes({ scopes: given }, all, own, change) {
   if (all.length === 0) return null;
-  const current = given ?? all;
+  const current = given ?? own;
   return element("fieldset", { class: "field" }, element("legend", {}, element("span", { class: "label-name" }, "Scopes of the token")),
     all.map((scope) => {
       const input = element("input", {

@@ -26,7 +26,7 @@ export const entriesOf = (round) => round.state?.journal ?? [];
 
 /** Return the journal in one line for a round's card, without the questions, which the card shows. Null if it is empty. */
 export function journalStrip(round) {
-  const entries = entriesOf(round).filter((entry) => entry.mark !== "asked");
+  const entries = round.error ? [] : entriesOf(round).filter((entry) => entry.mark !== "asked");
   if (entries.length === 0) return null;
   const replayed = entries.filter((entry) => entry.mark === "replayed");
   const others = entries.filter((entry) => entry.mark !== "replayed");
@@ -45,7 +45,9 @@ export function journalPanel(round) {
   const { state } = round;
   if (state.error !== undefined) return refusedState(state, round);
   return element("div", { class: "journal" },
-    state.isReceived && element("p", { class: "hint" }, "The call has ended, so this round returned no state. This is the state that it received, with the answers of its request."),
+    state.isReceived && element("p", { class: "hint" }, round.error
+      ? "The round was refused. This is the state that it received."
+      : "The call has ended, so this round returned no state. This is the state that it received, with the answers of its request."),
     facts(state),
     journalTable(state.journal ?? []),
     state.payload !== null && state.payload !== undefined && [
