@@ -77,6 +77,11 @@ class Chromium:
 
 @pytest.fixture(scope="session")
 def chromium() -> Chromium:
+    return find_chromium()
+
+
+def find_chromium() -> Chromium:
+    """Return the installed browser, unpacked. Skips the test where there is none."""
     node = shutil.which("node")
     if node is None or not (FOLDER / "node_modules/@sparticuz/chromium").exists():
         skips.skip(skips.NODE, "Chromium")

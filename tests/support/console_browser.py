@@ -50,13 +50,18 @@ def console_app() -> Iterator[LocalApp]:
 @pytest.fixture(scope="module")
 def open_console(chromium: Chromium) -> Iterator[Callable[[str], Console]]:
     """Open the console of a server, by the URL of its root."""
-    with _browser(chromium) as ask:
-        yield lambda root: lambda address, *steps, **more: _visit(ask, root + address, steps, more)
+    with start_browser(chromium) as ask:
+        yield lambda root: console_of(ask, root)
 
 
 @pytest.fixture(scope="module")
 def console(console_app: LocalApp, open_console: Callable[[str], Console]) -> Console:
     return open_console(console_app.url("/"))
+
+
+def console_of(ask: Callable[[Any], Any], root: str) -> Console:
+    """Return the console of a server, by the URL of its root, in a browser."""
+    return lambda address, *steps, **more: _visit(ask, root + address, steps, more)
 
 
 def _visit(ask: Callable[[Any], Any], url: str, steps: Sequence[Step], more: Mapping[str, Any]) -> Visit:
@@ -66,7 +71,8 @@ def _visit(ask: Callable[[Any], Any], url: str, steps: Sequence[Step], more: Map
 
 
 @contextmanager
-def _browser(chromium: Chromium) -> Iterator[Callable[[Any], Any]]:
+def start_browser(chromium: Chromium) -> Iterator[Callable[[Any], Any]]:
+    """Start a browser that answers visits until the block ends."""
     with subprocess.Popen(
         chromium.command(PROGRAM.read_text()),
         cwd=FOLDER,
