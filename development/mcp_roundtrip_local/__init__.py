@@ -8,7 +8,9 @@
 - `api_gateway/`: the HTTP API: routes, events in payload format 2.0, CORS
 - `execution/`: runtime processes, their pools, the Runtime API, the debugger, requirements.txt
 - `services/`: what functions call: Lambda, KMS, SQS, DynamoDB and S3 (ministack), HTTP stand-ins
-- `source_watcher`, `fresh_catalogs`: restart functions and rebuild catalogs when sources change
+- `observation/`: the record of what happened; `terminal/`: what of it the terminal shows
+- `console/`: the page at the root, its API, and which requests it refuses; `issuer/`: signs users in
+- `project`, `source_watcher`, `edited_sources`, `fresh_catalogs`: what runs when sources change or are edited
 - `catalog`, `sample_events/`, `new_tool/`: the commands `make catalog`, `make events` and `make new-tool`
 """
 

@@ -6,15 +6,14 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
-from mcp_roundtrip_local.edited_sources import EditedSources, SourceError
+from mcp_roundtrip_local.edited_sources import EditedSources
 from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
@@ -23,21 +22,19 @@ from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.observation.recorder import RunRecorder
+from mcp_roundtrip_local.project import Project, Surroundings
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
-from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
 from mcp_roundtrip_local.template.model import (
     Application,
     Function,
     FunctionFailed,
     Queue,
     Route,
-    TemplateError,
     function_arn,
 )
-from mcp_roundtrip_local.template.reader import Template
 
 Log = Callable[[str], None]
 
@@ -59,7 +56,7 @@ class LocalApp:
     """A running template.
 
     `kms` and `emulator` are the services that its functions call. `recorder` has the requests and the
-    invocations of this run. `edited` are the edited copies of its code, which `edit` runs.
+    invocations of this run.
     """
 
     def __init__(
@@ -76,7 +73,6 @@ class LocalApp:
         self.kms = kms
         self.emulator = emulator
         self.recorder = recorder
-        self._template = template
         self._url = url
         self._endpoints = endpoints
         self._credentials = credentials
@@ -87,14 +83,9 @@ class LocalApp:
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
-        cache = template.parent / ".cache/requirements"
-        self._requirements = Requirements(options.python, self._python_version, cache, recorder.note)
-        self.edited = EditedSources()
-        self._application = self._read(Template(template, options.parameters))
-        self._watcher = self._watch()
-        self._unreadable: set[Path] = set()
+        self._project = self._open_project(template)
         self._catalogs = FreshCatalogs(recorder.note)
-        self._catalogs.build(self._application)
+        self._catalogs.build(self._project.application)
         self._debugger = Debugger(options.python, recorder.note) if options.debug else None
         self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
 
@@ -125,17 +116,22 @@ class LocalApp:
     @property
     def folder(self) -> Path:
         """The folder of the template."""
-        return self._template.parent
+        return self._project.template.parent
 
     @property
     def template(self) -> Path:
         """The file of the template."""
-        return self._template
+        return self._project.template
 
     @property
     def parameters(self) -> Mapping[str, str]:
         """The given values of the template's parameters."""
-        return self._options.parameters
+        return self._project.parameters
+
+    @property
+    def edited(self) -> EditedSources:
+        """The edited copies of its code, which `edit` runs."""
+        return self._project.edited
 
     def environment(self, function: str) -> dict[str, str]:
         """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
@@ -148,9 +144,9 @@ class LocalApp:
         changed. Raises SourceError, TemplateError, and KeyError for an unknown function.
         """
         with self._lock:
-            template = Template(self._template, self._options.parameters)
-            self.edited.edit(function, files)
-            return self._replace(self._read(template))
+            before = self._project.application
+            self._project.edit(function, files)
+            return self._restart(before)
 
     def code_folder(self, function: str) -> Path:
         """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
@@ -251,51 +247,37 @@ class LocalApp:
                 self._debugger.close()
             self._pools.close()
             self._catalogs.close()
-            self.edited.close()
+            self._project.close()
 
     def current(self) -> Application:
         """Return the application, reloaded if its sources have changed and are valid."""
         with self._lock:
-            if changed := {*self._watcher.changed()}:
-                self._reload(changed | self._unreadable)
-            return self._application
+            before = self._project.application
+            if changed := self._project.reload():
+                names = self._restart(before, changed)
+                self.recorder.note(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
+            return self._project.application
 
-    def _reload(self, changed: set[Path]) -> None:
-        errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
-        self._unreadable = changed if errors else set()
-        for error in errors.values():
-            self.recorder.note(f"{error}\nFunctions restart when this file is corrected.")
-        if errors:
-            return
-        try:
-            self.edited.refresh(changed)
-            after = self._read(Template(self._template, self._options.parameters))
-        except (TemplateError, SourceError) as error:
-            self.recorder.note(f"{error}\nFunctions restart when this is corrected.")
-            return
-        names = self._replace(after, changed)
-        self.recorder.note(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
-
-    def _replace(self, after: Application, changed: Iterable[Path] = ()) -> list[str]:
-        """Run another version of the application; return the names of the functions that restart."""
-        before, self._application = self._application, after
+    def _restart(self, before: Application, changed: Iterable[Path] = ()) -> list[str]:
+        """Stop the functions that differ from those before; return the names of those that restart."""
+        after = self._project.application
         names = affected_functions(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
-        if after.sources != before.sources:
-            self._watcher = self._watch()
         self._catalogs.build(after)
         return names
 
-    def _read(self, template: Template) -> Application:
-        self._keys.create(template.keys())
-        found = template.application(self._keys.arns, self._url, self._endpoints["AWS_ENDPOINT_URL_SQS"])
-        self.emulator.declare(found.storage)
-        functions = {name: self._requirements.install_for(each) for name, each in found.functions.items()}
-        return replace(found, functions=self.edited.apply_to(functions))
-
-    def _watch(self) -> Watcher:
-        interval_s = self._options.watch_interval_s
-        return Watcher(self._application.sources, time.monotonic, interval_s=interval_s)
+    def _open_project(self, template: Path) -> Project:
+        note, options = self.recorder.note, self._options
+        cache = template.parent / ".cache/requirements"
+        surroundings = Surroundings(
+            self._keys,
+            self._url,
+            self._endpoints["AWS_ENDPOINT_URL_SQS"],
+            Requirements(options.python, self._python_version, cache, note),
+            self.emulator.declare,
+            note,
+        )
+        return Project(template, options.parameters, surroundings, watch_interval_s=options.watch_interval_s)
 
     def _launch(self, function: Function) -> ExecutionEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not

@@ -1,0 +1,101 @@
+"""The template and the sources of its functions: reads them, and notices their changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_roundtrip_local.edited_sources import EditedSources, SourceError
+from mcp_roundtrip_local.execution.requirements import Requirements
+from mcp_roundtrip_local.services.template_keys import TemplateKeys
+from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
+from mcp_roundtrip_local.template.model import Application, Storage, TemplateError
+from mcp_roundtrip_local.template.reader import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a template needs to be read: its keys, the URLs of its API and of SQS, and the requirements.
+
+    `declare` is told the tables and buckets. `note` receives errors in changed sources.
+    """
+
+    keys: TemplateKeys
+    api_url: str
+    sqs_url: str
+    requirements: Requirements
+    declare: Callable[[Storage], None]
+    note: Callable[[str], None]
+
+
+class Project:
+    """The application of a template file, as its sources are now.
+
+    `edited` are the edited copies of its code, which run instead. Raises TemplateError at first. Not
+    thread-safe: the caller holds a lock.
+    """
+
+    def __init__(
+        self,
+        template: Path,
+        parameters: Mapping[str, str],
+        surroundings: Surroundings,
+        *,
+        watch_interval_s: float,
+    ) -> None:
+        self.template = template
+        self.parameters = parameters
+        self.edited = EditedSources()
+        self._surroundings = surroundings
+        self._interval_s = watch_interval_s
+        self._unreadable: set[Path] = set()
+        self.application = self._read(Template(template, parameters))
+        self._watcher = self._watch()
+
+    def reload(self) -> set[Path]:
+        """Read the sources again if they have changed and are valid; return the changed files."""
+        changed = {*self._watcher.changed()}
+        if not changed:
+            return changed
+        changed |= self._unreadable
+        errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
+        self._unreadable = changed if errors else set()
+        for error in errors.values():
+            self._surroundings.note(f"{error}\nFunctions restart when this file is corrected.")
+        if errors:
+            return set()
+        try:
+            self.edited.refresh(changed)
+            self._replace(Template(self.template, self.parameters))
+        except (TemplateError, SourceError) as invalid:
+            self._surroundings.note(f"{invalid}\nFunctions restart when this is corrected.")
+            return set()
+        return changed
+
+    def edit(self, function: str, files: Mapping[str, str]) -> None:
+        """Replace the edited files of a function. Raises SourceError, TemplateError and KeyError."""
+        template = Template(self.template, self.parameters)
+        self.edited.edit(function, files)
+        self._replace(template)
+
+    def close(self) -> None:
+        """Remove the edited copies."""
+        self.edited.close()
+
+    def _replace(self, template: Template) -> None:
+        before, self.application = self.application, self._read(template)
+        if self.application.sources != before.sources:
+            self._watcher = self._watch()
+
+    def _read(self, template: Template) -> Application:
+        given = self._surroundings
+        given.keys.create(template.keys())
+        found = template.application(given.keys.arns, given.api_url, given.sqs_url)
+        given.declare(found.storage)
+        functions = {name: given.requirements.install_for(each) for name, each in found.functions.items()}
+        return replace(found, functions=self.edited.apply_to(functions))
+
+    def _watch(self) -> Watcher:
+        return Watcher(self.application.sources, time.monotonic, interval_s=self._interval_s)
