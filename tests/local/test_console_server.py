@@ -149,6 +149,16 @@ def marks(rows: list[Any]) -> list[tuple[str, str]]:
     return [(row["key"], row["mark"]) for row in rows]
 
 
+def test_the_function_behind_the_endpoint_owns_everything(console: Console) -> None:
+    found = console.read("application")
+    assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Orders")
+    assert found["owners"] == {}
+    assert {each["name"]: each["kind"] for each in found["functions"]} == {
+        "Orders": "tool",
+        "Worker": "worker",
+    }
+
+
 def test_a_request_is_shown_with_what_it_caused(console: Console) -> None:
     answer = console.call()
     found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")

@@ -28,6 +28,7 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "mcpUrl": app.url(mcp_path(app)),
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
+        "defaultOwner": _default_owner(app),
         "authMode": min(modes, default=None),
         "users": list_users(app),
         "scopes": _scopes(app),
@@ -42,6 +43,14 @@ def mcp_path(app: LocalApp) -> str:
     """Return the shortest path of a route without variables: the front door's, if there is one."""
     paths = ("/" if route.path == "$default" else route.path for route in app.routes())
     return min((path for path in paths if "{" not in path), key=len, default="/")
+
+
+def _default_owner(app: LocalApp) -> str | None:
+    """Return the function behind the endpoint, which owns everything; None for a front door."""
+    path = mcp_path(app)
+    found = next((route.function for route in app.routes() if route.path in (path, "$default")), None)
+    function = app.functions().get(found or "")
+    return None if function is None or OWNERS in function.environment else function.name
 
 
 def function_kind(function: Function, functions: Mapping[str, Function]) -> str:
