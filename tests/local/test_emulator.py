@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,11 +16,14 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_s3 import S3Client
 
 from mcp_roundtrip_local import serve
+from mcp_roundtrip_local.services import ministack_installation
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_emulator
+from mcp_roundtrip_local.services.ministack_installation import Installation
 from mcp_roundtrip_local.template.model import Storage
 from mcp_roundtrip_local.template.reader import Template
+from support.project import ROOT
 from support.sam_applications import write_application
 
 KEY = {
@@ -112,12 +117,52 @@ def test_requests_with_other_credentials_are_refused(url: str) -> None:
     client.close()
 
 
-def test_without_ministack_the_error_says_how_to_install_it(tmp_path: Path) -> None:
+def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log: list[str] = []
-    missing = Emulator(log.append, tmp_path / "python")
-    with serve_emulator(missing) as url, pytest.raises(urllib.error.HTTPError, match="501"):
-        urllib.request.urlopen(url)
-    assert "make run" in log[0]
+    monkeypatch.setattr(ministack_installation, "REQUIREMENTS", ("./no-such-folder",))
+    missing = Emulator(log.append, Installation(log.append, tmp_path / "ministack", tmp_path / "python"))
+    with serve_emulator(missing) as url:
+        for _ in range(2):
+            with pytest.raises(urllib.error.HTTPError, match="501"):
+                urllib.request.urlopen(url)
+    assert [line.partition(" ")[0] for line in log] == ["Installing", "[ministack]", "[ministack]"]
+    assert "no-such-folder" in log[2]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    both = threading.Barrier(2, timeout=10)
+
+    def install(command: list[str]) -> None:
+        commands.append(command)
+        if "venv" in command:
+            both.wait()  # a call arrives while it is installed in the background
+        else:
+            interpreter = Path(command[command.index("--python") + 1])
+            interpreter.parent.mkdir()
+            interpreter.touch()
+
+    monkeypatch.setattr(ministack_installation, "_run", install)
+    installation = Installation(print, tmp_path / "cache/ministack", tmp_path / "python")
+    emulator = Emulator(print, installation)
+    emulator.declare(Storage())
+    assert commands == []
+    emulator.declare(STORAGE)
+    emulator.declare(STORAGE)
+    both.wait()
+    assert installation.interpreter() == tmp_path / "cache/ministack/bin/python"
+    assert installation.interpreter().is_file()
+    assert len(commands) == 2
+
+
+def test_the_makefile_installs_the_same_version() -> None:
+    [pinned] = re.findall(r"^MINISTACK_PIN +:= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert set(ministack_installation.REQUIREMENTS) <= set(pinned.split())
 
 
 TEMPLATE = """

@@ -1,9 +1,9 @@
 """DynamoDB and S3 under `make run`, from ministack.
 
 ministack passes the contract of the task store (tests/tasks/test_store.py) and knows every operation of both
-services. It starts at the first call, creates the tables and buckets that the template declares, and forgets
-its data at the end. It listens on a Unix domain socket, so that programs and web pages reach it only through
-`respond`.
+services. If it is missing, it is installed as soon as the template declares a table or bucket. It starts at
+the first call, creates the tables and buckets that the template declares, and forgets its data at the end. It
+listens on a Unix domain socket, so that programs and web pages reach it only through `respond`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any, Final
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.credentials import Guard
-from mcp_roundtrip_local.services.ministack import PYTHON, Ministack, MinistackError
+from mcp_roundtrip_local.services.ministack import Ministack, MinistackError
+from mcp_roundtrip_local.services.ministack_installation import Installation
 from mcp_roundtrip_local.template.model import Storage
 
 MAX_BODY: Final = 64 * 1024 * 1024
@@ -37,9 +38,9 @@ _TIMEOUT_S: Final = 30.0
 class Emulator:
     """Answers requests to DynamoDB and S3. Safe to share between threads."""
 
-    def __init__(self, log: Callable[[str], None], python: Path = PYTHON) -> None:
+    def __init__(self, log: Callable[[str], None], installation: Installation | None = None) -> None:
         self._log = log
-        self._python = python
+        self._installation = installation or Installation(log)
         self._lock = threading.Lock()
         self._storage = Storage()
         self._process: _Process | None = None
@@ -54,6 +55,8 @@ class Emulator:
         """Set the tables and buckets that must exist at the next call. Those that exist keep their data."""
         with self._lock:
             self._storage = storage
+        if storage.tables or storage.buckets:
+            self._installation.begin()
 
     def respond(self, request: Request) -> Response:
         """Answer one request; with 501 if ministack cannot run."""
@@ -74,7 +77,7 @@ class Emulator:
     def _running(self) -> _Process:
         with self._lock:
             if self._process is None or not self._process.is_alive:
-                self._process = _Process(self._python)
+                self._process = _Process(self._installation.interpreter())
             self._process.create_missing(self._storage)
             return self._process
 

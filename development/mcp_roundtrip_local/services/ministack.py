@@ -64,7 +64,7 @@ class Ministack:
         output: IO[bytes] | int = subprocess.DEVNULL,
     ) -> None:
         if not python.is_file():
-            raise MinistackError(f"ministack is not installed: there is no {python}; `make run` installs it")
+            raise MinistackError(f"ministack is not installed: there is no {python}; `make test` installs it")
         descriptor = listening.fileno()
         self._process = subprocess.Popen(  # noqa: S603 - the interpreter is the caller's choice
             [python, "-Pc", _PROGRAM, "--workers", "0", "--bind", f"fd://{descriptor}", app],
