@@ -34,8 +34,9 @@ function lost({ api }, row, leaseLeft, refresh) {
 }
 
 /** Say what the task waits for. */
-function next({ workState, environmentId, wakeAtMs }) {
+function next({ workState, environmentId, wakeAtMs, runs = [] }) {
   if (environmentId !== null) return null;
+  if (workState === "ready" && runs.at(-1)?.error) return "The worker was lost before it claimed the task. Lambda repeats its invocation after a minute; a poll starts another one.";
   switch (workState) {
     case "leased": return "The lease has ended: the next worker can claim the task.";
     case "ready": return "The task waits for a worker.";
