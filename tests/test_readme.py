@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,15 +12,17 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
 from support.documents import LOCAL_URL, code_blocks
-from support.project import FUNCTIONS, ROOT
+from support.project import ROOT
 from support.served_application import serve_anonymously
+
+CLIENT, TOOL, TEST = code_blocks("README.md", "python")
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the tool and the test of the README."""
     (tmp_path / "functions/databases").mkdir(parents=True)
-    (tmp_path / "functions/databases/app.py").write_text(code_blocks("README.md", "python")[0])
+    (tmp_path / "functions/databases/app.py").write_text(TOOL)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -34,19 +37,19 @@ def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
 
 def test_the_test_shown_passes(project: Path) -> None:
     shown: dict[str, object] = {}
-    exec(code_blocks("README.md", "python")[1], shown)
+    exec(TEST, shown)
     test = shown["test_a_database_is_provisioned"]
     assert callable(test)
     test()
 
 
-def test_the_client_shown_prints_the_tools(capsys: pytest.CaptureFixture[str]) -> None:
-    program = code_blocks("README.md", "python")[2]
-    assert LOCAL_URL in program
+def test_the_client_shown_answers_a_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert LOCAL_URL in CLIENT
     with serve_anonymously() as served:
-        exec(program.replace(LOCAL_URL, served.url), {"__name__": "__main__"})
-    tools = json.loads((FUNCTIONS / "front_door/catalog.json").read_text())["tools"]
-    assert capsys.readouterr().out == f"{[tool['definition']['name'] for tool in tools]}\n"
+        exec(CLIENT.replace(LOCAL_URL, served.url), {"__name__": "__main__"})
+    question, temperature = capsys.readouterr().out.splitlines()
+    assert question.startswith("There are 2 places called Hyderabad. Which one? Hyderabad, ")
+    assert re.fullmatch(r"[\d.]+ °C", temperature)
 
 
 pytest_plugins = ["support.example_services"]
