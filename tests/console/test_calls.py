@@ -202,6 +202,7 @@ def test_texts_of_tools_are_never_markup(console: Console) -> None:
         ("texts", ".description"),
         CALL,
         ASKED,
+        RECORDED,
         ("texts", ".question-message"),
         ("texts", ".logs p"),
         ("check", "Yes"),
@@ -219,14 +220,14 @@ def test_texts_of_tools_are_never_markup(console: Console) -> None:
         ("count", "main img, main script, main b"),
     )
     assert visit.seen[0] == ["Ask with markup <b>and</b> return it."]
-    assert visit.seen[3] == [HOSTILE]
-    assert compact(visit.seen[4]) == [
+    assert visit.seen[4] == [HOSTILE]
+    assert compact(visit.seen[5]) == [
         f"warning\n{HOSTILE}",
         f"progress\n1 of 2 · {HOSTILE}",
         f"print\n{HOSTILE}",
     ]
-    assert visit.seen[8] == [HOSTILE]
-    assert visit.seen[15:] == [["notes://a%2Fb/%3Cb%3E"], [f"a/b <b>: {HOSTILE}"], 0]
+    assert visit.seen[9] == [HOSTILE]
+    assert visit.seen[16:] == [["notes://a%2Fb/%3Cb%3E"], [f"a/b <b>: {HOSTILE}"], 0]
     assert visit.complaints == []
 
 

@@ -28,8 +28,9 @@ export function createCalls({ store, client, api }) {
    */
   async function sendRound(call, { answers = {}, requestState, profile = call.profile, experiment } = {}) {
     const round = {
-      number: call.rounds.length + 1, request: null, response: null, exchangeId: null, startedAtMs: Date.now(),
-      durationMs: null, exchange: null, state: null, answers, sentState: requestState ?? null, ...(experiment ? { experiment } : {}),
+      number: call.rounds.length + 1, answers, sentState: requestState ?? null, request: null, response: null,
+      exchangeId: null, startedAtMs: Date.now(), durationMs: null, exchange: null, state: null,
+      ...(experiment ? { experiment } : {}),
     };
     call.rounds.push(round);
     call.status = "running";

@@ -38,7 +38,8 @@ const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u2
 
 /** Write characters that are invisible, or that reorder the text around them, as escapes: texts come from tools. */
 export function visible(text) {
-  return text.replace(INVISIBLE, (character) => (character === "\r" ? "" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`));
+  const escape = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(/\r\n/g, "\n").replace(INVISIBLE, escape);
 }
 
 /** Replace all children of a node. */

@@ -27,6 +27,7 @@ export const SERVICES = { kms: "KMS", dynamodb: "DynamoDB", s3: "S3", sqs: "SQS"
 
 /** Return the lines that functions logged, in order. */
 export function logLinesOf(exchange) {
-  return invocationsOf(exchange).flatMap(({ function: name, logLines = [] }) => logLines.map((line) => ({ ...line, function: name })))
+  return invocationsOf(exchange)
+    .flatMap(({ function: name, logLines = [] }) => logLines.map((line) => ({ ...line, function: name })))
     .sort((one, other) => one.atMs - other.atMs);
 }

@@ -3,8 +3,9 @@
 const OWN_EVENT = /^[a-z]+(_[a-z]+)+$/;
 const ROUTINE_LEVELS = new Set(["DEBUG", "INFO"]);
 const NOT_SHOWN = new Set([
-  "level", "message", "timestamp", "service", "location", "correlation_id", "xray_trace_id", "_aws", "exception", "exception_name",
-  "stack_trace", "function_name", "function_memory_size", "function_arn", "function_request_id", "cold_start", "flow", "sampling_rate",
+  "level", "message", "timestamp", "service", "location", "correlation_id", "xray_trace_id", "_aws", "flow",
+  "exception", "exception_name", "stack_trace", "cold_start", "sampling_rate",
+  "function_name", "function_memory_size", "function_arn", "function_request_id",
 ]);
 
 /**

@@ -43,7 +43,8 @@ function show({ isFirst = false } = {}) {
   const main = document.getElementById("main");
   fill(main, viewOf(hash, leave.signal));
   const heading = main.querySelector("h1");
-  document.title = [heading?.firstChild?.textContent, store.state.serverInfo?.name ?? "mcp-roundtrip"].filter(Boolean).join(" · ");
+  const server = store.state.serverInfo?.name ?? "mcp-roundtrip";
+  document.title = heading === null ? server : `${heading.firstChild.textContent} · ${server}`;
   setMenu(false);
   if (isFirst) return;
   window.scrollTo(0, 0);

@@ -18,7 +18,9 @@ export function callView(context, call, signal, isOpen = true) {
   const stop = element("button", { type: "button", class: "quiet", onclick: () => context.calls.stop(call) }, "Stop");
   const node = element("details", { class: "call", open: isOpen },
     element("summary", { class: "call-head" }, icon("chevron"),
-      element("h2", { class: "call-title" }, status, element("span", { class: "call-arguments" }, describeArguments(call))), facts),
+      element("h2", { class: "call-title" }, status,
+        element("span", { class: "call-arguments" }, describeArguments(call))),
+      facts),
     element("div", { class: "call-body" }, timeline, stop));
 
   function update() {

@@ -49,14 +49,17 @@ export function featurePage(context, group, id, signal) {
 }
 
 function header(kind, group, feature, store) {
-  const name = feature.name && group !== "resources" && group !== "templates" ? feature.name : feature.title ?? feature.name ?? "";
+  const isNamed = group === "tools" || group === "prompts";
+  const uri = feature.uri ?? feature.uriTemplate;
+  const name = isNamed ? feature.name : feature.title ?? feature.name ?? uri;
   const owner = group === "tools" ? store.state.application?.owners?.[feature.name] : null;
   const source = store.state.application?.functions?.find((each) => each.name === owner)?.file;
   return element("header", { class: "page-head" },
-    element("p", { class: "eyebrow" }, kind.title, owner && [" of the function ", element("code", {}, owner), source && [" in ", element("code", {}, source)]]),
-    element("h1", { tabindex: -1, dir: "auto" }, name || feature.uri || feature.uriTemplate,
+    element("p", { class: "eyebrow" }, kind.title,
+      owner && [" of the function ", element("code", {}, owner)], source && [" in ", element("code", {}, source)]),
+    element("h1", { tabindex: -1, dir: "auto" }, name,
       feature.title && name !== feature.title && element("span", { class: "subtitle" }, feature.title)),
-    (feature.uri ?? feature.uriTemplate) && element("p", {}, element("code", {}, feature.uri ?? feature.uriTemplate)),
+    uri && element("p", {}, element("code", {}, uri)),
     feature.description && element("p", { class: "description prose", dir: "auto" }, feature.description),
     element("div", { class: "chips" }, facts(feature).map((fact) => element("span", { class: "chip" }, fact))),
     element("details", { class: "definition" }, element("summary", {}, "Definition"), definition(feature)));
@@ -95,24 +98,26 @@ function missing(kind, id, store) {
 /** Prompts and templates have arguments of text, which tools describe by a schema. */
 function schemaOf(group, feature) {
   if (group === "tools") return feature.inputSchema ?? { type: "object" };
-  const text = (description) => ({ type: "string", maxLength: undefined, pattern: undefined, description });
   if (group === "prompts") {
     const listed = feature.arguments ?? [];
     return {
       type: "object",
-      properties: Object.fromEntries(listed.map((each) => [each.name, { ...text(each.description), title: each.title }])),
+      properties: Object.fromEntries(listed.map((each) => [each.name, { type: "string", title: each.title, description: each.description }])),
       required: listed.filter((each) => each.required).map((each) => each.name),
     };
   }
   const names = group === "templates" ? variablesOf(feature.uriTemplate) : [];
-  return { type: "object", properties: Object.fromEntries(names.map((name) => [name, text()])), required: names };
+  return { type: "object", properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])), required: names };
 }
 
 const hasArguments = (group, feature) => Object.keys(schemaOf(group, feature).properties ?? {}).length > 0;
 
 function completions({ store, client }, group, feature) {
   if (!store.state.serverCapabilities?.completions) return {};
-  const ref = { prompts: { type: "ref/prompt", name: feature.name }, templates: { type: "ref/resource", uri: feature.uriTemplate } }[group];
+  const ref = {
+    prompts: { type: "ref/prompt", name: feature.name },
+    templates: { type: "ref/resource", uri: feature.uriTemplate },
+  }[group];
   if (ref === undefined) return {};
   const complete = (name) => async (value, others) => {
     const { [name]: own, ...context } = others;

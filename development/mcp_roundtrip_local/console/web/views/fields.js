@@ -87,18 +87,21 @@ function radios(options, { id, value, required }) {
   const name = uniqueId("choice");
   const all = required ? options : [...options, { value: undefined, title: "Leave out" }];
   const inputs = all.map((option, index) => element("input", {
-    type: "radio", name, id: index === 0 ? id : null, value: index, checked: option.value === value && (value !== undefined || !required),
+    type: "radio", name, id: index === 0 ? id : null, value: index, checked: option.value === value,
   }));
-  const node = element("div", { class: "choices" }, all.map((option, index) =>
-    element("label", { class: option.value === undefined ? "option none" : "option" }, inputs[index], element("span", {}, option.title))));
-  return { node, input: inputs[0], isGroup: true, missing: CHOOSE, read: () => all[inputs.findIndex((each) => each.checked)]?.value };
+  const node = element("div", { class: "choices" }, all.map((option, index) => optionView(inputs[index], option)));
+  const chosen = () => all[inputs.findIndex((each) => each.checked)];
+  return { node, input: inputs[0], isGroup: true, missing: CHOOSE, read: () => chosen()?.value };
+}
+
+function optionView(input, { value, title }) {
+  return element("label", { class: value === undefined ? "option none" : "option" }, input, element("span", {}, title));
 }
 
 function choices(options, { id, value = [], required }) {
   const inputs = options.map((option, index) =>
     element("input", { type: "checkbox", id: index === 0 ? id : null, checked: value.includes(option.value) }));
-  const node = element("div", { class: "choices" }, options.map((option, index) =>
-    element("label", { class: "option" }, inputs[index], element("span", {}, option.title))));
+  const node = element("div", { class: "choices" }, options.map((option, index) => optionView(inputs[index], option)));
   return {
     node, input: inputs[0], isGroup: true, missing: CHOOSE,
     read() {
@@ -131,7 +134,8 @@ function list(items, schema, { id, value = [] }) {
     (neighbour ?? row).querySelector("input").focus();
   }
   for (let index = 0; index < first; index++) add(value[index], index === 0 ? id : null);
-  const more = element("button", { type: "button", class: "quiet add", onclick: () => add().focus() }, icon("plus"), "Add an item");
+  const more = element("button", { type: "button", class: "quiet add", onclick: () => add().focus() },
+    icon("plus"), "Add an item");
   return {
     node: element("div", {}, rows, more), input: rows.querySelector("input"), isGroup: true,
     read() {
@@ -152,7 +156,8 @@ function number(text) {
 function jsonControl(schema, { id, value, root }) {
   const expected = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   const node = element("textarea", {
-    id, class: "input code growing", rows: 2, spellcheck: "false", placeholder: `JSON, such as ${JSON.stringify(exampleOf(schema, root))}`,
+    id, class: "input code growing", rows: 2, spellcheck: "false",
+    placeholder: `JSON, such as ${JSON.stringify(exampleOf(schema, root))}`,
     value: value === undefined ? "" : JSON.stringify(value, null, 2),
   });
   return {

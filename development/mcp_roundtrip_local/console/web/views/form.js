@@ -7,7 +7,8 @@ import { FieldProblem, control, parseJson } from "./fields.js";
 /**
  * Return the fields of an object schema.
  * @param {Object} schema
- * @param {{values?: Object, completions?: Record<string, (text: string, others: Object) => Promise<string[]>>, loneLabel?: string}} options
+ * @typedef {(text: string, others: Object) => Promise<string[]>} Complete  suggests values; `others` are those of other fields
+ * @param {{values?: Object, completions?: Record<string, Complete>, loneLabel?: string}} options
  *     `loneLabel` labels a field that is the only one, for screen readers: the page shows it elsewhere.
  * @returns {{node: Node, read: () => Object|null, focus: () => void, values: () => Object}}
  *     `read` returns the values, or null after it has marked what is wrong and moved the focus there. `values`

@@ -21,7 +21,8 @@ function content(store) {
       element("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? application?.serverName ?? "Console"),
       instructions && element("p", { class: "description prose" }, instructions)),
     featuresError && element("p", { class: "card error" }, featuresError),
-    application && element("p", { class: "endpoint" }, "Endpoint ", element("code", {}, application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
+    application && element("p", { class: "endpoint" },
+      "Endpoint ", element("code", {}, application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
     tools(features.tools ?? []),
     application && functions(application));
 }
@@ -38,13 +39,15 @@ function tools(listed) {
 
 const firstSentence = (text) => text.split(/(?<=[.!?])\s/)[0];
 
+const COLUMNS = ["Function", "Kind", "Source", "Environments"];
+
 function functions({ functions: listed = [] }) {
   const kinds = { front_door: "front door", tool: "tool", worker: "worker" };
   return element("section", {},
     element("h2", {}, "Functions", element("span", { class: "count" }, listed.length)),
     element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Functions" },
       element("table", {},
-        element("thead", {}, element("tr", {}, ["Function", "Kind", "Source", "Environments"].map((name) => element("th", { scope: "col" }, name)))),
+        element("thead", {}, element("tr", {}, COLUMNS.map((name) => element("th", { scope: "col" }, name)))),
         element("tbody", {}, listed.map((each) => element("tr", {},
           element("th", { scope: "row" }, element("code", {}, each.name)),
           element("td", {}, kinds[each.kind] ?? each.kind),

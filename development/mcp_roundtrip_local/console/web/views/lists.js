@@ -10,6 +10,8 @@ const GROUPS = [
   { name: "templates", title: "Resource templates", id: (template) => template.uriTemplate },
 ];
 
+const NOTHING = "Nothing has these words in its name or description.";
+
 const PAGES = [
   { hash: "#/tasks", title: "Tasks", icon: "task" },
   { hash: "#/activity", title: "Activity", icon: "activity" },
@@ -41,7 +43,7 @@ export function featureList({ store }) {
     const total = groups.reduce((sum, group) => sum + group.entries.length, 0);
     fill(list,
       groups.filter((group) => group.entries.length > 0).map(groupView),
-      total === 0 && words.length > 0 && element("p", { class: "hint empty" }, "Nothing has these words in its name or description."),
+      total === 0 && words.length > 0 && element("p", { class: "hint empty" }, NOTHING),
       store.state.featuresError && element("p", { class: "error" }, store.state.featuresError),
       words.length === 0 && pages());
     found.textContent = words.length > 0 ? `${total} found` : "";
@@ -52,7 +54,7 @@ export function featureList({ store }) {
     return element("section", {},
       element("h2", {}, title, element("span", { class: "count" }, entries.length)),
       element("ul", {}, entries.map((entry) => element("li", {},
-        element("a", { href: featureHash(name, id(entry)), tabindex: -1, title: entry.description ?? null }, shownName(name, entry))))));
+        element("a", { href: featureHash(name, id(entry)), tabindex: -1, title: entry.description }, shownName(entry))))));
   }
 
   function pages() {
@@ -91,10 +93,14 @@ export function featureList({ store }) {
     element("div", { class: "search" }, icon("search"), search), found, list);
 }
 
-function shownName(group, entry) {
-  if (group === "resources") return [element("span", { class: "name" }, entry.title ?? entry.name ?? entry.uri), element("span", { class: "note" }, entry.uri)];
-  if (group === "templates") return [element("span", { class: "name" }, entry.title ?? entry.name ?? entry.uriTemplate), element("span", { class: "note" }, entry.uriTemplate)];
-  return [element("span", { class: "name" }, entry.name), entry.title && entry.title !== entry.name && element("span", { class: "note" }, entry.title)];
+/** Tools and prompts are called by their names; resources have titles for people, and URIs. */
+function shownName({ name, title, uri, uriTemplate }) {
+  const address = uri ?? uriTemplate;
+  const [first, second] = address ? [title ?? name ?? address, address] : [name, title];
+  return [
+    element("span", { class: "name" }, first),
+    second && second !== first && element("span", { class: "note" }, second),
+  ];
 }
 
 function searchText(entry) {

@@ -17,14 +17,15 @@ export function questionForm({ round, roots, send }) {
   const isSingle = requests.length === 1;
   const sections = requests.map(([key, request]) => section(key, request, { isSingle, roots }));
   const [only] = sections;
-  const form = element("form", { class: "questions", novalidate: true, onsubmit: (event) => { event.preventDefault(); submit(); } },
+  const form = element("form", { class: "questions", novalidate: true, onsubmit: submit },
     sections.map((each) => each.node),
     element("div", { class: "actions" },
       element("button", { type: "submit", class: "primary" }, isSingle ? only.submitLabel : "Send the answers"),
       isSingle && only.canRefuse && ["decline", "cancel"].map((action) =>
         element("button", { type: "button", onclick: () => send({ [only.key]: { action } }, null) }, capitalized(action)))));
 
-  function submit() {
+  function submit(event) {
+    event.preventDefault();
     const answers = {};
     for (const each of sections) {
       const answer = each.read();
@@ -92,7 +93,8 @@ function page(params) {
   const address = webAddress(params.url);
   const link = address === null
     ? element("p", { class: "error" }, "This address is no web page, so it is not opened.")
-    : element("a", { class: "button", href: address, target: "_blank", rel: "noopener noreferrer" }, icon("open"), "Open the page");
+    : element("a", { class: "button", href: address, target: "_blank", rel: "noopener noreferrer" },
+      icon("open"), "Open the page");
   return {
     kind: "Page to open", submitLabel: "Continue", focus: () => (address === null ? null : link.focus()),
     node: element("div", { class: "page" }, element("code", { class: "address" }, String(params.url)), link),
@@ -119,7 +121,8 @@ function sampling(key, params) {
   const reply = element("textarea", { id: textId, class: "input growing", rows: 3 });
   const model = element("input", { id: modelId, class: "input", type: "text", value: "by-hand", spellcheck: "false" });
   const messages = (params.messages ?? []).map(({ role, content }) =>
-    element("li", {}, element("span", { class: "role" }, role), element("div", { class: "prose", dir: "auto" }, textOf(content))));
+    element("li", {},
+      element("span", { class: "role" }, role), element("div", { class: "prose", dir: "auto" }, textOf(content))));
   const { messages: shown, systemPrompt, ...rest } = params;
   return {
     key, canRefuse: false, submitLabel: "Send the reply", focus: () => reply.focus(),
@@ -179,7 +182,8 @@ export function givenAnswers(round, answers) {
 }
 
 function describeAnswer(answer) {
-  if (answer.action && answer.action !== "accept") return element("span", { class: "refused" }, `${answer.action}${answer.action === "cancel" ? "led" : "d"}`);
+  const refusal = { decline: "declined", cancel: "cancelled" }[answer.action];
+  if (refusal) return element("span", { class: "refused" }, refusal);
   if (answer.roots) return answer.roots.map((root) => root.uri).join(", ") || "no roots";
   if (answer.role) return textOf(answer.content);
   if (answer.action && answer.content === undefined) return "accepted";

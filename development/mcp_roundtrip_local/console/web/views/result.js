@@ -10,7 +10,8 @@ export function resultView(round) {
   if (round.error) return errorView(round.error);
   const result = resultOf(round);
   if (outcomeOf(round) === "failed") {
-    return element("div", { class: "result failed" }, heading("warning", "The tool reports an error"), (result.content ?? []).map(block));
+    const blocks = (result.content ?? []).map(block);
+    return element("div", { class: "result failed" }, heading("warning", "The tool reports an error"), blocks);
   }
   return element("div", { class: "result" }, heading("answered", "Result"), contentsOf(result));
 }
@@ -108,9 +109,9 @@ function blobView(blob, mimeType) {
 
 /** Return the view of an error that is no result. */
 export function errorView({ code, message, data, status }) {
-  const kind = code === undefined ? `HTTP ${status ?? "request failed"}` : `Error ${code}`;
+  const kind = [code !== undefined && `Error ${code}`, status !== undefined && `HTTP ${status}`].filter(Boolean).join(" · ");
   return element("div", { class: "result failed", role: "group", "aria-label": "Error" },
-    heading("warning", code === undefined && status === undefined ? "No response" : kind + (code !== undefined && status ? ` · HTTP ${status}` : "")),
+    heading("warning", kind || "No response"),
     element("p", { class: "prose", dir: "auto" }, message),
     data !== undefined && jsonView(data, { label: "error data" }));
 }

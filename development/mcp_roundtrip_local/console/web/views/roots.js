@@ -1,6 +1,6 @@
 // An editor for the roots that the client exposes: URI and name of each.
 
-import { element, icon, uniqueId } from "../dom.js";
+import { element, icon } from "../dom.js";
 
 /** @returns {{node: HTMLElement, read: () => {uri: string, name?: string}[], focus: () => void}} */
 export function rootsEditor(roots) {
@@ -10,14 +10,18 @@ export function rootsEditor(roots) {
     icon("plus"), "Add a root");
 
   function add({ uri, name }) {
-    const [uriId, nameId] = [uniqueId("uri"), uniqueId("name")];
-    const first = element("input", { id: uriId, class: "input", type: "text", value: uri, placeholder: "file:///home/ada/engine", "aria-label": "URI", spellcheck: "false" });
-    const second = element("input", { id: nameId, class: "input", type: "text", value: name ?? "", placeholder: "name", "aria-label": "Name", spellcheck: "false" });
-    const row = element("li", {}, first, second, element("button", {
-      type: "button", class: "quiet", "aria-label": `Remove ${uri || "this root"}`, title: "Remove", onclick: () => { row.remove(); more.focus(); },
-    }, icon("cross")));
+    const first = field("URI", uri, "file:///home/ada/engine");
+    const remove = element("button", {
+      type: "button", class: "quiet", "aria-label": `Remove ${uri || "this root"}`, title: "Remove",
+      onclick: () => { row.remove(); more.focus(); },
+    }, icon("cross"));
+    const row = element("li", {}, first, field("Name", name ?? "", "name"), remove);
     rows.append(row);
     return first;
+  }
+
+  function field(label, value, placeholder) {
+    return element("input", { class: "input", type: "text", "aria-label": label, value, placeholder, spellcheck: "false" });
   }
 
   return {

@@ -3,6 +3,7 @@
 import { element } from "../dom.js";
 import { SERVICES, invocationsOf, logLinesOf } from "../exchange.js";
 import { count, duration } from "../format.js";
+import { logLine } from "./round_log.js";
 
 /** Return a chart with a bar for each invocation and each service call. */
 export function serverView(exchange) {
@@ -22,7 +23,8 @@ export function serverView(exchange) {
 function logView(lines) {
   if (lines.length === 0) return null;
   return element("details", {}, element("summary", {}, count(lines.length, "log line")),
-    element("div", { class: "logs", tabindex: 0, role: "region", "aria-label": "All log lines" }, lines.map((line) => element("p", {}, element("span", { class: "log-kind" }, line.function), element("span", { dir: "auto" }, line.text)))));
+    element("div", { class: "logs", tabindex: 0, role: "region", "aria-label": "All log lines" },
+      lines.map((line) => logLine(line.function, line.text))));
 }
 
 function rowsOf(invocation, depth) {
@@ -32,12 +34,13 @@ function rowsOf(invocation, depth) {
   const inner = [
     ...own.map((call) => ({
       kind: "service", depth: depth + 1, startedAtMs: call.startedAtMs, durationMs: call.durationMs,
-      label: `${SERVICES[call.service] ?? call.service} ${call.operation}`, note: [call.detail, isFailure(call.status) && call.status].filter(Boolean).join(" · "),
+      label: `${SERVICES[call.service] ?? call.service} ${call.operation}`,
+      note: [call.detail, isFailure(call.status) && call.status].filter(Boolean).join(" · "),
     })),
     ...invocations.flatMap((each) => rowsOf(each, depth + 1)),
   ];
   return [{
-    kind: isNewEnvironment ? "invocation new" : "invocation", depth, label: environmentId, initMs: isNewEnvironment ? initMs : null,
+    kind: isNewEnvironment ? "invocation new" : "invocation", depth, label: environmentId,
     note: isNewEnvironment ? `new${initMs ? `, init ${duration(initMs)}` : ""}` : "warm",
     startedAtMs: invocation.startedAtMs, durationMs: invocation.durationMs,
   }, ...inner];
@@ -52,7 +55,8 @@ function waterfallRow({ kind, depth, label, note, startedAtMs, durationMs }, sta
   bar.style.setProperty("--width", `${(100 * (durationMs ?? 0)) / length}%`);
   const name = element("span", { class: "row-label" }, label, note && element("span", { class: "note" }, note));
   name.style.setProperty("--depth", depth);
-  return element("li", { class: kind }, name, element("span", { class: "track" }, bar), element("span", { class: "row-time" }, duration(durationMs)));
+  const time = element("span", { class: "row-time" }, duration(durationMs));
+  return element("li", { class: kind }, name, element("span", { class: "track" }, bar), time);
 }
 
 function describeError(error) {

@@ -1,0 +1,87 @@
+// The main part of a round's card: its questions, the answers that were given, the task, or the result.
+
+import { element, fill, icon } from "../dom.js";
+import { answeringRound, outcomeOf } from "../calls.js";
+import { questionChannel } from "../mcp/channels.js";
+import { channelView } from "./channel.js";
+import { givenAnswers, questionForm } from "./question.js";
+import { resultView } from "./result.js";
+import { taskView } from "./task.js";
+
+/** Return the body of a round; `update` replaces it when the round has come further. */
+export function roundBody(context, call, round, signal) {
+  const node = element("div", { class: "round-body" });
+  let shown = "";
+
+  function update() {
+    const stage = stageOf(call, round);
+    if (stage === shown) return;
+    shown = stage;
+    fill(node, contentOf(context, call, round, stage, signal));
+    if (stage === "asking") focusQuestion(node);
+  }
+
+  return { node, update };
+}
+
+function stageOf(call, round) {
+  const outcome = outcomeOf(round);
+  if (outcome !== "asking") return outcome ?? "waiting";
+  const next = answeringRound(call, round);
+  return next === undefined ? "asking" : `answered in round ${next.number}`;
+}
+
+function contentOf(context, call, round, stage, signal) {
+  switch (stage) {
+    case "waiting": return hint("Waiting for the response…");
+    case "continue": return hint("The server saved its progress in requestState and asked for the next round at once.");
+    case "task": return task(context, call, signal);
+    case "asking": return form(context, call, round);
+    case "completed": case "failed": return concluded(context, call, round);
+    default: return answered(context, call, round);
+  }
+}
+
+const hint = (text) => element("p", { class: "hint" }, text);
+
+function task(context, call, signal) {
+  const link = element("a", { href: `#/tasks/${call.taskId}` }, element("code", {}, call.taskId));
+  return [
+    element("p", { class: "became-task" }, icon("task"), "The call became a task: ", link),
+    taskView(context, call.taskId, call, signal),
+  ];
+}
+
+/** Show a result; also what it asks in another way than by input requests. */
+function concluded(context, call, round) {
+  const channel = questionChannel(round.response?.body);
+  return [resultView(round), channel && channelView(context, call, round, channel)];
+}
+
+function form({ store, calls }, call, round, experiment) {
+  return questionForm({
+    round, roots: store.state.roots,
+    send(answers, roots) {
+      if (roots) store.update({ roots });
+      calls.answer(call, round, answers, experiment);
+    },
+  }).node;
+}
+
+/** A state can be answered again: the server stores nothing, so each answer is a branch of its own. */
+function answered(context, call, round) {
+  const again = element("button", { type: "button", class: "quiet again", onclick: () => {
+    fill(place, form(context, call, round, "older state"));
+    focusQuestion(place);
+  } }, icon("replayed"), "Answer differently");
+  const place = element("div", { class: "settled" }, givenAnswers(round, answeringRound(call, round).answers), again);
+  return place;
+}
+
+/** Move the focus to a question, when the place is on the page. */
+function focusQuestion(place) {
+  requestAnimationFrame(() => {
+    place.querySelector("input, select, textarea, a.button, button")?.focus({ preventScroll: true });
+    place.closest(".round")?.scrollIntoView({ block: "nearest" });
+  });
+}
