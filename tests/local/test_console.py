@@ -70,6 +70,19 @@ def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files() -
     assert status(("origin", "https://evil.example")) == 403
 
 
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "CF-Connecting-IP"]
+)
+def test_a_tunnel_from_the_internet_does_not_share_the_console(running: Running, header: str) -> None:
+    forwarded = {header: "203.0.113.7", "accept": "text/html"}
+    for path in ("/", "/console/", "/console/main.js", "/console/api/application"):
+        assert http(running.app.url(path), headers=forwarded).status == 403
+    put = {**forwarded, "x-console": "1", "content-type": "application/json"}
+    url = running.app.url("/console/api/sources/Echo")
+    assert http(url, method="PUT", body=b"{}", headers=put).status == 403
+    assert http(running.app.url("/echo"), headers=forwarded).status == 200
+
+
 def test_the_console_plays_a_client_that_is_no_browser() -> None:
     sent = (HOST, OWN_ORIGIN, SAME, CLIENT, JSON, ("referer", "http://x/"), ("cookie", "a=b"))
     assert without_browser(Request("POST", "/mcp", sent)).headers == (HOST, JSON)

@@ -7,7 +7,7 @@ from typing import Final
 
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.api import PREFIX, Api
-from mcp_roundtrip_local.console.guard import refuse_embedding, without_browser
+from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_proxies, without_browser
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.console.pages import INDEX, page_file
 from mcp_roundtrip_local.console.routes import api_routes
@@ -37,13 +37,16 @@ class Console:
     def respond(self, request: Request) -> Response | None:
         """Answer a request to the console; return None for every other request."""
         path = request.target.partition("?")[0]
-        if path.startswith(PREFIX):
-            return with_security_headers(self._api.respond(request))
         if path == "/" and self._is_for_page(request):
-            return with_security_headers(_page(request, INDEX))
-        if path == FOLDER.rstrip("/") or path.startswith(FOLDER):
-            return with_security_headers(_page(request, path[len(FOLDER) :] or INDEX))
-        return None
+            path = FOLDER
+        if path != FOLDER.rstrip("/") and not path.startswith(FOLDER):
+            return None
+        answer = refuse_proxies(request) or (
+            self._api.respond(request)
+            if path.startswith(PREFIX)
+            else _page(request, path[len(FOLDER) :] or INDEX)
+        )
+        return with_security_headers(answer)
 
     def _is_for_page(self, request: Request) -> bool:
         accepts = "text/html" in (request.header("accept") or "")

@@ -20,7 +20,23 @@ CLIENT_HEADER: Final = "x-console"
 
 _SAFE: Final = ("GET", "HEAD")
 
+_OF_PROXIES: Final = frozenset(
+    {"forwarded", "via", "x-real-ip", "x-original-host", "cf-connecting-ip", "cf-ray", "true-client-ip"}
+)
+"""Headers that proxies add: RFC 7239, RFC 9110 §7.6.3, and those of tunnels."""
+
 _OF_BROWSERS: Final = frozenset({CLIENT_HEADER, "origin", "referer", "cookie"})
+
+
+def refuse_proxies(request: Request) -> Response | None:
+    """Return the refusal of a request that came through a proxy, such as a tunnel from the internet.
+
+    A tunnel that rewrites Host shares the template's routes with everyone, and must not share the console.
+    """
+    for name, _ in request.headers:
+        if name.lower() in _OF_PROXIES or name.lower().startswith("x-forwarded-"):
+            return _refusal(403, f"the console is not available through a proxy or a tunnel (header {name})")
+    return None
 
 
 def refuse_other_sites(request: Request) -> Response | None:
