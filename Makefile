@@ -2,6 +2,7 @@
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for each request
 #   JSON=1                           for run: print JSON, one object per line, for scripts
+#   CONSOLE=0                        for run: no console, for a port that others can reach
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
@@ -110,7 +111,7 @@ help:  ## list the commands
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
 run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
-	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(filter 1,$(JSON)),--json) \
+	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(filter 1,$(JSON)),--json) $(if $(filter 0,$(CONSOLE)),--no-console) \
 	    $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \

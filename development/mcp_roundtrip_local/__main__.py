@@ -66,6 +66,7 @@ def _serve(options: argparse.Namespace) -> None:
             debug=options.debug,
             retry_delay_scale=options.retry_delay_scale,
             users=users,
+            console=not options.no_console,
             log=None,
             listeners=[json_lines if options.json else terminal],
         ) as app,
@@ -103,6 +104,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "--fresh", action="store_true", help="start a new execution environment for every request"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line, for scripts")
+    parser.add_argument(
+        "--no-console", action="store_true", help="serve no console, for a port that others can reach"
+    )
     parser.add_argument(
         "--parameter",
         type=_parameter,

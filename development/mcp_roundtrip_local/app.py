@@ -50,6 +50,7 @@ class Options:
     variables: Mapping[str, str]
     debug: bool
     issuer: LocalIssuer | None = None
+    has_console: bool = True
 
 
 class LocalApp:
@@ -103,6 +104,11 @@ class LocalApp:
     def issuer(self) -> LocalIssuer | None:
         """The issuer of the run's tokens, if it is a local one."""
         return self._options.issuer
+
+    @property
+    def has_console(self) -> bool:
+        """Whether the HTTP API also serves the console."""
+        return self._options.has_console
 
     def audience(self) -> str:
         """Return the URI of the endpoint, for which access tokens are."""

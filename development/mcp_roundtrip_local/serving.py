@@ -22,7 +22,7 @@ from mcp_roundtrip_local.observation.causes import current_cause
 from mcp_roundtrip_local.observation.plain_lines import PlainLines
 from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_local.observation.service_calls import ObservedServices
-from mcp_roundtrip_local.services.credentials import Credentials
+from mcp_roundtrip_local.services.credentials import Credentials, Respond
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms
@@ -51,6 +51,7 @@ def serve(
     debug: bool = False,
     retry_delay_scale: float = 1.0,
     users: Sequence[User] | None = None,
+    console: bool = True,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
@@ -62,7 +63,8 @@ def serve(
     `services.stand_ins`). With `debug`, all functions run in one process that has the terminal, one event at
     a time and without timeouts. `retry_delay_scale` multiplies the delays after which Lambda repeats a failed
     asynchronous invocation. With `users`, an issuer for them runs (`LocalApp.issuer`) at the next free port,
-    and AuthMode is bearer. Raises TemplateError, and OSError if the port is in use.
+    and AuthMode is bearer. With `console`, the port of the HTTP API also serves the console. Raises
+    TemplateError, and OSError if the port is in use.
     """
     app: LocalApp
     with ExitStack() as stack:
@@ -82,8 +84,8 @@ def serve(
             timeout_s=TIMEOUT_S if debug else integration_timeout_s,
         )
         stack.callback(gateway.close)
-        console = Console(lambda: app, writes, recorder.note)
-        front = HttpServer(console.before(gateway.respond), port=port, max_body=MAX_BODY)
+        before = Console(lambda: app, writes, recorder.note).before if console else _unchanged
+        front = HttpServer(before(gateway.respond), port=port, max_body=MAX_BODY)
         stack.callback(front.close)
         servers = _listen_for_sdks(stack, lambda: app, services, retry_delay_scale)
         endpoints = {
@@ -96,7 +98,14 @@ def serve(
         if users is not None:
             issuer = stack.enter_context(serve_issuer(users, lambda: app.audience(), port=port and port + 1))
         options = Options(
-            _with_issuer(parameters or {}, issuer), fresh, python, watch_interval_s, given, debug, issuer
+            _with_issuer(parameters or {}, issuer),
+            fresh,
+            python,
+            watch_interval_s,
+            given,
+            debug,
+            issuer,
+            console,
         )
         app = LocalApp(
             template.resolve(), front.url, endpoints, credentials, kms, emulator, recorder, options
@@ -113,6 +122,10 @@ def serve(
 
 def _with_issuer(given: Mapping[str, str], issuer: LocalIssuer | None) -> Mapping[str, str]:
     return given if issuer is None else {"AuthMode": "bearer", **given, "TokenIssuer": issuer.url}
+
+
+def _unchanged(respond: Respond) -> Respond:
+    return respond
 
 
 def _listen_for_sdks(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.console.console import Console
 from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_other_sites, without_browser
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.console.pages import page_file
 from mcp_roundtrip_local.http.messages import Request
-from support.sam_applications import Running, http
+from support.sam_applications import Running, http, write_application
 
 HOST = ("host", "127.0.0.1:3000")
 OWN_ORIGIN = ("origin", "http://127.0.0.1:3000")
@@ -148,3 +151,19 @@ def test_a_template_keeps_its_own_route_for_the_root() -> None:
 
     console = Console(lambda: App(), JournalWrites(lambda: None), print)  # type: ignore[arg-type,return-value]  # only its routes are used
     assert console.respond(Request("GET", "/", (HOST, ("accept", "text/html")))) is None
+
+
+def test_a_run_without_the_console_serves_only_the_template(tmp_path: Path) -> None:
+    source = {"f/app.py": "def handler(event, context):\n    return event['rawPath']\n"}
+    template = """
+        Resources:
+          F:
+            Type: AWS::Serverless::Function
+            Properties:
+              Handler: app.handler
+              CodeUri: f
+              Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+        """
+    with serve(write_application(tmp_path, template, source), log=None, console=False) as app:
+        for path in ("/", "/console/", "/console/api/application"):
+            assert http(app.url(path), headers={"accept": "text/html"}).body == path.encode()

@@ -24,10 +24,10 @@ def banner(
     styles: Styles = Styles(),  # noqa: B008 - it is immutable
 ) -> str:
     """Return the URLs of the console and of the endpoint, and what is special about this run."""
-    mcp = mcp_url(app)
+    mcp, url = mcp_url(app), console_url(app)
     config = json.dumps({"type": "http", "url": mcp})
     rows = {
-        "console": f"{styles.paint('bold', console_url(app))}  call the tools in a browser",
+        **({"console": f"{styles.paint('bold', url)}  call the tools in a browser"} if url else {}),
         "endpoint": f"{styles.paint('bold', mcp)}  in the configuration of a client: {config}",
     }
     lines = [f"  {name:8}  {text}" for name, text in rows.items()]
@@ -42,8 +42,10 @@ def mcp_url(app: LocalApp) -> str:
     return app.url(min(paths, key=len, default="/"))
 
 
-def console_url(app: LocalApp) -> str:
-    """Return the URL of the console. A template with its own route for `/` keeps that path."""
+def console_url(app: LocalApp) -> str | None:
+    """Return the URL of the console, if it is served. A template's own route for `/` keeps that path."""
+    if not app.has_console:
+        return None
     has_own_root = any(route.path == "/" and route.method in ("ANY", "GET") for route in app.routes())
     return app.url("/console/" if has_own_root else "/")
 
