@@ -34,11 +34,11 @@ export function taskView(context, id, call, signal) {
     workers: element("div", {}), problem: element("p", { class: "error", hidden: true }),
   };
   const poll = element("input", { type: "checkbox", checked: true });
-  const task = { id, call, row: null, detailed: null, nextPollMs: 0, shown: {}, cancelled: false };
+  const task = { id, call, row: null, detailed: null, nextPollMs: 0, polledAtMs: null, shown: {} };
   const client = clientOf(context, task);
   const refresh = async () => {
     task.row = await context.api.task(id);
-    if (poll.checked && Date.now() >= task.nextPollMs) await client.poll();
+    if (poll.checked && isDue(task)) await client.poll();
     showTask(context, task, client, parts);
     return TERMINAL.has(task.row.status) && TERMINAL.has(task.detailed?.status) && task.row.environmentId === null;
   };
@@ -49,6 +49,12 @@ export function taskView(context, id, call, signal) {
     element("label", { class: "option hint" }, poll, `Poll every ${POLL_MS / 1000} s, as the task’s client does (a poll also replaces a lost worker)`));
 }
 
+/** A client polls a task that works. One that waits for an answer is read again when it has changed. */
+function isDue({ row, detailed, nextPollMs, polledAtMs }) {
+  const isWaiting = detailed?.status === "input_required" && row.status === "input_required" && row.updatedAtMs === polledAtMs;
+  return !isWaiting && Date.now() >= nextPollMs;
+}
+
 /** Return the requests of the task's client. */
 function clientOf({ client, store }, task) {
   const request = (method, params = {}) =>
@@ -56,6 +62,7 @@ function clientOf({ client, store }, task) {
   return {
     async poll() {
       task.nextPollMs = Date.now() + POLL_MS;
+      task.polledAtMs = task.row.updatedAtMs;
       task.detailed = await request("tasks/get");
       if (task.call) task.call.task = task.detailed;
     },
