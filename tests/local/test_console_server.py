@@ -153,6 +153,8 @@ def test_the_function_behind_the_endpoint_owns_everything(console: Console) -> N
     found = console.read("application")
     assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Orders")
     assert found["owners"] == {}
+    by_name = console.app.url("/").replace("127.0.0.1", "localhost")
+    assert http(by_name + "console/api/application").json()["mcpUrl"] == by_name
     assert {each["name"]: each["kind"] for each in found["functions"]} == {
         "Orders": "tool",
         "Worker": "worker",

@@ -70,7 +70,8 @@ class Api:
         for route, found in matches:
             if route.method == request.method:
                 body = {} if request.method == "GET" else read_body(request)
-                return route.handler(ApiRequest({**read_query(request.target), **found}, body))
+                parameters = {**read_query(request.target), **found}
+                return route.handler(ApiRequest(parameters, body, request.header("host")))
         raise ConsoleError(405, f"{request.method} is not allowed for this path")
 
 

@@ -25,7 +25,8 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     functions = app.functions()
     modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
     return {
-        "mcpUrl": app.url(mcp_path(app)),
+        # The page may only send requests to its own origin.
+        "mcpUrl": f"http://{request.host}{mcp_path(app)}" if request.host else app.url(mcp_path(app)),
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
         "defaultOwner": _default_owner(app),

@@ -25,10 +25,15 @@ class ConsoleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request. `parameters` are those of the path and of the query, `body` is the JSON object or {}."""
+    """One request.
+
+    `parameters` are those of the path and of the query, `body` is the JSON object or {}. `host` is the
+    authority under which the page knows the server: 127.0.0.1 or localhost, with the port.
+    """
 
     parameters: Mapping[str, str]
     body: Mapping[str, Any] = field(default_factory=dict)
+    host: str | None = None
 
     def whole_number(self, name: str, default: int, most: int) -> int:
         """Return a parameter that is a whole number from 0; at most `most`. Raises ConsoleError."""
