@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from mcp_roundtrip_local import LocalApp
     from support.console_browser import Console
 
 pytest_plugins = ["support.console_browser"]
@@ -202,3 +204,21 @@ def test_a_server_that_does_not_answer_is_reported(console: Console) -> None:
     [message] = visit.seen[2]
     assert message.startswith("No response: the server does not answer")
     assert visit.seen[3] == [message]
+
+
+def test_lists_follow_the_sources(console_app: LocalApp, open_console: Callable[[str], Console]) -> None:
+    # A page that was opened as localhost calls the server by this name.
+    console = open_console(console_app.url("/").replace("127.0.0.1", "localhost"))
+    visit = console(
+        "#/tools/tool_error",
+        ("answer", "tools/list", {**CACHED, "tools": MANY[1:3]}),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("evaluate", "fetch('/console/api/application').then((response) => response.ok)"),
+        ("texts", "main h1"),
+        ("change_sources",),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("see", "tool_001"),
+        ("see", "No such tool"),
+    )
+    assert visit.seen[2:4] == [True, ["tool_error"]]
+    assert visit.complaints == []

@@ -49,6 +49,11 @@ function verbs(context, page, url) {
       const [status, member] = "code" in outcome ? [400, { error: outcome }] : [200, { result: outcome }];
       return route.fulfill({ status, contentType: "application/json", body: JSON.stringify({ jsonrpc: "2.0", id, ...member }) });
     }),
+    // Lets the server report that a source has changed.
+    change_sources: () => page.route("**/console/api/application", async (route) => {
+      const response = await route.fetch();
+      return route.fulfill({ response, json: { ...(await response.json()), sourcesDigest: "changed" } });
+    }),
     abort: (method) => page.route("**/mcp", (route) =>
       (route.request().headers()["mcp-method"] === method ? route.abort() : route.fallback())),
     fill: (label, text) => field(label).fill(text),

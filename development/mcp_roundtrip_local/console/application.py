@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.tokens import list_users
 from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
 from mcp_roundtrip_local.services.stand_ins import has_stand_ins
+from mcp_roundtrip_local.source_watcher import fingerprint
 from mcp_roundtrip_local.template.model import Function
 
 WORKER_SETTING: Final = "MCP_TASK_WORKER"
@@ -36,8 +38,15 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "parameters": dict(app.parameters),
         "template": app.template.name,
         "hasStandIns": has_stand_ins(app.template),
+        "sourcesDigest": _sources_digest(app),
         "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],
     }
+
+
+def _sources_digest(app: LocalApp) -> str:
+    """Return a text that changes with the template and the sources: the page then loads its lists again."""
+    seen = fingerprint([app.template, *(function.code for function in app.functions().values())])
+    return sha256(repr(sorted(seen.items())).encode()).hexdigest()[:16]
 
 
 def mcp_path(app: LocalApp) -> str:

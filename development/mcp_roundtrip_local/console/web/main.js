@@ -21,7 +21,7 @@ const store = createStore({
   serverInfo: null, serverCapabilities: {}, instructions: null,
 });
 const client = createClient(store);
-const context = { store, api, client, calls: createCalls({ store, client, api }) };
+const context = { store, api, client, calls: createCalls({ store, client, api }), refresh };
 
 /** Address -> view: a function of the context, the decoded parameter and a signal that aborts when the view is left. */
 const ROUTES = [
@@ -35,7 +35,8 @@ const ROUTES = [
 
 let leave = new AbortController();
 
-function show({ isFirst = false } = {}) {
+/** Show the view of the address. The focus moves to its heading if the user went there. */
+function show({ movesFocus = true } = {}) {
   const hash = location.hash.split("?")[0];
   if (hash !== "" && !hash.startsWith("#/")) return; // the skip link
   leave.abort();
@@ -46,7 +47,7 @@ function show({ isFirst = false } = {}) {
   const server = store.state.serverInfo?.name ?? "mcp-roundtrip";
   document.title = heading === null ? server : `${heading.firstChild.textContent} · ${server}`;
   setMenu(false);
-  if (isFirst) return;
+  if (!movesFocus) return;
   window.scrollTo(0, 0);
   heading?.focus();
 }
@@ -69,6 +70,7 @@ async function start() {
   showProfile();
   window.addEventListener("hashchange", () => show());
   window.addEventListener("keydown", focusSearch);
+  window.addEventListener("focus", refresh);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
     document.getElementById("main").focus();
@@ -76,10 +78,26 @@ async function start() {
   store.update({ application: await api.application().catch(() => null) });
   store.update({ profile: withUser(store.state.profile, store.state.application) });
   await loadFeatures(context);
+  showServer();
+  show({ movesFocus: false });
+}
+
+/** Load the lists again if a source has changed: the author may come back from an editor. */
+async function refresh() {
+  const before = store.state.application;
+  const application = await api.application().catch(() => before);
+  if (application?.sourcesDigest === before?.sourcesDigest) return;
+  store.update({ application });
+  const listed = JSON.stringify(store.state.features);
+  await loadFeatures(context);
+  showServer();
+  if (JSON.stringify(store.state.features) !== listed) show({ movesFocus: false });
+}
+
+function showServer() {
   const { serverInfo, application } = store.state;
   document.getElementById("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";
   document.getElementById("endpoint").textContent = application?.mcpUrl ?? "";
-  show({ isFirst: true });
 }
 
 function showProfile() {

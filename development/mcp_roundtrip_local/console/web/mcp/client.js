@@ -70,7 +70,8 @@ export function createClient(store) {
 
   /** Send a prepared request and read its response. */
   async function post(request, signal) {
-    const response = await fetch(request.url, {
+    // The page may have been opened as localhost: its policy allows requests to its own origin only.
+    const response = await fetch(new URL(request.url, location.href).pathname, {
       method: "POST",
       // The runner drops this header with Origin: the console plays a client that is no browser.
       headers: { ...request.headers, "x-console": "1" },

@@ -11,7 +11,8 @@ export function variablesOf(template) {
 const namesIn = (names) => names.split(",").map((name) => name.replace(/\*$|:\d+$/, ""));
 
 const JOINED = {
-  "": ["", ","], "+": ["", ","], "?": ["?", "&"], "&": ["&", "&"], "/": ["/", "/"], ".": [".", "."], ";": [";", ";"], "#": ["#", ","],
+  "": ["", ","], "+": ["", ","], "#": ["#", ","],
+  "?": ["?", "&"], "&": ["&", "&"], ";": [";", ";"], "/": ["/", "/"], ".": [".", "."],
 };
 
 /** Return the URI of a template with these values; variables without a value vanish. */

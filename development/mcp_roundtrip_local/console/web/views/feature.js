@@ -52,7 +52,8 @@ function header(kind, group, feature, store) {
   const isNamed = group === "tools" || group === "prompts";
   const uri = feature.uri ?? feature.uriTemplate;
   const name = isNamed ? feature.name : feature.title ?? feature.name ?? uri;
-  const owner = group === "tools" ? store.state.application?.owners?.[feature.name] : null;
+  const { owners = {}, defaultOwner } = store.state.application ?? {};
+  const owner = owners[uri ?? feature.name] ?? defaultOwner;
   const source = store.state.application?.functions?.find((each) => each.name === owner)?.file;
   return element("header", { class: "page-head" },
     element("p", { class: "eyebrow" }, kind.title,
@@ -100,11 +101,9 @@ function schemaOf(group, feature) {
   if (group === "tools") return feature.inputSchema ?? { type: "object" };
   if (group === "prompts") {
     const listed = feature.arguments ?? [];
-    return {
-      type: "object",
-      properties: Object.fromEntries(listed.map((each) => [each.name, { type: "string", title: each.title, description: each.description }])),
-      required: listed.filter((each) => each.required).map((each) => each.name),
-    };
+    const properties = listed.map(({ name, title, description }) => [name, { type: "string", title, description }]);
+    const required = listed.filter((each) => each.required).map((each) => each.name);
+    return { type: "object", properties: Object.fromEntries(properties), required };
   }
   const names = group === "templates" ? variablesOf(feature.uriTemplate) : [];
   return { type: "object", properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])), required: names };
