@@ -1,6 +1,7 @@
 """A new application, as a stranger makes one from a wheel: run, tested, built and deployed.
 
-The commands are those of docs/guides/your-own-project.md. The package comes from the source distribution.
+The commands are those of docs/guides/your-own-project.md, and the deployed tool is that of the tutorial. The package
+comes from the source distribution.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from support.transformed_template import lint, transformed_file
 
 PAGE = "docs/guides/your-own-project.md"
 BUILD_WHEEL, INSTALL, NEW, RUN, NEW_TOOL, TEST, DEPLOY, SAM_INIT = code_blocks(PAGE, "sh")
+[TUTORIAL, _] = code_blocks("docs/tutorial/index.md", "python")
 IN_ANOTHER = "docs/guides/existing-application.md"
 FUNCTION, LAYER_OF_ANOTHER_STACK = code_blocks(IN_ANOTHER, "yaml")
 
@@ -284,7 +286,9 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 
 @pytest.fixture(scope="module")
 def stack(application: Path, account: Cloud) -> Stack:
-    """Return the stack that `make deploy` makes, with typed answers."""
+    """Return the stack that `make deploy` makes, with typed answers, at the end of the tutorial."""
+    (application / "src/app.py").write_text(TUTORIAL)
+    assert DEPLOY in code_blocks("docs/tutorial/index.md", "sh")
     answers = {
         "Stack Name": "",
         "AWS Region": "",
@@ -320,11 +324,14 @@ def stack(application: Path, account: Cloud) -> Stack:
     return Stack(account, "orders")
 
 
-async def test_the_deployed_tool_asks_its_question(stack: Stack) -> None:
+async def test_the_deployed_tool_asks_its_questions(stack: Stack) -> None:
     url = f"{stack.cloud.url}/_aws/execute-api/{stack.resources['ServerlessHttpApi']}/$default/"
-    async with official(url, person := Person([ANSWER])) as client:
-        assert await client.call("order_status", {}) == RESULT
-    assert person.asked == ["Which order?"]
+    answers = [ANSWER, {"euros": 20, "reason": "late"}, {"value": True}]
+    async with official(url, person := Person(answers)) as client:
+        refund = await client.call("refund_order", {})
+    assert (refund["order"], refund["euros"]) == ("A-1002", 20)
+    wish = "A-1002 cost 120 euros. How much do you want back?"
+    assert person.asked == ["Which order?", wish, "Pay back 20 euros for A-1002?"]
 
 
 def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer(

@@ -1,6 +1,6 @@
 """Pages of the reference that are made from docstrings: servers, types and exceptions.
 
-A docstring says the same to the reader of an editor and of a page. GitHub shows them, because they are in Git.
+A docstring says the same in an editor and on a page. The pages are in Git, so that GitHub shows them.
 """
 
 from __future__ import annotations
