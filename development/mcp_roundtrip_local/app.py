@@ -34,6 +34,7 @@ from mcp_roundtrip_local.template.model import (
     Queue,
     Route,
     function_arn,
+    short_name,
 )
 
 Log = Callable[[str], None]
@@ -261,7 +262,9 @@ class LocalApp:
             before = self._project.application
             if changed := self._project.reload():
                 names = self._restart(before, changed)
-                self.recorder.note(f"{min(changed)} changed: {', '.join(names) or 'no function'} restarted")
+                self.recorder.note(
+                    f"{min(changed)} changed: {', '.join(map(short_name, names)) or 'no function'} restarted"
+                )
             return self._project.application
 
     def _restart(self, before: Application, changed: Iterable[Path] = ()) -> list[str]:

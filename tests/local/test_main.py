@@ -57,7 +57,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.S
         process.send_signal(number)
         output = process.stdout.read()
         assert process.wait(10) == 0
-    assert "AuthMode=none" in output
+    assert "AuthMode none" in output
     assert re.search(r"^\d\d:\d\d:\d\d  GET /mcp +F-1 \(new\) · \d+ ms$", output, re.MULTILINE)
     with pytest.raises(ProcessLookupError):
         os.kill(answer["pid"], 0)
@@ -134,7 +134,8 @@ def test_the_banner_shows_how_a_client_connects(running: Running) -> None:
     text = banner(running.app, {}, fresh=True)
     assert text.splitlines()[1].split()[:2] == ["console", running.app.url("/")]
     assert text.splitlines()[2].split()[:2] == ["endpoint", running.app.url("/echo")]
-    assert 'make run PARAMETERS="AuthMode=…"' in banner(running.app, {"AuthMode": "none"}, fresh=True)
+    assert "make run USER=" in banner(running.app, {"AuthMode": "none"}, fresh=True)
+    assert 'make run PARAMETERS="Stage=…"' in banner(running.app, {"Stage": "test"})
     assert f'"url": "{running.app.url("/echo")}"' in text
     assert '"type": "http"' in text
     assert "AuthMode" not in text

@@ -75,9 +75,10 @@ class Emulator:
                 self._process = None
 
     def _running(self) -> _Process:
+        python = self._installation.interpreter()  # may wait for the installation
         with self._lock:
             if self._process is None or not self._process.is_alive:
-                self._process = _Process(self._installation.interpreter())
+                self._process = _Process(python)
             self._process.create_missing(self._storage)
             return self._process
 

@@ -51,10 +51,7 @@ def console_url(app: LocalApp) -> str | None:
 
 
 def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]:
-    lines = [
-        f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}"
-        for name, value in assumed.items()
-    ]
+    lines = [_describe_assumed(*parameter) for parameter in assumed.items()]
     if app.issuer is not None:
         lines += describe_issuer(app.issuer).splitlines()
     modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
@@ -64,6 +61,12 @@ def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]
             'here. Use make run PARAMETERS="AuthMode=none", or bearer.'
         )
     return lines
+
+
+def _describe_assumed(name: str, value: str) -> str:
+    if (name, value) == ("AuthMode", "none"):
+        return "Callers are anonymous (AuthMode none). With make run USER=ada (--user ada) they sign in."
+    return f"{name}={value}, because the template has no default. Change it with {how_to_set(name)}"
 
 
 def _describe_processes(fresh: bool, debug: bool) -> list[str]:

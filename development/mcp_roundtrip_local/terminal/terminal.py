@@ -124,7 +124,7 @@ class Terminal:
 
     def _end_line(self, root: Root) -> str:
         duration_ms = root.duration_ms or 0.0
-        return self._line(root.started_at_ms, summarize(root), _duration(duration_ms))
+        return self._line(root.started_at_ms + duration_ms, summarize(root), _duration(duration_ms))
 
     def _line(self, at_ms: float, summary: Summary, last: str) -> str:
         paint = self._styles.paint
