@@ -9,7 +9,13 @@ const { player } = await load("copy_as/player.js");
 const { defaultProfile } = await load("mcp/profile.js");
 const { initializeRequest, readSession, legacyRequest } = await load("mcp/legacy.js");
 
-const NAMES = { "tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId" };
+const NAMES = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+};
 const META = "io.modelcontextprotocol/";
 let id = 0;
 
@@ -98,7 +104,10 @@ async function exchange(sent) {
   const { "x-console": own, ...headers } = sent.headers;
   const response = await fetch(sent.url, { method: "POST", headers, body: JSON.stringify(sent.body) });
   const text = await response.text();
-  const data = text.split("\n").filter((line) => line.startsWith("data: ")).at(-1);
+  const data = text
+    .split("\n")
+    .filter((line) => line.startsWith("data: "))
+    .at(-1);
   const body = JSON.parse(data === undefined ? text : data.slice(6));
   return { request: sent, response: { status: response.status, headers: Object.fromEntries(response.headers), body } };
 }

@@ -3,7 +3,17 @@
 import { identifier, invocation, keywords, literal, remark, Source, text } from "./python_text.js";
 import { assertions, questionAssertions, taskAssertions } from "./player_assertions.js";
 import { Variables } from "./player_variables.js";
-import { answersOf, paramsOf, profileOf, questionsOf, receivedState, requestOf, responseOf, sentRounds, tokenOf } from "./recorded_call.js";
+import {
+  answersOf,
+  paramsOf,
+  profileOf,
+  questionsOf,
+  receivedState,
+  requestOf,
+  responseOf,
+  sentRounds,
+  tokenOf,
+} from "./recorded_call.js";
 
 const EVERYTHING = { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} };
 const WITH_TASKS = { ...EVERYTHING, extensions: { "io.modelcontextprotocol/tasks": {} } };
@@ -49,7 +59,10 @@ function imports(source, { hasStandIns }) {
     ...(hasStandIns ? ["", "import pytest"] : []),
     "",
     ...(uses("EventAuthenticator")
-      ? ["from mcp_roundtrip.auth.callers import AuthMode", "from mcp_roundtrip.auth.event_authenticator import EventAuthenticator"]
+      ? [
+          "from mcp_roundtrip.auth.callers import AuthMode",
+          "from mcp_roundtrip.auth.event_authenticator import EventAuthenticator",
+        ]
       : []),
     ...(hasStandIns ? ["from mcp_roundtrip_local.services.stand_ins import serve_stand_ins"] : []),
     `from mcp_roundtrip_testing import ${testing.join(", ")}`,
@@ -94,7 +107,9 @@ function claimsOf(token) {
   const payload = token?.split(".")[1];
   if (payload === undefined) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (character) =>
+      character.charCodeAt(0),
+    );
     return JSON.parse(new TextDecoder().decode(bytes));
   } catch {
     return undefined;
@@ -130,9 +145,12 @@ function steps(call, rounds) {
 
   function write(expression, round) {
     const from = lines.length;
-    if (round.experiment !== undefined && expression !== undefined) lines.push(`    # ${remark(NOTES[round.experiment] ?? round.experiment)}`);
+    if (round.experiment !== undefined && expression !== undefined)
+      lines.push(`    # ${remark(NOTES[round.experiment] ?? round.experiment)}`);
     if (expression === undefined) {
-      lines.push(`    # Left out, because a player cannot do it: ${remark(round.experiment ?? "a round with an unknown state")}.`);
+      lines.push(
+        `    # Left out, because a player cannot do it: ${remark(round.experiment ?? "a round with an unknown state")}.`,
+      );
       return;
     }
     const variable = variables.add(round, from, expression);
@@ -159,7 +177,8 @@ function statement(round, before, variables) {
   const received = receivedState(round);
   if (round.experiment === "other version") return undefined;
   if (received === undefined) return (name, end) => invocation(`${name} = play.${verb}`, argumentsOf(params), 4) + end;
-  if (["other user", "other client"].includes(round.experiment)) return before && otherPlayer(round, before, method, params, answers);
+  if (["other user", "other client"].includes(round.experiment))
+    return before && otherPlayer(round, before, method, params, answers);
   if (before !== undefined) {
     const [call, parts] = answering(questionsOf(before.round), answers);
     return (name, end) => invocation(`${name} = ${before.name}.${call}`, parts, 4) + end;
@@ -218,5 +237,8 @@ function taskSteps(call, last) {
 
 function canonical(value) {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  return `{${Object.keys(value).sort().map((name) => `${name}:${canonical(value[name])}`).join()}}`;
+  return `{${Object.keys(value)
+    .sort()
+    .map((name) => `${name}:${canonical(value[name])}`)
+    .join()}}`;
 }

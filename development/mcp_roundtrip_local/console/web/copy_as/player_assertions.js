@@ -52,5 +52,7 @@ function equals(expression, value) {
 }
 
 function textEquals(name, value) {
-  return isVolatile(value) ? `    assert ${text(stablePart(value))} in ${name}.text` : `    assert ${name}.text == ${text(value)}`;
+  return isVolatile(value)
+    ? `    assert ${text(stablePart(value))} in ${name}.text`
+    : `    assert ${name}.text == ${text(value)}`;
 }

@@ -108,11 +108,12 @@ const OFFICIAL = {
       ...(roots ? ["list_roots_callback=list_roots"] : []),
     ];
     if (given.token === undefined) return [`${invocation("async with Client", [text(given.url), ...options], 4)} as client:`];
+    const transport = `streamable_http_client(${text(given.url)}, http_client=http)`;
     return [
       `    headers = {"Authorization": ${text(`Bearer ${given.token}`)}}`,
       "    async with (",
       "        httpx2.AsyncClient(headers=headers) as http,",
-      `        ${invocation("Client", [`streamable_http_client(${text(given.url)}, http_client=http)`, ...options], 8).trim()} as client,`,
+      `${invocation("Client", [transport, ...options], 8)} as client,`,
       "    ):",
     ];
   },
@@ -149,7 +150,14 @@ const FASTMCP = {
       ...(given.token === undefined ? [] : [`auth=${text(given.token)}`]),
       ...(elicitation ? ["elicitation_handler=answer"] : []),
       ...(sampling ? ["sampling_handler=sample"] : []),
-      ...(roots ? [`roots=${literal(rootsOf(given).map(({ uri }) => uri), 8)}`] : []),
+      ...(roots
+        ? [
+            `roots=${literal(
+              rootsOf(given).map(({ uri }) => uri),
+              8,
+            )}`,
+          ]
+        : []),
     ];
     return [`${invocation("async with Client", [text(given.url), ...options], 4)} as client:`];
   },

@@ -3,8 +3,10 @@
 const WIDTH = 100;
 
 const KEYWORDS = new Set(
-  ("False None True and as assert async await break class continue def del elif else except finally for from global if import " +
-    "in is lambda nonlocal not or pass raise return try while with yield").split(" "),
+  (
+    "False None True and as assert async await break class continue def del elif else except finally for from global if import " +
+    "in is lambda nonlocal not or pass raise return try while with yield"
+  ).split(" "),
 );
 
 /**
@@ -47,7 +49,9 @@ function oneLine(value) {
   if (typeof value === "string") return text(value);
   if (Array.isArray(value)) return `[${value.map(oneLine).join(", ")}]`;
   if (typeof value === "object") {
-    return `{${Object.entries(value).map(([name, each]) => `${text(name)}: ${oneLine(each)}`).join(", ")}}`;
+    return `{${Object.entries(value)
+      .map(([name, each]) => `${text(name)}: ${oneLine(each)}`)
+      .join(", ")}}`;
   }
   return String(value);
 }
@@ -99,6 +103,9 @@ export function invocation(start, parts, indent = 0) {
 
 /** Return a name for a function or a file: lower-case letters, digits and underscores. */
 export function identifier(value) {
-  const name = value.replace(/[^A-Za-z0-9]+/g, "_").replace(/^_+|_+$/g, "").toLowerCase();
+  const name = value
+    .replace(/[^A-Za-z0-9]+/g, "_")
+    .replace(/^_+|_+$/g, "")
+    .toLowerCase();
   return /^[a-z]/.test(name) ? name : `call_${name}`;
 }

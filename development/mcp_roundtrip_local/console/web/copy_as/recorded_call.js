@@ -23,7 +23,8 @@ export function paramsOf(round) {
 /** The protocol version and the capabilities that a round's request declares. */
 export function profileOf(round) {
   const meta = requestOf(round).params?._meta ?? {};
-  const version = meta["io.modelcontextprotocol/protocolVersion"] ?? round.request.headers["mcp-protocol-version"] ?? "2025-11-25";
+  const version =
+    meta["io.modelcontextprotocol/protocolVersion"] ?? round.request.headers["mcp-protocol-version"] ?? "2025-11-25";
   return { protocolVersion: version, capabilities: meta["io.modelcontextprotocol/clientCapabilities"] ?? {} };
 }
 

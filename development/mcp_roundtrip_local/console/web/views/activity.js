@@ -24,16 +24,21 @@ export function activityPage({ api }, signal) {
     list.classList.toggle("without-own", !own.checked);
   }
 
-  repeat(async () => {
-    const changes = await api.activity(after, WAIT_MS, signal);
-    after = changes.sequence;
-    const found = [...changes.exchanges.map(request), ...changes.invocations.map(invocation)];
-    for (const row of found.sort((one, other) => one.startedAtMs - other.startedAtMs)) show(row);
-    hint.hidden = rows.size > 0;
-  }, PAUSE_MS, signal, (error) => {
-    hint.hidden = false;
-    fill(hint, error.message);
-  });
+  repeat(
+    async () => {
+      const changes = await api.activity(after, WAIT_MS, signal);
+      after = changes.sequence;
+      const found = [...changes.exchanges.map(request), ...changes.invocations.map(invocation)];
+      for (const row of found.sort((one, other) => one.startedAtMs - other.startedAtMs)) show(row);
+      hint.hidden = rows.size > 0;
+    },
+    PAUSE_MS,
+    signal,
+    (error) => {
+      hint.hidden = false;
+      fill(hint, error.message);
+    },
+  );
 
   function show(row) {
     const known = rows.get(row.id);
@@ -50,19 +55,39 @@ export function activityPage({ api }, signal) {
     }
   }
 
-  return element("article", { class: "activity" },
-    element("header", { class: "page-head" },
+  return element(
+    "article",
+    { class: "activity" },
+    element(
+      "header",
+      { class: "page-head" },
       element("h1", { tabindex: -1 }, "Activity"),
-      element("p", { class: "description" }, "Requests of all clients, and invocations for which no request waits, such as those of workers. The runner keeps the last 1,000.")),
-    element("label", { class: "option" }, own, "Show the requests of this console"), hint, list);
+      element(
+        "p",
+        { class: "description" },
+        "Requests of all clients, and invocations that no request waits for, such as workers. The last 1,000 are kept.",
+      ),
+    ),
+    element("label", { class: "option" }, own, "Show the requests of this console"),
+    hint,
+    list,
+  );
 }
 
 /** Return what a row shows of a request. */
 function request(each) {
   const what = each.rpcMethod ?? `${each.method} ${each.path}`;
   return {
-    id: each.id, startedAtMs: each.startedAtMs, durationMs: each.durationMs, isExchange: true, isOwn: each.client === OWN_CLIENT,
-    what, name: each.name, from: each.client ?? "", environment: each.environmentId, isNew: each.isNewEnvironment,
+    id: each.id,
+    startedAtMs: each.startedAtMs,
+    durationMs: each.durationMs,
+    isExchange: true,
+    isOwn: each.client === OWN_CLIENT,
+    what,
+    name: each.name,
+    from: each.client ?? "",
+    environment: each.environmentId,
+    isNew: each.isNewEnvironment,
     outcome: requestOutcome(each),
   };
 }
@@ -79,8 +104,16 @@ function requestOutcome({ outcome, asked = [], errorCode, errorMessage, status, 
 /** Return what a row shows of an invocation. */
 function invocation(each) {
   return {
-    id: each.id, startedAtMs: each.startedAtMs, durationMs: each.durationMs, isExchange: false, isOwn: false, tree: each,
-    what: TRIGGERS[each.trigger] ?? each.trigger, name: each.function, from: "", environment: each.environmentId,
+    id: each.id,
+    startedAtMs: each.startedAtMs,
+    durationMs: each.durationMs,
+    isExchange: false,
+    isOwn: false,
+    tree: each,
+    what: TRIGGERS[each.trigger] ?? each.trigger,
+    name: each.function,
+    from: "",
+    environment: each.environmentId,
     isNew: each.isNewEnvironment,
     outcome: each.failed ? ["failed", each.error ?? "failed"] : ["", each.durationMs === null ? "running" : ""],
   };
@@ -118,10 +151,13 @@ function summary({ startedAtMs, durationMs, what, name, from, environment, isNew
     element("time", {}, clockTime(startedAtMs)),
     element("span", { class: "what" }, what, name && element("code", { dir: "auto" }, name)),
     text && element("span", { class: `chip ${kind}` }, text),
-    element("span", { class: "facts" },
+    element(
+      "span",
+      { class: "facts" },
       from && element("span", {}, from),
       environment && element("span", { class: isNew ? "environment new" : "environment" }, environment, isNew ? " new" : ""),
-      durationMs !== null && element("span", {}, duration(durationMs))),
+      durationMs !== null && element("span", {}, duration(durationMs)),
+    ),
   ];
 }
 
@@ -135,10 +171,21 @@ function details(exchange, { isExchange }) {
 
 /** The bodies of a request or of an invocation, shown when they are opened. */
 function messages([sent, received]) {
-  return [["Request", sent], ["Response", received]].map(([label, body]) => {
+  return [
+    ["Request", sent],
+    ["Response", received],
+  ].map(([label, body]) => {
     if (body === null || body === undefined) return null;
     const place = element("div", {});
-    return element("details", { ontoggle: () => { if (!place.hasChildNodes()) fill(place, jsonView(body, { label: label.toLowerCase() })); } },
-      element("summary", {}, label), place);
+    return element(
+      "details",
+      {
+        ontoggle: () => {
+          if (!place.hasChildNodes()) fill(place, jsonView(body, { label: label.toLowerCase() }));
+        },
+      },
+      element("summary", {}, label),
+      place,
+    );
   });
 }

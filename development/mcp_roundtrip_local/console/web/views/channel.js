@@ -6,8 +6,11 @@ import { withModelAnswers } from "../mcp/channels.js";
 import { questionForm } from "./question.js";
 
 const TITLES = {
-  page: "The question is on a page", url: "The client has to open a page", model: "The model has to ask the user",
-  app: "The question is in a view (MCP App)", wait: "The call waits, and continues when it is called again",
+  page: "The question is on a page",
+  url: "The client has to open a page",
+  model: "The model has to ask the user",
+  app: "The question is in a view (MCP App)",
+  wait: "The call waits, and continues when it is called again",
 };
 const HINTS = {
   page: "This client shows no questions, so the result names a link for the user.",
@@ -20,13 +23,20 @@ const HINTS = {
 /** Return what a client's user and model do next after a response with this channel. */
 export function channelView({ calls }, call, round, channel) {
   const again = () => calls.sendRound(call, {});
-  return element("section", { class: "question", "aria-label": TITLES[channel.channel] },
+  return element(
+    "section",
+    { class: "question", "aria-label": TITLES[channel.channel] },
     element("p", { class: "question-kind" }, icon("asked"), TITLES[channel.channel]),
     element("p", { class: "hint" }, HINTS[channel.channel]),
     linksOf(channel).map(({ url, message }) => pageLink(url, message)),
     channel.channel === "model"
       ? modelForm(calls, call, channel.requests)
-      : element("div", { class: "actions" }, element("button", { type: "button", class: "primary", onclick: again }, "Call again with the same arguments")));
+      : element(
+          "div",
+          { class: "actions" },
+          element("button", { type: "button", class: "primary", onclick: again }, "Call again with the same arguments"),
+        ),
+  );
 }
 
 function linksOf({ url, elicitations = [] }) {
@@ -35,17 +45,27 @@ function linksOf({ url, elicitations = [] }) {
 
 function pageLink(url, message) {
   const address = webAddress(url);
-  return element("div", { class: "page" },
+  return element(
+    "div",
+    { class: "page" },
     message && element("p", { class: "question-message", dir: "auto" }, message),
     element("code", { class: "address" }, url),
-    address && element("a", { class: "button", href: address, target: "_blank", rel: "noopener noreferrer" }, icon("open"), "Open the page"));
+    address &&
+      element(
+        "a",
+        { class: "button", href: address, target: "_blank", rel: "noopener noreferrer" },
+        icon("open"),
+        "Open the page",
+      ),
+  );
 }
 
 /** Show the questions of the text as forms, and pass the answers on as a model does. */
 function modelForm(calls, call, requests) {
   const round = { durationMs: 0, response: { body: { result: { resultType: "input_required", inputRequests: requests } } } };
   return questionForm({
-    round, roots: [],
+    round,
+    roots: [],
     send(answers) {
       call.arguments = withModelAnswers(call.arguments, answers);
       calls.sendRound(call, {});

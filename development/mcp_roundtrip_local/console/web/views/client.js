@@ -2,9 +2,18 @@
 
 import { announce, element, fill, uniqueId } from "../dom.js";
 import { loadFeatures } from "../features.js";
+import { group, userGroup } from "./client_user.js";
 import { jsonView } from "./json_view.js";
 import {
-  CAPABILITIES, LEGACY_VERSIONS, PRESETS, PROTOCOL_VERSION, capabilitiesProblem, declare, declares, isLegacy, saveProfile,
+  CAPABILITIES,
+  LEGACY_VERSIONS,
+  PRESETS,
+  PROTOCOL_VERSION,
+  capabilitiesProblem,
+  declare,
+  declares,
+  isLegacy,
+  saveProfile,
 } from "../mcp/profile.js";
 
 /** Return the page. Each change counts for the next call, and loads the lists again: they can depend on the client. */
@@ -24,52 +33,103 @@ export function clientPage(context, signal) {
   function render() {
     const focused = document.activeElement?.dataset?.control;
     const { profile, application } = context.store.state;
-    fill(place, version(profile, change), capabilities(profile, change), name(profile, change), user(profile, application, change), messages(profile));
+    fill(
+      place,
+      version(profile, change),
+      capabilities(profile, change),
+      name(profile, change),
+      userGroup(profile, application, change),
+      messages(profile),
+    );
     if (focused) place.querySelector(`[data-control="${CSS.escape(focused)}"]`)?.focus();
   }
 
   context.store.subscribe("profile", render, signal);
   render();
-  return element("article", { class: "client" },
-    element("header", { class: "page-head" },
+  return element(
+    "article",
+    { class: "client" },
+    element(
+      "header",
+      { class: "page-head" },
       element("h1", { tabindex: -1 }, "Client"),
-      element("p", { class: "description" }, "The client that this console plays. Calls that were started keep the client with which they started.")),
-    problem, place);
-}
-
-function group(title, hint, ...children) {
-  const id = uniqueId("group");
-  return element("section", { class: "card client-group", role: "group", "aria-labelledby": id },
-    element("div", {}, element("h2", { id }, title), element("p", { class: "hint" }, hint)),
-    element("div", { class: "client-controls" }, children));
+      element(
+        "p",
+        { class: "description" },
+        "The client that this console plays. Calls that were started keep the client with which they started.",
+      ),
+    ),
+    problem,
+    place,
+  );
 }
 
 function version(profile, change) {
   const name = uniqueId("version");
-  const choose = (each) => element("label", { class: "option" },
-    element("input", { type: "radio", name, dataset: { control: each }, checked: profile.protocolVersion === each, onchange: () => change({ protocolVersion: each }) }),
-    element("span", {}, each, each === PROTOCOL_VERSION ? "" : ", opens with initialize"));
-  return group("Protocol version", "Clients of the earlier versions cannot be asked in a response: their questions take other ways.",
-    element("div", { class: "choices", role: "radiogroup", "aria-label": "Protocol version" }, [PROTOCOL_VERSION, ...LEGACY_VERSIONS].map(choose)));
+  const choose = (each) =>
+    element(
+      "label",
+      { class: "option" },
+      element("input", {
+        type: "radio",
+        name,
+        dataset: { control: each },
+        checked: profile.protocolVersion === each,
+        onchange: () => change({ protocolVersion: each }),
+      }),
+      element("span", {}, each, each === PROTOCOL_VERSION ? "" : ", opens with initialize"),
+    );
+  return group(
+    "Protocol version",
+    "Clients of the earlier versions cannot be asked in a response: their questions take other ways.",
+    element(
+      "div",
+      { class: "choices", role: "radiogroup", "aria-label": "Protocol version" },
+      [PROTOCOL_VERSION, ...LEGACY_VERSIONS].map(choose),
+    ),
+  );
 }
 
 function capabilities({ capabilities: declared }, change) {
   const box = ({ path, label, help }) => {
     const id = uniqueId("help");
     const input = element("input", {
-      type: "checkbox", dataset: { control: path.join(".") }, checked: declares(declared, path), "aria-describedby": id,
+      type: "checkbox",
+      dataset: { control: path.join(".") },
+      checked: declares(declared, path),
+      "aria-describedby": id,
       onchange: () => change({ capabilities: declare(declared, path, input.checked) }),
     });
-    return element("div", { class: path.length > 1 && path[0] === "sampling" ? "capability inner" : "capability" },
-      element("label", { class: "option" }, input, label), element("span", { class: "hint", id }, help));
+    return element(
+      "div",
+      { class: path.length > 1 && path[0] === "sampling" ? "capability inner" : "capability" },
+      element("label", { class: "option" }, input, label),
+      element("span", { class: "hint", id }, help),
+    );
   };
-  return group("Capabilities", "What the client declares in each request.",
-    element("div", { class: "actions" }, PRESETS.map((preset) => element("button", {
-      type: "button", class: "quiet", dataset: { control: `preset ${preset.name}` }, "aria-pressed": String(sameJson(preset.capabilities, declared)),
-      onclick: () => change({ capabilities: preset.capabilities }),
-    }, preset.name))),
+  return group(
+    "Capabilities",
+    "What the client declares in each request.",
+    element(
+      "div",
+      { class: "actions" },
+      PRESETS.map((preset) =>
+        element(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            dataset: { control: `preset ${preset.name}` },
+            "aria-pressed": String(sameJson(preset.capabilities, declared)),
+            onclick: () => change({ capabilities: preset.capabilities }),
+          },
+          preset.name,
+        ),
+      ),
+    ),
     CAPABILITIES.map(box),
-    capabilitiesText(declared, change));
+    capabilitiesText(declared, change),
+  );
 }
 
 /** An editor of the whole object, also for capabilities that this page does not list. */
@@ -77,56 +137,56 @@ function capabilitiesText(declared, change) {
   const [id, errorId] = [uniqueId("capabilities"), uniqueId("error")];
   const error = element("p", { class: "error", id: errorId });
   const text = element("textarea", {
-    id, class: "input code growing", rows: 4, spellcheck: "false", "aria-describedby": errorId, value: JSON.stringify(declared, null, 2),
+    id,
+    class: "input code growing",
+    rows: 4,
+    spellcheck: "false",
+    "aria-describedby": errorId,
+    value: JSON.stringify(declared, null, 2),
     onchange: () => {
       const problem = capabilitiesProblem(text.value);
       fill(error, problem);
       if (problem === "") change({ capabilities: JSON.parse(text.value) });
     },
   });
-  return element("details", {}, element("summary", {}, "As JSON"), element("div", { class: "field" }, element("label", { for: id, class: "visually-hidden" }, "Capabilities as JSON"), text, error));
+  return element(
+    "details",
+    {},
+    element("summary", {}, "As JSON"),
+    element(
+      "div",
+      { class: "field" },
+      element("label", { for: id, class: "visually-hidden" }, "Capabilities as JSON"),
+      text,
+      error,
+    ),
+  );
 }
 
 function name({ clientInfo }, change) {
   const field = (member, label) => {
     const id = uniqueId(member);
     const input = element("input", {
-      id, class: "input", type: "text", value: clientInfo[member] ?? "", spellcheck: "false", dataset: { control: `client ${member}` },
+      id,
+      class: "input",
+      type: "text",
+      value: clientInfo[member] ?? "",
+      spellcheck: "false",
+      dataset: { control: `client ${member}` },
       onchange: () => change({ clientInfo: { ...clientInfo, [member]: input.value } }),
     });
-    return element("div", { class: "field" }, element("label", { for: id }, element("span", { class: "label-name" }, label)), input);
+    return element(
+      "div",
+      { class: "field" },
+      element("label", { for: id }, element("span", { class: "label-name" }, label)),
+      input,
+    );
   };
-  return group("Name", "For display and logs. The server knows faults of some released clients by their names.",
-    element("div", { class: "client-name" }, field("name", "Name"), field("version", "Version")));
-}
-
-function user(profile, application, change) {
-  const users = application?.users ?? [];
-  if (users.length === 0) {
-    return group("User", "Who calls.", element("p", {}, "Every caller is anonymous. Start with ",
-      element("code", {}, 'make run USER="ada bob" SCOPES="weather:read"'), " to have users of a local issuer."));
-  }
-  const name = uniqueId("user");
-  const choose = (value, label) => element("label", { class: "option" },
-    element("input", { type: "radio", name, dataset: { control: `user ${label}` }, checked: profile.user === value, onchange: () => change({ user: value, scopes: null }) }), label);
-  const chosen = users.find((each) => each.name === profile.user);
-  return group("User", "A token of the local issuer goes with each request.",
-    element("div", { class: "choices inline", role: "radiogroup", "aria-label": "User" }, users.map((each) => choose(each.name, each.name)), choose(null, "nobody (no token)")),
-    chosen && scopes(profile, [...new Set([...(chosen.scopes ?? []), ...(application.scopes ?? [])])], chosen.scopes ?? [], change));
-}
-
-/** A token can have fewer scopes than its user, and others, so that a refusal can be seen. */
-function scopes({ scopes: given }, all, own, change) {
-  if (all.length === 0) return null;
-  const current = given ?? own;
-  return element("fieldset", { class: "field" }, element("legend", {}, element("span", { class: "label-name" }, "Scopes of the token")),
-    all.map((scope) => {
-      const input = element("input", {
-        type: "checkbox", dataset: { control: `scope ${scope}` }, checked: current.includes(scope),
-        onchange: () => change({ scopes: input.checked ? [...current, scope] : current.filter((each) => each !== scope) }),
-      });
-      return element("label", { class: "option" }, input, element("code", {}, scope));
-    }));
+  return group(
+    "Name",
+    "For display and logs. The server knows faults of some released clients by their names.",
+    element("div", { class: "client-name" }, field("name", "Name"), field("version", "Version")),
+  );
 }
 
 /** What the client sends to introduce itself. */
@@ -134,10 +194,20 @@ function messages({ protocolVersion, clientInfo, capabilities: declared }) {
   const profile = { protocolVersion, clientInfo, capabilities: declared };
   const sent = isLegacy(profile)
     ? { method: "initialize", params: profile }
-    : { _meta: Object.fromEntries(Object.entries({ protocolVersion, clientInfo, clientCapabilities: declared }).map(([name, value]) => [`io.modelcontextprotocol/${name}`, value])) };
-  return element("details", { class: "definition" },
+    : {
+        _meta: Object.fromEntries(
+          Object.entries({ protocolVersion, clientInfo, clientCapabilities: declared }).map(([name, value]) => [
+            `io.modelcontextprotocol/${name}`,
+            value,
+          ]),
+        ),
+      };
+  return element(
+    "details",
+    { class: "definition" },
     element("summary", {}, isLegacy(profile) ? "The first request of this client" : "The _meta of each request of this client"),
-    jsonView(sent, { label: "message" }));
+    jsonView(sent, { label: "message" }),
+  );
 }
 
 const sameJson = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -15,21 +15,27 @@ export function experimentsPanel(context, call, round) {
     const received = receivedState(round);
     await context.calls.sendRound(call, { answers: round.answers, requestState: received, experiment, ...options });
   };
-  return element("div", { class: "experiments" },
+  return element(
+    "div",
+    { class: "experiments" },
     resend(send),
     older(call, round, send),
     damage(context, round, send, result),
     caller(context, call, send),
     version(context, call, send),
-    result);
+    result,
+  );
 }
 
 const receivedState = (round) => round.request?.body?.params?.requestState;
 
 function experiment(title, explanation, ...controls) {
-  return element("section", { class: "experiment" },
+  return element(
+    "section",
+    { class: "experiment" },
     element("div", {}, element("h3", {}, title), element("p", { class: "hint" }, explanation)),
-    controls.some(Boolean) && element("div", { class: "actions" }, controls));
+    controls.some(Boolean) && element("div", { class: "actions" }, controls),
+  );
 }
 
 function button(label, onclick) {
@@ -37,41 +43,61 @@ function button(label, onclick) {
 }
 
 function resend(send) {
-  return experiment("Send this round again",
+  return experiment(
+    "Send this round again",
     "The same state and answers, as a client does whose response was lost. No server remembers the first time.",
-    button("Send again", () => send("resent", {})));
+    button("Send again", () => send("resent", {})),
+  );
 }
 
 function older(call, round, send) {
   const rounds = call.rounds.filter((each) => stateOf(each) !== null && stateOf(each) !== receivedState(round));
   if (rounds.length === 0) return null;
   const id = uniqueId("state");
-  const select = element("select", { id, class: "input" },
-    rounds.map((each) => element("option", { value: each.number }, `round ${each.number}`)));
-  return experiment("Send another state of this call",
+  const select = element(
+    "select",
+    { id, class: "input" },
+    rounds.map((each) => element("option", { value: each.number }, `round ${each.number}`)),
+  );
+  return experiment(
+    "Send another state of this call",
     "The answers of this round with the state that another round returned.",
-    element("label", { for: id }, "State of"), select,
-    button("Send", () => send("older state", { requestState: stateOf(rounds[select.selectedIndex]) })));
+    element("label", { for: id }, "State of"),
+    select,
+    button("Send", () => send("older state", { requestState: stateOf(rounds[select.selectedIndex]) })),
+  );
 }
 
 function damage({ api }, round, send, result) {
   const token = receivedState(round) ?? stateOf(round);
   if (token === undefined || token === null) return null;
   const id = uniqueId("position");
-  const input = element("input", { id, class: "input narrow", type: "number", min: 0, max: token.length - 1, placeholder: "middle" });
+  const input = element("input", {
+    id,
+    class: "input narrow",
+    type: "number",
+    min: 0,
+    max: token.length - 1,
+    placeholder: "middle",
+  });
   async function run() {
     const position = input.value === "" ? undefined : Number(input.value);
     try {
       const changed = await api.damageState(token, position);
-      const note = `Character ${changed.position} (${changed.part ?? "a dot"}) was changed from “${changed.before}” to “${changed.after}”.`;
+      const { before, after, part } = changed;
+      const note = `Character ${changed.position} (${part ?? "a dot"}) was changed from “${before}” to “${after}”.`;
       await send("damaged state", { requestState: changed.requestState }, note);
     } catch (error) {
       fill(result, error.message);
     }
   }
-  return experiment("Change a byte of the state",
+  return experiment(
+    "Change a byte of the state",
     `One of its ${count(token.length, "character")}. The server must refuse the round, and does not say why.`,
-    element("label", { for: id }, "Position"), input, button("Change and send", run));
+    element("label", { for: id }, "Position"),
+    input,
+    button("Change and send", run),
+  );
 }
 
 /** Send the round as another user, or as the client of the page "Client". */
@@ -80,21 +106,27 @@ function caller({ store }, call, send) {
   const users = (application?.users ?? []).map(({ name }) => name).filter((name) => name !== call.profile.user);
   const isOther = JSON.stringify(profile) !== JSON.stringify(call.profile);
   if (users.length === 0 && !isOther) {
-    return experiment("Be another client or user",
-      ["Change what the client declares, its version or its user on the page ", element("a", { href: "#/client" }, "Client"), "; then this round can be sent as that client."]);
+    return experiment("Be another client or user", [
+      "Change what the client declares, its version or its user on the page ",
+      element("a", { href: "#/client" }, "Client"),
+      "; then this round can be sent as that client.",
+    ]);
   }
   const as = (user) => send("other user", { profile: { ...call.profile, user, scopes: null } });
-  return experiment("Be another client or user", "A state belongs to the caller who received it.",
+  return experiment(
+    "Be another client or user",
+    "A state belongs to the caller who received it.",
     users.map((user) => button(`Send as ${user}`, () => as(user))),
-    isOther && button(`Send as ${summary(profile)}`, () => send("other client", { profile })));
+    isOther && button(`Send as ${summary(profile)}`, () => send("other client", { profile })),
+  );
 }
 
 /** Edit the sources of the function that owns the feature; the next invocation runs them. */
 function version(context, call, send) {
   const { application } = context.store.state;
   const id = call.feature?.uriTemplate ?? call.name;
-  const owner = application?.owners?.[id] ?? application?.functions?.find(({ kind }) => kind === "tool")?.name;
-  if (owner === undefined) return null;
+  const owner = application?.owners?.[id] ?? application?.defaultOwner ?? null;
+  if (owner === null) return null;
   const place = element("div", { class: "wide" });
   const open = element("button", { type: "button", "aria-expanded": "false", onclick: toggle }, icon("chevron"), `Edit ${owner}`);
   function toggle() {
@@ -102,7 +134,11 @@ function version(context, call, send) {
     open.setAttribute("aria-expanded", String(!isOpen));
     fill(place, isOpen ? null : sourceEditor(context, owner));
   }
-  return experiment("Deploy another version between two rounds",
+  return experiment(
+    "Deploy another version between two rounds",
     "Edited copies of the function's files run from the next invocation on. The files of the project stay as they are.",
-    open, button("Send this round to the version that runs now", () => send("other version", {})), place);
+    open,
+    button("Send this round to the version that runs now", () => send("other version", {})),
+    place,
+  );
 }

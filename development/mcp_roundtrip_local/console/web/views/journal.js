@@ -6,7 +6,9 @@ import { copyButton, jsonView } from "./json_view.js";
 
 const MARKS = ["asked", "answered", "ran", "replayed"];
 const EXPLANATIONS = {
-  asked: "waits for an answer", answered: "answered by this round's request", ran: "ran in this round",
+  asked: "waits for an answer",
+  answered: "answered by this round's request",
+  ran: "ran in this round",
   replayed: "was in the state that this round received",
 };
 const STRIP_LENGTH = 8;
@@ -33,34 +35,56 @@ export function journalStrip(round) {
   const shownReplayed = replayed.length > 3 ? [] : replayed;
   const shown = [...shownReplayed, ...others].slice(0, STRIP_LENGTH);
   const hidden = others.length + shownReplayed.length - shown.length;
-  return element("ul", { class: "journal-strip", "aria-label": "Journal" },
-    replayed.length > 3 && element("li", {}, element("span", { class: "chip replayed" }, icon("replayed"), `${replayed.length} replayed`)),
-    shown.map((entry) => element("li", {},
-      element("span", { class: `chip ${entry.mark}`, title: EXPLANATIONS[entry.mark] }, icon(entry.mark), element("code", {}, entry.key), entry.mark))),
-    hidden > 0 && element("li", { class: "hint" }, `and ${hidden} more`));
+  return element(
+    "ul",
+    { class: "journal-strip", "aria-label": "Journal" },
+    replayed.length > 3 &&
+      element("li", {}, element("span", { class: "chip replayed" }, icon("replayed"), `${replayed.length} replayed`)),
+    shown.map((entry) =>
+      element(
+        "li",
+        {},
+        element(
+          "span",
+          { class: `chip ${entry.mark}`, title: EXPLANATIONS[entry.mark] },
+          icon(entry.mark),
+          element("code", {}, entry.key),
+          entry.mark,
+        ),
+      ),
+    ),
+    hidden > 0 && element("li", { class: "hint" }, `and ${hidden} more`),
+  );
 }
 
 /** Return the panel of a round's journal: facts about the state, its entries, and the text that travelled. */
 export function journalPanel(round) {
   const { state } = round;
   if (state.error !== undefined) return refusedState(state, round);
-  return element("div", { class: "journal" },
-    state.isReceived && element("p", { class: "hint" }, round.error
-      ? "The round was refused. This is the state that it received."
-      : "The call has ended, so this round returned no state. This is the state that it received, with the answers of its request."),
+  return element(
+    "div",
+    { class: "journal" },
+    state.isReceived &&
+      element(
+        "p",
+        { class: "hint" },
+        round.error
+          ? "The round was refused. This is the state that it received."
+          : "The call has ended: this round returned no state. It received this one, and the answers of its request.",
+      ),
     facts(state),
     journalTable(state.journal ?? []),
-    state.payload !== null && state.payload !== undefined && [
-      element("p", { class: "hint" }, "This state names a call that waits in the task table; its journal is stored there."),
-      jsonView(state.payload, { label: "payload" }),
-    ],
-    travelled(sealedState(round)));
+    state.payload !== null &&
+      state.payload !== undefined && [
+        element("p", { class: "hint" }, "This state names a call that waits in the task table; its journal is stored there."),
+        jsonView(state.payload, { label: "payload" }),
+      ],
+    travelled(sealedState(round)),
+  );
 }
 
 function refusedState(state, round) {
-  return element("div", { class: "journal" },
-    element("p", { class: "error" }, state.error),
-    travelled(sealedState(round)));
+  return element("div", { class: "journal" }, element("p", { class: "error" }, state.error), travelled(sealedState(round)));
 }
 
 function sealedState(round) {
@@ -72,12 +96,25 @@ export function journalTable(entries, { label = "Journal" } = {}) {
   if (entries.length === 0) return element("p", { class: "hint" }, "The journal is empty.");
   const body = element("tbody", {});
   const more = element("button", { type: "button", class: "quiet", onclick: () => show(entries.length) });
-  const table = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    element("table", { class: "journal-table" },
-      element("thead", {}, element("tr", {}, ["Mark", "Key", "Kind", "Value", "Size"].map((name) =>
-        element("th", { scope: "col" }, name)))),
-      body),
-    more);
+  const table = element(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    element(
+      "table",
+      { class: "journal-table" },
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          ["Mark", "Key", "Kind", "Value", "Size"].map((name) => element("th", { scope: "col" }, name)),
+        ),
+      ),
+      body,
+    ),
+    more,
+  );
 
   function show(length) {
     fill(body, entries.slice(0, length).map(row));
@@ -90,12 +127,15 @@ export function journalTable(entries, { label = "Journal" } = {}) {
 }
 
 function row({ mark: name, key, kind, value, bytes: size }) {
-  return element("tr", { class: name },
+  return element(
+    "tr",
+    { class: name },
     element("td", {}, MARKS.includes(name) ? mark(name) : name),
     element("th", { scope: "row" }, element("code", { dir: "auto" }, key)),
     element("td", {}, kind),
     element("td", { class: "value" }, valueView(value)),
-    element("td", { class: "number" }, bytes(size)));
+    element("td", { class: "number" }, bytes(size)),
+  );
 }
 
 function valueView(value) {
@@ -103,8 +143,16 @@ function valueView(value) {
   const text = JSON.stringify(value) ?? "";
   if (text.length <= INLINE) return element("code", { dir: "auto" }, text);
   const place = element("div", {});
-  return element("details", { ontoggle: () => { if (!place.hasChildNodes()) fill(place, jsonView(value, { label: "value" })); } },
-    element("summary", {}, element("code", { dir: "auto" }, `${text.slice(0, INLINE / 2)}…`)), place);
+  return element(
+    "details",
+    {
+      ontoggle: () => {
+        if (!place.hasChildNodes()) fill(place, jsonView(value, { label: "value" }));
+      },
+    },
+    element("summary", {}, element("code", { dir: "auto" }, `${text.slice(0, INLINE / 2)}…`)),
+    place,
+  );
 }
 
 function facts(state) {
@@ -119,14 +167,25 @@ function facts(state) {
     ["Flow", state.flow && element("code", {}, state.flow)],
     ["Unused answers", state.unusedAnswers?.length > 0 && state.unusedAnswers.join(", ")],
   ];
-  return element("dl", { class: "state-facts" }, rows.filter(([, value]) => value).map(([name, value]) =>
-    element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  return element(
+    "dl",
+    { class: "state-facts" },
+    rows
+      .filter(([, value]) => value)
+      .map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+  );
 }
 
 function size(length) {
   return [
     `${bytes(length)}, ${Math.ceil((100 * length) / MAX_STATE)} % of the limit `,
-    element("meter", { min: 0, max: MAX_STATE, high: MAX_STATE * 0.75, value: length, "aria-label": "Share of the largest state" }),
+    element("meter", {
+      min: 0,
+      max: MAX_STATE,
+      high: MAX_STATE * 0.75,
+      value: length,
+      "aria-label": "Share of the largest state",
+    }),
   ];
 }
 
@@ -141,8 +200,17 @@ function travelled(text) {
   if (text === "") return null;
   const place = element("div", { class: "code-block" });
   const open = () => {
-    if (!place.hasChildNodes()) fill(place, copyButton(text, "Copy requestState"), element("pre", { class: "code sealed", tabindex: 0, role: "region", "aria-label": "requestState" }, text));
+    if (!place.hasChildNodes())
+      fill(
+        place,
+        copyButton(text, "Copy requestState"),
+        element("pre", { class: "code sealed", tabindex: 0, role: "region", "aria-label": "requestState" }, text),
+      );
   };
-  return element("details", { class: "travelled", ontoggle: open },
-    element("summary", {}, `requestState as it travelled (${count(text.length, "character")})`), place);
+  return element(
+    "details",
+    { class: "travelled", ontoggle: open },
+    element("summary", {}, `requestState as it travelled (${count(text.length, "character")})`),
+    place,
+  );
 }

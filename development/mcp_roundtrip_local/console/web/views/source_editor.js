@@ -20,21 +20,63 @@ export function sourceEditor({ api }, functionName) {
     const texts = Object.fromEntries(files.map(({ name, text }) => [name, text]));
     const [fileId, textId] = [uniqueId("file"), uniqueId("source")];
     const names = Object.keys(texts).sort((one, other) => (other === "app.py") - (one === "app.py") || one.localeCompare(other));
-    const select = element("select", { id: fileId, class: "input", onchange: () => { editor.value = texts[select.value]; } },
-      names.map((name) => element("option", { value: name }, name)));
+    const select = element(
+      "select",
+      {
+        id: fileId,
+        class: "input",
+        onchange: () => {
+          editor.value = texts[select.value];
+        },
+      },
+      names.map((name) => element("option", { value: name }, name)),
+    );
     const editor = element("textarea", {
-      id: textId, class: "input code source", rows: 18, spellcheck: "false", wrap: "off", value: texts[names[0]] ?? "",
-      oninput: () => { texts[select.value] = editor.value; },
+      id: textId,
+      class: "input code source",
+      rows: 18,
+      spellcheck: "false",
+      wrap: "off",
+      value: texts[names[0]] ?? "",
+      oninput: () => {
+        texts[select.value] = editor.value;
+      },
     });
-    const status = element("p", { class: "hint", role: "status" }, isEdited ? "An edited version runs." : "The files of the project run.");
+    const status = element(
+      "p",
+      { class: "hint", role: "status" },
+      isEdited ? "An edited version runs." : "The files of the project run.",
+    );
     const problem = element("pre", { class: "code error", hidden: true });
-    const restore = element("button", { type: "button", disabled: !isEdited, onclick: () => change(() => api.undeploy(functionName)) }, "Return to the project’s files");
-    fill(place,
-      element("div", { class: "source-head" }, element("label", { for: fileId }, "File"), select,
-        element("span", { class: "hint" }, `runs as ${functions.join(", ")}`), element("label", { class: "visually-hidden", for: textId }, "Source text")),
-      editor, problem,
-      element("div", { class: "actions" },
-        element("button", { type: "button", class: "primary", onclick: () => change(() => api.deploy(functionName, texts)) }, "Deploy"), restore, status));
+    const restore = element(
+      "button",
+      { type: "button", disabled: !isEdited, onclick: () => change(() => api.undeploy(functionName)) },
+      "Return to the project’s files",
+    );
+    fill(
+      place,
+      element(
+        "div",
+        { class: "source-head" },
+        element("label", { for: fileId }, "File"),
+        select,
+        element("span", { class: "hint" }, `runs as ${functions.join(", ")}`),
+        element("label", { class: "visually-hidden", for: textId }, "Source text"),
+      ),
+      editor,
+      problem,
+      element(
+        "div",
+        { class: "actions" },
+        element(
+          "button",
+          { type: "button", class: "primary", onclick: () => change(() => api.deploy(functionName, texts)) },
+          "Deploy",
+        ),
+        restore,
+        status,
+      ),
+    );
 
     async function change(request) {
       fill(status, "…");
@@ -42,7 +84,10 @@ export function sourceEditor({ api }, functionName) {
       try {
         const { isEdited: isNowEdited = false, edited = [] } = (await request()) ?? {};
         restore.disabled = !isNowEdited;
-        fill(status, isNowEdited ? `Deployed: the next invocation runs the edited ${edited.join(", ")}.` : "The files of the project run.");
+        fill(
+          status,
+          isNowEdited ? `Deployed: the next invocation runs the edited ${edited.join(", ")}.` : "The files of the project run.",
+        );
         if (!isNowEdited) await load();
       } catch (error) {
         fill(status, "Not deployed.");

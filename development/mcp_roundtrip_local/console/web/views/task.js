@@ -16,12 +16,18 @@ const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 /** Return the page of a task. */
 export function taskPage(context, id, signal) {
   const call = context.store.state.calls.find((each) => each.taskId === id) ?? null;
-  return element("article", { class: "task" },
-    element("header", { class: "page-head" },
+  return element(
+    "article",
+    { class: "task" },
+    element(
+      "header",
+      { class: "page-head" },
       element("p", { class: "eyebrow" }, element("a", { href: "#/tasks" }, "Tasks")),
       element("h1", { tabindex: -1 }, call?.name ?? "Task"),
-      element("p", {}, element("code", {}, id))),
-    taskView(context, id, call, signal));
+      element("p", {}, element("code", {}, id)),
+    ),
+    taskView(context, id, call, signal),
+  );
 }
 
 /**
@@ -30,8 +36,11 @@ export function taskPage(context, id, signal) {
  */
 export function taskView(context, id, call, signal) {
   const parts = {
-    head: element("div", { class: "task-head" }), question: element("div", {}), result: element("div", {}),
-    workers: element("div", {}), problem: element("p", { class: "error", hidden: true }),
+    head: element("div", { class: "task-head" }),
+    question: element("div", {}),
+    result: element("div", {}),
+    workers: element("div", {}),
+    problem: element("p", { class: "error", hidden: true }),
   };
   const poll = element("input", { type: "checkbox", checked: true });
   const task = { id, call, row: null, detailed: null, nextPollMs: 0, polledAtMs: null, shown: {} };
@@ -44,9 +53,21 @@ export function taskView(context, id, call, signal) {
   };
   client.refresh = refresh;
   repeat(refresh, REFRESH_MS, signal, (error) => showProblem(parts, error.message));
-  return element("div", { class: "task-body" },
-    parts.head, parts.problem, parts.question, parts.result, parts.workers,
-    element("label", { class: "option hint" }, poll, `Poll every ${POLL_MS / 1000} s, as the task’s client does (a poll also replaces a lost worker)`));
+  return element(
+    "div",
+    { class: "task-body" },
+    parts.head,
+    parts.problem,
+    parts.question,
+    parts.result,
+    parts.workers,
+    element(
+      "label",
+      { class: "option hint" },
+      poll,
+      `Poll every ${POLL_MS / 1000} s, as the task’s client does (a poll also replaces a lost worker)`,
+    ),
+  );
 }
 
 /** A client polls a task that works. One that waits for an answer is read again when it has changed. */
@@ -99,24 +120,38 @@ function showTask(context, task, client, parts) {
   now("result", JSON.stringify([row.result, row.error]), () => result(row));
   const leaseLeft = Math.max(0, Math.ceil(((row.leaseUntilMs ?? 0) - Date.now()) / 1000));
   now("workers", JSON.stringify([row.runs, row.workState, row.environmentId, row.environmentId === null && leaseLeft]), () =>
-    workersView(context, row, leaseLeft, client.refresh));
+    workersView(context, row, leaseLeft, client.refresh),
+  );
 }
 
 function head({ row, detailed }, client, parts) {
   const isOpen = !TERMINAL.has(row.status);
-  const cancel = () => client.cancel().then(() => announce("Cancelled."), (error) => showProblem(parts, error.message));
+  const cancel = () =>
+    client.cancel().then(
+      () => announce("Cancelled."),
+      (error) => showProblem(parts, error.message),
+    );
   const message = detailed?.statusMessage ?? row.statusMessage;
   return [
-    element("div", { class: "task-status" },
+    element(
+      "div",
+      { class: "task-status" },
       statusChip(row.status),
       message && element("span", { dir: "auto" }, message),
-      isOpen && element("button", { type: "button", class: "quiet", onclick: cancel }, icon("cross"), "Cancel the task")),
-    element("dl", { class: "state-facts" }, [
-      ["Arguments", element("code", {}, JSON.stringify(row.arguments))],
-      ["Caller", row.principal?.subject ?? "anonymous"],
-      ["Created", clockTime(row.createdAtMs)],
-      ["Time to live ends", row.deadlineMs && clockTime(row.deadlineMs)],
-    ].filter(([, value]) => value).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
+      isOpen && element("button", { type: "button", class: "quiet", onclick: cancel }, icon("cross"), "Cancel the task"),
+    ),
+    element(
+      "dl",
+      { class: "state-facts" },
+      [
+        ["Arguments", element("code", {}, JSON.stringify(row.arguments))],
+        ["Caller", row.principal?.subject ?? "anonymous"],
+        ["Created", clockTime(row.createdAtMs)],
+        ["Time to live ends", row.deadlineMs && clockTime(row.deadlineMs)],
+      ]
+        .filter(([, value]) => value)
+        .map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+    ),
   ];
 }
 
@@ -125,13 +160,24 @@ function question({ store }, task, client, parts, requests) {
   const round = { durationMs: 0, response: { body: { result: { resultType: "input_required", inputRequests: requests } } } };
   announce("The task asks a question.");
   return questionForm({
-    round, roots: store.state.roots,
-    send: (responses) => client.answer(requests, responses).then(client.refresh).catch((error) => showProblem(parts, error.message)),
+    round,
+    roots: store.state.roots,
+    send: (responses) =>
+      client
+        .answer(requests, responses)
+        .then(client.refresh)
+        .catch((error) => showProblem(parts, error.message)),
   }).node;
 }
 
 function result({ result: found, error, status }) {
   if (status === "completed" && found) return resultView({ durationMs: 0, response: { body: { result: found } } });
-  if (error) return element("div", { class: "result failed" }, element("p", { class: "result-kind" }, icon("warning"), "The task failed"), jsonView(error, { label: "error" }));
+  if (error)
+    return element(
+      "div",
+      { class: "result failed" },
+      element("p", { class: "result-kind" }, icon("warning"), "The task failed"),
+      jsonView(error, { label: "error" }),
+    );
   return null;
 }

@@ -5,7 +5,11 @@ import { clockTime, duration } from "../format.js";
 import { journalTable, mark } from "./journal.js";
 
 const TRIGGERS = {
-  async: "asynchronous invocation", retry: "Lambda’s retry", queue: "message of the queue", invoke: "invocation", direct: "invocation",
+  async: "asynchronous invocation",
+  retry: "Lambda’s retry",
+  queue: "message of the queue",
+  invoke: "invocation",
+  direct: "invocation",
 };
 
 /**
@@ -16,11 +20,18 @@ const TRIGGERS = {
  */
 export function workersView(context, row, leaseLeft, refresh) {
   const { runs = [] } = row;
-  return element("section", { class: "workers" },
+  return element(
+    "section",
+    { class: "workers" },
     element("h2", {}, "Workers"),
     runs.length === 0 && element("p", { class: "hint" }, "No worker has run yet."),
-    element("ol", { class: "timeline" }, runs.map((run, index) => workerCard(context, run, index, refresh))),
-    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, refresh) : element("p", { class: "hint next" }, next(row)));
+    element(
+      "ol",
+      { class: "timeline" },
+      runs.map((run, index) => workerCard(context, run, index, refresh)),
+    ),
+    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, refresh) : element("p", { class: "hint next" }, next(row)),
+  );
 }
 
 const isLost = ({ workState, environmentId }) => workState === "leased" && environmentId === null;
@@ -28,21 +39,34 @@ const isLost = ({ workState, environmentId }) => workState === "leased" && envir
 /** A lease protects against two workers at once: nobody can tell a lost worker from a slow one before it ends. */
 function lost({ api }, row, leaseLeft, refresh) {
   const expire = () => api.expireLease(row.id).then(refresh, (error) => announce(error.message));
-  return element("div", { class: "lost" },
-    element("p", {}, `The worker is lost. Its lease ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message of the queue starts the next worker.`),
-    element("button", { type: "button", dataset: { control: "expire" }, onclick: expire }, "Do not wait for the lease"));
+  return element(
+    "div",
+    { class: "lost" },
+    element(
+      "p",
+      {},
+      `The worker is lost. Its lease ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message starts the next one.`,
+    ),
+    element("button", { type: "button", dataset: { control: "expire" }, onclick: expire }, "Do not wait for the lease"),
+  );
 }
 
 /** Say what the task waits for. */
 function next({ workState, environmentId, wakeAtMs, runs = [] }) {
   if (environmentId !== null) return null;
-  if (workState === "ready" && runs.at(-1)?.error) return "The worker was lost before it claimed the task. Lambda repeats its invocation after a minute; a poll starts another one.";
+  if (workState === "ready" && runs.at(-1)?.error)
+    return "The worker was lost before it claimed the task. Lambda repeats its invocation after a minute.";
   switch (workState) {
-    case "leased": return "The lease has ended: the next worker can claim the task.";
-    case "ready": return "The task waits for a worker.";
-    case "awaiting": return "The task waits for an answer. No worker runs meanwhile.";
-    case "sleeping": return `The task sleeps until ${clockTime(wakeAtMs)}. No worker runs meanwhile.`;
-    default: return null;
+    case "leased":
+      return "The lease has ended: the next worker can claim the task.";
+    case "ready":
+      return "The task waits for a worker.";
+    case "awaiting":
+      return "The task waits for an answer. No worker runs meanwhile.";
+    case "sleeping":
+      return `The task sleeps until ${clockTime(wakeAtMs)}. No worker runs meanwhile.`;
+    default:
+      return null;
   }
 }
 
@@ -59,26 +83,53 @@ function workerCard({ api }, run, index, refresh) {
     }
     refresh();
   }
-  return element("li", { class: "round worker", dataset: { outcome: isRunning ? "running" : run.error ? "failed" : "completed" } },
-    element("div", { class: "round-head" },
+  return element(
+    "li",
+    { class: "round worker", dataset: { outcome: isRunning ? "running" : run.error ? "failed" : "completed" } },
+    element(
+      "div",
+      { class: "round-head" },
       element("h3", {}, `Worker ${index + 1}`),
       element("span", { class: "chips" }, outcome(run, isRunning), marksOf(run)),
-      element("span", { class: "facts" },
-        element("span", { class: run.isNewEnvironment ? "environment new" : "environment" }, run.environmentId, " ", run.isNewEnvironment ? "new" : "warm"),
+      element(
+        "span",
+        { class: "facts" },
+        element(
+          "span",
+          { class: run.isNewEnvironment ? "environment new" : "environment" },
+          run.environmentId,
+          " ",
+          run.isNewEnvironment ? "new" : "warm",
+        ),
         element("span", {}, TRIGGERS[run.trigger] ?? run.trigger),
         !isRunning && element("span", {}, duration(run.endedAtMs - run.startedAtMs)),
-        element("time", {}, clockTime(run.startedAtMs)))),
+        element("time", {}, clockTime(run.startedAtMs)),
+      ),
+    ),
     run.error && element("p", { class: "error" }, run.error),
-    isRunning && element("div", { class: "actions kill" },
-      element("button", { type: "button", class: "danger", dataset: { control: "kill" }, onclick: kill }, icon("cross"), "Kill this worker now"),
-      element("span", { class: "hint" }, "SIGKILL, as if its computer were lost")),
+    isRunning &&
+      element(
+        "div",
+        { class: "actions kill" },
+        element(
+          "button",
+          { type: "button", class: "danger", dataset: { control: "kill" }, onclick: kill },
+          icon("cross"),
+          "Kill this worker now",
+        ),
+        element("span", { class: "hint" }, "SIGKILL, as if its computer were lost"),
+      ),
     problem,
-    run.journal.length > 0 && element("div", { class: "round-body" }, journalTable(run.journal, { label: `Journal of worker ${index + 1}` })));
+    run.journal.length > 0 &&
+      element("div", { class: "round-body" }, journalTable(run.journal, { label: `Journal of worker ${index + 1}` })),
+  );
 }
 
 function outcome(run, isRunning) {
   if (isRunning) return element("span", { class: "chip status-running" }, "running");
-  return run.error ? element("span", { class: "chip failed" }, icon("warning"), "lost") : element("span", { class: "chip" }, "ended");
+  return run.error
+    ? element("span", { class: "chip failed" }, icon("warning"), "lost")
+    : element("span", { class: "chip" }, "ended");
 }
 
 /** Return how many entries have each mark. */
