@@ -1,7 +1,7 @@
 """A new application, as a stranger makes one from a wheel: run, tested, built and deployed.
 
-The commands are those of docs/guides/your-own-project.md, and the deployed tool is that of the tutorial. The package
-comes from the source distribution.
+The commands are those of docs/guides/your-own-project.md, and the deployed tool is that of the tutorial. The
+package comes from the source distribution.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ def _sorted_specifiers(requirement: str) -> tuple[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a new application. Its own virtual environment does not exist yet."""
-    folder = tmp_path_factory.mktemp("stranger")
+    """Return a new application, in a path with a space. Its own virtual environment does not exist yet."""
+    folder = tmp_path_factory.mktemp("a stranger")
     # The record of PEP 610 is what pip writes. The dependencies are those of this interpreter.
     installed = run(
         sys.executable,
