@@ -7,6 +7,8 @@
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   USER="ada bob" SCOPES="a b"      for run: a local issuer whose users sign in (AuthMode bearer), and their scopes
+#   TOOL=… ARGS='name=value …'       for call: the tool and its arguments, or a JSON object; without TOOL, the list of the tools
+#   URL=… ANSWERS='{…}' TASK=…       for call: another endpoint, answers by the key of the question, a task to follow
 #   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue; for deploy: also saved
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
@@ -116,6 +118,14 @@ run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
+
+# The values come from the environment, because make would let the shell interpret them.
+.PHONY: call
+call: $(VENV)/.local  ## call a tool of make run or of an endpoint, and answer its questions here (TOOL=… ARGS=…)
+	@$(strip $(VENV)/bin/python -m mcp_roundtrip_call $(if $(TOOL),"$$TOOL") $(if $(ARGS),--args "$$ARGS") \
+	    --url $(if $(URL),"$$URL",http://127.0.0.1:$(or $(PORT),3000)/mcp) $(if $(filter 1,$(JSON)),--json) \
+	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
+	    $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") $(if $(TASK),--task "$$TASK"))
 
 .PHONY: check
 check: lint  ## run ruff, mypy and the tests that need only Python

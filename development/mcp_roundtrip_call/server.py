@@ -1,0 +1,89 @@
+"""Requests to the endpoint whose failures end the command with one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_LIST
+from mcp_roundtrip_call.errors import CallFailed, Status
+from mcp_roundtrip_call.sign_in import local_token
+from mcp_roundtrip_client.challenges import challenge_of, challenge_parameter
+from mcp_roundtrip_client.exchange import LOOPBACK, Response, Unreachable
+from mcp_roundtrip_client.mcp_requests import Endpoint, correlation_of, error_of, result_of
+from mcp_roundtrip_client.refusals import explain
+
+CLIENT: Final = "mcp-roundtrip-call"
+
+CAPABILITIES: Final[Mapping[str, Any]] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {},
+    "roots": {},
+    "extensions": {TASKS_EXTENSION: {}},
+}
+
+Notify = Callable[[str, Mapping[str, Any]], None]
+"""Takes the method and the params of a notification."""
+
+
+class McpServer:
+    """An endpoint. A refused request is repeated with a token of the local issuer, if that is its issuer.
+
+    `notify` gets the notifications before each response.
+    """
+
+    def __init__(self, endpoint: Endpoint, notify: Notify, *, user: str | None, scopes: str | None) -> None:
+        self._endpoint = endpoint
+        self._notify = notify
+        self._user = user
+        self._scopes = scopes
+
+    def request(
+        self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> Mapping[str, Any]:
+        """Send a request and return its result. Raises CallFailed."""
+        try:
+            response = self._endpoint.post(method, params, headers=headers)
+            if response.status == 401 and self._endpoint.token is None:
+                token, user = local_token(response, self._user, self._scopes)
+                self._endpoint = replace(self._endpoint, token=token)
+                self._notify("signed_in", {"user": user})
+                response = self._endpoint.post(method, params, headers=headers)
+        except Unreachable as error:
+            raise CallFailed(Status.UNREACHABLE, self._unreachable(error)) from None
+        for message in response.messages()[:-1]:
+            if isinstance(message, dict) and "method" in message:
+                self._notify(message["method"], message.get("params", {}))
+        result = result_of(response)
+        if result is None:
+            raise CallFailed(Status.ERROR, _refusal(response))
+        return result
+
+    def tools(self) -> dict[str, Mapping[str, Any]]:
+        """Return the tools by name. Raises CallFailed."""
+        found: dict[str, Mapping[str, Any]] = {}
+        cursor: str | None = None
+        while True:
+            result = self.request(TOOLS_LIST, {} if cursor is None else {"cursor": cursor})
+            found |= {tool["name"]: tool for tool in result.get("tools", ())}
+            cursor = result.get("nextCursor")
+            if cursor is None:
+                return found
+
+    def _unreachable(self, error: Unreachable) -> str:
+        host = self._endpoint.url.partition("://")[2].partition("/")[0].rpartition(":")[0]
+        hint = " Start it with make run, in another terminal." if host in LOOPBACK else ""
+        return f"{error}{hint}"
+
+
+def _refusal(response: Response) -> str:
+    error = error_of(response)
+    if response.status == 403 and (scopes := challenge_parameter(challenge_of(response), "scope")):
+        return f"The token lacks scopes; the call needs all of: {scopes}. Pass SCOPES='{scopes}' (--scopes)."
+    if response.status == 401:
+        return "The endpoint refuses the token (401)." + correlation_of(response)
+    if error is None:
+        return explain(response) + correlation_of(response)
+    code, message = error
+    return f"The server refuses the request: {message.rstrip('.')} ({code}).{correlation_of(response)}"

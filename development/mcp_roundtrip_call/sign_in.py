@@ -1,0 +1,52 @@
+"""Get an access token from the local issuer of `make run`, which has no passwords."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from mcp_roundtrip_call.errors import CallFailed, Status
+from mcp_roundtrip_client.challenges import challenge_of, challenge_parameter
+from mcp_roundtrip_client.exchange import LOOPBACK, Response, request
+
+LOCAL_USER: Final = "urn:mcp-roundtrip:grant-type:local-user"
+"""The grant type of the local issuer: `mcp_roundtrip_local.issuer.token_endpoint` says the same."""
+
+FORM: Final = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+
+
+def local_token(refusal: Response, user: str | None, scopes: str | None) -> tuple[str, str]:
+    """Return a token of the local issuer and the name of its user, after a request without one was refused.
+
+    Without `user`, the first user of the issuer signs in; without `scopes`, with the user's scopes. Raises
+    CallFailed and Unreachable.
+    """
+    resource = _document(challenge_parameter(challenge_of(refusal), "resource_metadata"))
+    issuer = next(iter(resource.get("authorization_servers", ())), None)
+    if not isinstance(issuer, str) or urlsplit(issuer).hostname not in LOOPBACK:
+        raise _needs_token(issuer)
+    server = _document(f"{issuer.rstrip('/')}/.well-known/oauth-authorization-server")
+    if LOCAL_USER not in server.get("grant_types_supported", ()):
+        raise _needs_token(issuer)
+    form = {"grant_type": LOCAL_USER, "user": user, "scope": scopes, "resource": resource.get("resource")}
+    body = urlencode({name: value for name, value in form.items() if value is not None}).encode()
+    response = request("POST", server["token_endpoint"], FORM, body)
+    token, name = response.member("access_token"), response.member("user")
+    if not isinstance(token, str):
+        reason = response.member("error_description") or response.status
+        raise CallFailed(Status.USAGE, f"The local issuer gives no token: {reason}.")
+    return token, str(name)
+
+
+def _document(url: str | None) -> dict[str, Any]:
+    if url is None:
+        return {}
+    found = request("GET", url, {"accept": "application/json"}).json()
+    return found if isinstance(found, dict) else {}
+
+
+def _needs_token(issuer: str | None) -> CallFailed:
+    named = f" of {issuer}" if issuer else ""
+    return CallFailed(
+        Status.USAGE, f"The endpoint needs an access token{named}. Pass it in the environment: TOKEN=…."
+    )

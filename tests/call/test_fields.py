@@ -1,0 +1,77 @@
+"""What a user may enter in a field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_call.fields import UNSET, Field, fields_of
+
+CITIES = {
+    "oneOf": [{"const": "h1", "title": "Hyderabad, India"}, {"const": "h2", "title": "Hyderabad, Sindh"}]
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "string"}, " a b ", " a b "),
+        ({"type": "string"}, "", ""),
+        ({"type": "integer"}, " 7 ", 7),
+        ({"type": "number"}, "2.5", 2.5),
+        ({"type": "number"}, "12345678901234567890", 12345678901234567890),
+        ({"type": "boolean"}, "Yes", True),
+        ({"type": "boolean"}, "n", False),
+        ({"enum": ["a", "b"]}, "2", "b"),
+        ({"enum": ["2", "1"]}, "2", "2"),
+        (CITIES, "1", "h1"),
+        (CITIES, "h2", "h2"),
+        (CITIES, "sindh", "h2"),
+        ({"type": "array", "items": {"enum": ["a", "b", "c"]}}, "1, c", ["a", "c"]),
+        ({"type": "array", "items": {"type": "integer"}}, "1,2", [1, 2]),
+        ({"type": "array", "items": {"type": "string"}}, '["a, b"]', ["a, b"]),
+        ({"type": "object"}, '{"a": 1}', {"a": 1}),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "3", 3),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "x", "x"),
+        ({"type": "string", "format": "date"}, "2026-02-28", "2026-02-28"),
+    ],
+)
+def test_a_text_is_read_by_the_schema(schema: dict[str, Any], text: str, value: Any) -> None:
+    assert Field("name", schema, is_required=True).read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "reason"),
+    [
+        ({"type": "integer"}, "7.5", "whole number"),
+        ({"type": "integer", "minimum": 1}, "0", "at least 1"),
+        ({"type": "number", "maximum": 2}, "3", "at most 2"),
+        ({"type": "number"}, "nan", "finite"),
+        ({"type": "boolean"}, "maybe", "y or n"),
+        ({"type": "string", "maxLength": 2}, "abc", "at most 2 characters"),
+        ({"type": "string", "minLength": 1}, "", "is required"),
+        ({"type": "string", "format": "date"}, "2026-02-30", "YYYY-MM-DD"),
+        ({"type": "string", "format": "email"}, "ada", "email address"),
+        ({"type": "string", "format": "uri"}, "example.com", "URL"),
+        (CITIES, "3", "number from 1 to 2"),
+        (CITIES, "hyderabad", "2 choices contain this text"),
+        (CITIES, "", "is required"),
+        ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "at least 2 values"),
+        ({"type": "object"}, "{", "JSON"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_refused(schema: dict[str, Any], text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Field("name", schema, is_required=True).read(text)
+
+
+def test_without_a_text_a_field_has_its_default_or_is_left_out() -> None:
+    schema = {
+        "properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "string"}, "c": CITIES},
+        "required": ["a"],
+    }
+    a, b, c = fields_of(schema)
+    assert (a.read(""), b.read(""), c.read("")) == (3, UNSET, UNSET)
+    assert (a.hint(), b.hint(), c.hint()) == ("[whole number, default 3]", "[optional]", "[1-2, optional]")
+    assert Field("yes", {"type": "boolean"}, is_required=True, default=True).hint() == "[Y/n]"
