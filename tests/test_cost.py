@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 COST, SCALE = ROOT / "docs/explanation/cost.md", ROOT / "docs/explanation/scale.md"
-TASKS = ROOT / "docs/guides/tasks.md"
+TASKS = ROOT / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_numbers_in_the_prose_match_the_tables(cost, usage, prices):
     assert f"${prices.usd({'alarm_month': 1}):.2f} for each tool with tasks" in prose
     shown = re.search(r"a million wake-ups[^|]*\| ([0-9.]+) \|", COST.read_text("utf-8"))
     assert shown is not None
-    assert f"[${shown[1]}](../explanation/cost.md#other-costs)" in TASKS.read_text("utf-8")
+    assert f"[${shown[1]}](cost.md#other-costs)" in TASKS.read_text("utf-8")
     minutes = cost.make_bill(usage.work_minute, usage.memory_mb, cost.Assumptions())
     renewals, worker = (prices.usd(minutes, name) * cost.MILLION for name in ("write_unit", "lambda_gb_s"))
     assert (

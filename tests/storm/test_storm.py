@@ -28,7 +28,7 @@ from support.dynamodb_clients import client, new_table
 pytest_plugins = ["support.ministack"]
 
 TASKS = 200
-DOCS = Path(__file__).parents[2] / "docs/guides/tasks.md"
+DOCS = Path(__file__).parents[2] / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
