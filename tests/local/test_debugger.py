@@ -179,6 +179,8 @@ def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template: Path) -> None:
         terminal.expect(r"\[INFO\] root: the total is 43")
         assert other.result(60).json()["parts"] == "another module of the same name"
         assert "too much detail" not in terminal.shown
+        assert "request_completed" not in terminal.shown
+        terminal.expect(r"tools/call +add +Sum-1")
 
 
 @pytest.fixture

@@ -18,8 +18,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module, invalidate_caches
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from awslambdaric.lambda_context import LambdaContext  # type: ignore[import-untyped]
 from awslambdaric.lambda_runtime_marshaller import to_json  # type: ignore[import-untyped]
@@ -33,6 +35,34 @@ LIMITS: dict[str, tuple[str, Any]] = {
     f"{LAYER_PACKAGE}.server.invocation": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT),
 }
 """The layer's time limits, which a person at the debugger's prompt would exceed."""
+
+
+LOG_TEXT = Path(__file__).parents[1] / "terminal/log_text.py"
+
+
+class ReadableOutput:
+    """Standard output whose JSON lines of the library are readable, as in `make run` without DEBUG=1."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        # By its path, because importing the package would import the layer.
+        spec = spec_from_file_location("mcp_roundtrip_log_text", LOG_TEXT)
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        self._readable = module.readable
+
+    def write(self, text: str) -> int:
+        """Write a text; a JSON object that is a line as what a person should see of it."""
+        if not text.startswith("{") or not text.endswith("\n"):
+            return self._stream.write(text)
+        if found := self._readable(text.rstrip("\n")):
+            self._stream.write(f"{found.level} {found.text}\n".lstrip())
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class LoadedFunction:
@@ -153,6 +183,7 @@ def lambda_context(message: dict[str, Any]) -> LambdaContext:
 def main() -> None:
     """Serve the socket whose file descriptor is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process stops this one
+    sys.stdout = ReadableOutput(sys.stdout)
     logging.basicConfig(format="[%(levelname)s] %(name)s: %(message)s")
     logging.getLogger("botocore").setLevel(logging.WARNING)  # it reports each endpoint at the level INFO
     with socket.socket(fileno=int(sys.argv[1])) as connection:

@@ -116,7 +116,7 @@ def _details(
     )
     if isinstance(version, str) and version not in ("", CURRENT_VERSION):
         yield version
-    asked = event.get("asked")
+    asked = event.get("asked") or [*(member(response, "result", "inputRequests") or ())]
     if isinstance(number := event.get("round"), int) and (number > 1 or asked):
         yield f"round {number}"
     if isinstance(asked, list) and asked:
@@ -128,7 +128,7 @@ def _details(
 def _channel(outcome: str) -> str:
     """Return through which channel a question goes, for another one than the client's own form."""
     where = {"asked_on_page": " on a page", "asked_in_app": " in an app", "waiting_for_answer": " before"}
-    return where.get(outcome, "" if outcome == "input_required" else f" ({_words(outcome)})")
+    return where.get(outcome, "")
 
 
 def _outcome(outcome: str) -> Iterator[str]:
