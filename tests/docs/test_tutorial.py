@@ -1,0 +1,107 @@
+"""The tutorial, followed: its commands in a new application, its files, and the buttons of the console.
+
+sam/test_new_application.py runs the first test of the application, and deploys the tutorial's tool.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import mcp_roundtrip_local.console
+from mcp_roundtrip_cli import new
+from support.documents import code_blocks, read_document
+
+PAGE = "docs/tutorial/index.md"
+INSTALL, CREATE, RUN, CALL, REMOVE, TEST, *DEPLOYMENT = code_blocks(PAGE, "sh")
+APP, TEST_FILE = code_blocks(PAGE, "python")
+[PRINTED] = code_blocks(PAGE, "text")
+
+CONSOLE = Path(mcp_roundtrip_local.console.__file__).parent / "web"
+
+START_TIMEOUT_S = 30
+
+
+def shell(command: str, folder: Path) -> str:
+    """Run a command that must succeed; return what it prints."""
+    done = subprocess.run(["sh", "-e", "-c", command], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the new application. Its virtual environment is that of the tests."""
+    folder = tmp_path_factory.mktemp("reader")
+    wheel = folder / f"mcp_roundtrip-{metadata.version('mcp-roundtrip')}-py3-none-any.whl"
+    wheel.write_bytes(b"never installed")
+    program, name = CREATE.splitlines()[0].rsplit(" ", 1)
+    assert program == "tools/bin/mcp-roundtrip new"
+    version = f"python3.{sys.version_info.minor}"
+    assert new.main([str(folder / name), "--runtime", version, "--wheel", str(wheel)]) == 0
+    environment = folder / name / ".venv"
+    environment.mkdir()
+    (environment / "bin").symlink_to(Path(sys.prefix) / "bin")
+    (environment / ".installed").touch()
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def url(shop: Path) -> Iterator[str]:
+    """Run `make run` until the module ends; return the endpoint's URL."""
+    command = ["make", *RUN.split()[1:], "PORT=0"]
+    with (shop / "run.log").open("w+") as log:
+        process = subprocess.Popen(command, cwd=shop, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            yield _wait(shop, r"(http://127\.0\.0\.1:\d+/)")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _wait(shop: Path, pattern: str) -> str:
+    """Return the first match in the output of `make run`."""
+    end = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < end:
+        if found := re.search(pattern, (shop / "run.log").read_text()):
+            return found[1]
+        time.sleep(0.05)
+    raise AssertionError((shop / "run.log").read_text())
+
+
+def test_the_package_is_installed_from_a_checkout() -> None:
+    assert INSTALL.splitlines()[1] == 'tools/bin/pip install "./mcp-roundtrip[local]"'
+    assert CREATE.splitlines()[1:] == ["cd shop", "make test"]
+
+
+def test_a_call_from_the_terminal_prints_what_the_page_shows(shop: Path, url: str) -> None:
+    assert shell(f"{CALL.strip()} URL={url}", shop) == PRINTED
+
+
+def test_the_tool_is_reloaded_and_its_test_passes(shop: Path, url: str) -> None:
+    (shop / "src/app.py").write_text(APP)
+    shell(REMOVE, shop)
+    _wait(shop, r"(app\.py changed)")
+    answers = '{"order": "A-1002", "wish": {"euros": 20, "reason": "late"}, "sure": true}'
+    receipt = shell(f"make call TOOL=refund_order ANSWERS='{answers}' URL={url}", shop)
+    assert '"euros": 20' in receipt
+    assert (shop / "run.log").read_text().count("looking up the price of A-1002") == 1
+    (shop / re.findall(r"`(tests/\w+\.py)`", read_document(PAGE))[0]).write_text(TEST_FILE)
+    assert "2 passed" in shell(TEST, shop)
+
+
+@pytest.mark.parametrize("page", [PAGE, "docs/guides/console.md"])
+def test_the_console_has_the_buttons_that_the_page_names(page: str) -> None:
+    sources = "\n".join(path.read_text("utf-8") for path in CONSOLE.rglob("*.js"))
+    named = set(re.findall(r"\*\*([^*]+)\*\*", read_document(page)))
+    assert len(named) > 5
+    assert {
+        name for name in named if not re.search(rf'["`> ]{re.escape(name)}["`<,]', sources, re.IGNORECASE)
+    } == set()
