@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import httpx2
 import jwt
 import pytest
+from mcp.client.auth import oauth2
+from mcp.shared.auth import OAuthToken
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
+from mcp_roundtrip_local.issuer.server import serve_issuer
 from mcp_roundtrip_local.issuer.users import User
+from support.authorized_server import deployed
+from support.clients import block_of
 from support.messages import call, headers
 from support.oauth_client import MemoryTokenStorage, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE
@@ -98,3 +104,37 @@ async def test_two_users_sign_in_with_the_official_client_at_the_same_time(
     assert signing_in["bob"].query["iss"] == issuer.url
     [page] = signing_in["ada"].pages
     assert [each.attributes["value"] for each in page.named("granted")] == ["weather:read"]
+
+
+@dataclass
+class CountingStorage(MemoryTokenStorage):
+    """Counts the tokens that the client obtained."""
+
+    obtained: int = 0
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.obtained += 1
+        await super().set_tokens(tokens)
+
+
+class _Issuer:
+    """The local issuer of a server that is not of `make run`."""
+
+    def __init__(self, local: LocalIssuer) -> None:
+        self.issuer = local.url
+
+
+@pytest.mark.anyio
+async def test_the_official_client_steps_up_and_refreshes_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    expiry = iter([1.0])  # the client takes its first token for expired
+    monkeypatch.setattr(oauth2, "calculate_token_expiry", lambda lifetime_s: next(expiry, None))
+    url: list[str] = []
+    with serve_issuer([User("ada")], lambda: url[0]) as issuer, deployed(_Issuer(issuer)) as server:
+        url.append(server.url)
+        storage, user = CountingStorage(), SigningIn("ada")
+        async with signed_in_client(server.url, storage, browser=user) as client:
+            assert block_of((await client.call_tool("read", {})).content) == "ada"
+            assert (storage.obtained, len(user.pages)) == (2, 1)
+            assert block_of((await client.call_tool("write", {})).content) == "written"
+    shown = [{str(each.attributes["value"]) for each in page.named("granted")} for page in user.pages]
+    assert shown == [{"billing", "db:read"}, {"billing", "db:read", "db:write"}]
