@@ -6,6 +6,7 @@ import { bytes } from "../format.js";
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const MAX_COLOURED = 100_000;
 const MAX_SHOWN = 400_000;
+const LONG = 3000;
 
 /** Return a block with the value; texts that are JSON are shown as such. */
 export function jsonView(value, { label = "JSON" } = {}) {
@@ -17,6 +18,11 @@ export function jsonView(value, { label = "JSON" } = {}) {
     code.append(element("em", {}, `\n… ${bytes(text.length - MAX_SHOWN)} more; copy it to see all.`));
   }
   return element("div", { class: "code-block" }, copyButton(text, `Copy ${label}`), code);
+}
+
+/** Return a text: a paragraph, or a block that scrolls if it is long. */
+export function textView(text, label = "text") {
+  return text.length > LONG ? jsonView(text, { label }) : element("p", { class: "prose", dir: "auto" }, text);
 }
 
 function tokens(text) {

@@ -4,7 +4,7 @@ import { element, fill, icon, uniqueId, webAddress } from "../dom.js";
 import { questionsOf } from "../calls.js";
 import { schemaFields } from "./form.js";
 import { parseJson } from "./fields.js";
-import { jsonView } from "./json_view.js";
+import { jsonView, textView } from "./json_view.js";
 import { rootsEditor } from "./roots.js";
 
 /**
@@ -121,8 +121,7 @@ function sampling(key, params) {
   const reply = element("textarea", { id: textId, class: "input growing", rows: 3 });
   const model = element("input", { id: modelId, class: "input", type: "text", value: "by-hand", spellcheck: "false" });
   const messages = (params.messages ?? []).map(({ role, content }) =>
-    element("li", {},
-      element("span", { class: "role" }, role), element("div", { class: "prose", dir: "auto" }, textOf(content))));
+    element("li", {}, element("span", { class: "role" }, role), textView(textOf(content), `message of the ${role}`)));
   const { messages: shown, systemPrompt, ...rest } = params;
   return {
     key, canRefuse: false, submitLabel: "Send the reply", focus: () => reply.focus(),

@@ -3,7 +3,7 @@
 import { element, icon } from "../dom.js";
 import { bytes } from "../format.js";
 import { outcomeOf, resultOf } from "../calls.js";
-import { jsonView } from "./json_view.js";
+import { jsonView, textView } from "./json_view.js";
 
 /** Return the view of a round's final response. */
 export function resultView(round) {
@@ -58,15 +58,15 @@ function valueView(value) {
   if (keys.length === 1 && keys[0] === "result") return plain(value.result);
   return element("dl", { class: "values" }, Object.entries(value).map(([name, member]) => [
     element("dt", {}, name),
-    element("dd", { dir: "auto", class: typeof member }, member === null ? "null" : String(member)),
+    element("dd", { class: typeof member }, textView(String(member), name)),
   ]));
 }
 
-const plain = (value) => element("p", { class: "prose", dir: "auto" }, String(value));
+const plain = (value) => textView(String(value), "result");
 
 function block(content) {
   switch (content?.type) {
-    case "text": return textView(content.text);
+    case "text": return textOrJson(content.text);
     case "image": return media("img", content, { alt: "Image of the result" });
     case "audio": return media("audio", content, { controls: true });
     case "resource": return resource(content.resource);
@@ -75,12 +75,12 @@ function block(content) {
   }
 }
 
-function textView(text) {
+function textOrJson(text) {
   try {
     const value = JSON.parse(text);
     if (value !== null && typeof value === "object") return jsonView(value, { label: "text" });
   } catch { /* plain text */ }
-  return element("p", { class: "prose", dir: "auto" }, text);
+  return textView(text);
 }
 
 function media(tag, { data, mimeType }, attributes) {
@@ -99,7 +99,7 @@ function resource({ uri, mimeType, text, blob }) {
   const isJson = /\bjson\b/.test(mimeType ?? "");
   return element("figure", { class: "resource" },
     element("figcaption", {}, element("code", {}, uri), " ", mimeType),
-    text === undefined ? blobView(blob, mimeType) : isJson ? textView(text) : jsonView(text, { label: "resource" }));
+    text === undefined ? blobView(blob, mimeType) : isJson ? textOrJson(text) : jsonView(text, { label: "resource" }));
 }
 
 function blobView(blob, mimeType) {

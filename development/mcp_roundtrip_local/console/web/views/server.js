@@ -41,6 +41,7 @@ function rowsOf(invocation, depth) {
   ];
   return [{
     kind: isNewEnvironment ? "invocation new" : "invocation", depth, label: environmentId,
+    initMs: isNewEnvironment ? initMs ?? 0 : 0,
     note: isNewEnvironment ? `new${initMs ? `, init ${duration(initMs)}` : ""}` : "warm",
     startedAtMs: invocation.startedAtMs, durationMs: invocation.durationMs,
   }, ...inner];
@@ -48,15 +49,19 @@ function rowsOf(invocation, depth) {
 
 const isFailure = (status) => typeof status === "number" && status >= 400;
 
-function waterfallRow({ kind, depth, label, note, startedAtMs, durationMs }, start, length) {
-  const bar = element("span", { class: "bar" });
-  // Properties of the style object, unlike a style attribute, are allowed by the content security policy.
-  bar.style.setProperty("--from", `${(100 * (startedAtMs - start)) / length}%`);
-  bar.style.setProperty("--width", `${(100 * (durationMs ?? 0)) / length}%`);
+function waterfallRow({ kind, depth, label, note, startedAtMs, durationMs, initMs = 0 }, start, length) {
+  const bar = (className, ms) => {
+    const node = element("span", { class: className });
+    // Properties of the style object, unlike a style attribute, are allowed by the content security policy.
+    node.style.setProperty("--from", `${(100 * (startedAtMs - start)) / length}%`);
+    node.style.setProperty("--width", `${(100 * ms) / length}%`);
+    return node;
+  };
   const name = element("span", { class: "row-label" }, label, note && element("span", { class: "note" }, note));
   name.style.setProperty("--depth", depth);
+  const bars = [bar("bar", durationMs ?? 0), initMs > 0 && bar("bar init", Math.min(initMs, durationMs ?? initMs))];
   const time = element("span", { class: "row-time" }, duration(durationMs));
-  return element("li", { class: kind }, name, element("span", { class: "track" }, bar), time);
+  return element("li", { class: kind }, name, element("span", { class: "track" }, bars), time);
 }
 
 function describeError(error) {
