@@ -6,10 +6,12 @@ sam/test_new_application.py runs the first test of the application, and deploys 
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -20,13 +22,15 @@ from mcp_roundtrip_cli import new
 from support.documents import code_blocks, read_document
 
 PAGE = "docs/tutorial/index.md"
-INSTALL, CREATE, RUN, CALL, REMOVE, TEST, *DEPLOYMENT = code_blocks(PAGE, "sh")
-APP, TEST_FILE = code_blocks(PAGE, "python")
+INSTALL, CREATE, RUN, CALL, REMOVE, TEST, RUN_FOR_USERS, CALLS_OF_BOB, *_ = code_blocks(PAGE, "sh")
+APP, TEST_FILE, WITH_SCOPES = code_blocks(PAGE, "python")
 [PRINTED] = code_blocks(PAGE, "text")
 
 CONSOLE = Path(mcp_roundtrip_local.console.__file__).parent / "web"
 
 START_TIMEOUT_S = 30
+
+ANSWERS = '{"order": "A-1002", "wish": {"euros": 20, "reason": "late"}, "sure": true}'
 
 
 def shell(command: str, folder: Path) -> str:
@@ -53,14 +57,15 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / name
 
 
-@pytest.fixture(scope="module")
-def url(shop: Path) -> Iterator[str]:
-    """Run `make run` until the module ends; return the endpoint's URL."""
-    command = ["make", *RUN.split()[1:], "PORT=0"]
-    with (shop / "run.log").open("w+") as log:
-        process = subprocess.Popen(command, cwd=shop, stdout=log, stderr=subprocess.STDOUT)
+@contextmanager
+def served(shop: Path, command: str) -> Iterator[str]:
+    """Serve the application with a command of the page; yield the endpoint's URL."""
+    with (shop / "run.log").open("w") as log:
+        process = subprocess.Popen(
+            shlex.split(f"{command.strip()} PORT=0"), cwd=shop, stdout=log, stderr=subprocess.STDOUT
+        )
         try:
-            yield _wait(shop, r"(http://127\.0\.0\.1:\d+/)")
+            yield _wait(shop, r"endpoint  (http://127\.0\.0\.1:\d+/)")
         finally:
             process.terminate()
             process.wait()
@@ -81,20 +86,28 @@ def test_the_package_is_installed_from_a_checkout() -> None:
     assert CREATE.splitlines()[1:] == ["cd shop", "make test"]
 
 
-def test_a_call_from_the_terminal_prints_what_the_page_shows(shop: Path, url: str) -> None:
-    assert shell(f"{CALL.strip()} URL={url}", shop) == PRINTED
-
-
-def test_the_tool_is_reloaded_and_its_test_passes(shop: Path, url: str) -> None:
-    (shop / "src/app.py").write_text(APP)
-    shell(REMOVE, shop)
-    _wait(shop, r"(app\.py changed)")
-    answers = '{"order": "A-1002", "wish": {"euros": 20, "reason": "late"}, "sure": true}'
-    receipt = shell(f"make call TOOL=refund_order ANSWERS='{answers}' URL={url}", shop)
+def test_the_tool_is_called_replaced_and_tested(shop: Path) -> None:
+    with served(shop, RUN.splitlines()[0]) as url:
+        assert shell(f"{CALL.strip()} URL={url}", shop) == PRINTED
+        (shop / "src/app.py").write_text(APP)
+        _wait(shop, r"(app\.py changed)")
+        receipt = shell(f"make call TOOL=refund_order ANSWERS='{ANSWERS}' URL={url}", shop)
     assert '"euros": 20' in receipt
     assert (shop / "run.log").read_text().count("looking up the price of A-1002") == 1
+    shell(REMOVE, shop)
     (shop / re.findall(r"`(tests/\w+\.py)`", read_document(PAGE))[0]).write_text(TEST_FILE)
     assert "2 passed" in shell(TEST, shop)
+
+
+def test_a_scope_admits_only_its_users(shop: Path) -> None:
+    assert "@server.tool\n" in APP
+    (shop / "src/app.py").write_text(APP.replace("@server.tool\n", WITH_SCOPES))
+    admitted, refused = CALLS_OF_BOB.splitlines()
+    with served(shop, RUN_FOR_USERS) as url:
+        assert '"euros": 20' in shell(f"{admitted} ANSWERS='{ANSWERS}' URL={url}", shop)
+        done = subprocess.run(shlex.split(f"{refused} URL={url}"), cwd=shop, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "orders:refund" in done.stderr
 
 
 @pytest.mark.parametrize("page", [PAGE, "docs/guides/console.md"])
