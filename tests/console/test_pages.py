@@ -206,6 +206,49 @@ def test_a_server_that_does_not_answer_is_reported(console: Console) -> None:
     assert visit.seen[3] == [message]
 
 
+def test_unusual_schemas_and_results_do_not_break_the_page(console: Console) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    members = {
+        **{
+            "anything": True,
+            "untyped": {},
+            "either": {"type": ["string", "null"]},
+            "ones": {"enum": [1, None]},
+        },
+        **{
+            "node": {"$ref": "#/$defs/Node"},
+            "itself": {"$ref": "#/properties/itself"},
+            "items": {"type": "array"},
+        },
+        **{
+            "tuple": {"type": "array", "prefixItems": [{}]},
+            "one": {"oneOf": [{"const": 5, "title": "five"}]},
+        },
+    }
+    schema = {"type": "object", "properties": members, "$defs": {"Node": node}, "required": "either"}
+    tool = {"name": "unusual", "inputSchema": schema}
+    visit = console(
+        "",
+        ("answer", "tools/list", {**CACHED, "tools": [tool, {"name": "bare"}]}),
+        ("reload",),
+        ("open", "#/tools/unusual"),
+        ("texts", ".label-name"),
+        ("fill", "anything", "[1]"),
+        ("check", "five"),
+        ("answer", "tools/call", {**CACHED, "content": 5}),
+        CALL,
+        ("see", "does not have the shape of a result"),
+        ("texts", ".call-arguments"),
+        ("open", "#/tools/bare"),
+        ("answer", "tools/call", {"resultType": "input_required", "inputRequests": {"a": None}}),
+        CALL,
+        ("see", "does not have the shape of a result"),
+    )
+    assert visit.seen[3] == [*members]
+    assert visit.seen[9] == ['{"anything":[1],"one":5}']
+    assert visit.complaints == []
+
+
 def test_lists_follow_the_sources(console_app: LocalApp, open_console: Callable[[str], Console]) -> None:
     # A page that was opened as localhost calls the server by this name.
     console = open_console(console_app.url("/").replace("127.0.0.1", "localhost"))

@@ -1,17 +1,19 @@
 // Reads JSON Schema as far as a form needs it: which control a member gets, its options, and what is wrong
 // with a value. The server has the last word on every value.
 
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
 /** Return a schema without `$ref` and without the null branch of an optional value. */
 export function resolve(schema, root) {
-  let found = schema ?? {};
+  let found = isObject(schema) ? schema : {}; // `true` is a schema, too
   for (let depth = 0; depth < 20; depth++) {
     const reference = found.$ref;
     if (typeof reference === "string" && reference.startsWith("#/")) {
       const { $ref, ...beside } = found;
-      found = { ...target(root, reference), ...beside };
+      found = { ...target(root, reference), ...beside }; // a reference to itself ends with the depth
       continue;
     }
-    const branches = (found.anyOf ?? []).filter((branch) => branch.type !== "null");
+    const branches = (found.anyOf ?? []).filter((branch) => branch?.type !== "null");
     if (branches.length === 1 && found.anyOf.length > 1) {
       const { anyOf, ...beside } = found;
       found = { ...branches[0], ...beside, nullable: true };

@@ -15,7 +15,7 @@ import { FieldProblem, control, parseJson } from "./fields.js";
  *     returns what is valid.
  */
 export function schemaFields(schema, { values = {}, completions = {}, loneLabel } = {}) {
-  const required = new Set(schema.required ?? []);
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const current = () => collect(fields).values;
   const fields = Object.entries(schema.properties ?? {}).map(([name, member]) =>
     field(name, member, {

@@ -4,6 +4,7 @@ import { element, fill, icon } from "../dom.js";
 import { answeringRound, outcomeOf } from "../calls.js";
 import { questionChannel } from "../mcp/channels.js";
 import { channelView } from "./channel.js";
+import { jsonView } from "./json_view.js";
 import { givenAnswers, questionForm } from "./question.js";
 import { resultView } from "./result.js";
 import { taskView } from "./task.js";
@@ -17,7 +18,7 @@ export function roundBody(context, call, round, signal) {
     const stage = stageOf(call, round);
     if (stage === shown) return;
     shown = stage;
-    fill(node, contentOf(context, call, round, stage, signal));
+    fill(node, contentOrRaw(context, call, round, stage, signal));
     if (stage === "asking") focusQuestion(node);
   }
 
@@ -29,6 +30,17 @@ function stageOf(call, round) {
   if (outcome !== "asking") return outcome ?? "waiting";
   const next = answeringRound(call, round);
   return next === undefined ? "asking" : `answered in round ${next.number}`;
+}
+
+/** Return the content; the raw response if it has another shape than the specification's. */
+function contentOrRaw(context, call, round, stage, signal) {
+  try {
+    return contentOf(context, call, round, stage, signal);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const problem = `The response cannot be shown, because it does not have the shape of a result: ${error.message}.`;
+    return [element("p", { class: "error" }, problem), jsonView(round.response?.body ?? null, { label: "response" })];
+  }
 }
 
 function contentOf(context, call, round, stage, signal) {
