@@ -41,6 +41,8 @@ def test_the_table_of_the_journal_shows_the_marks_of_each_round() -> None:
     asked = play.call("new_database", {"name": "orders"})
     again = asked.answer(vcpus=4)
     assert again.answer(keep=True).text == RESULT
+    assert asked.journal is not None
+    assert again.journal is not None
     rounds = [journal_rows(asked.journal), journal_rows(again.journal, asked.journal)]
     marks = [{row["key"]: row["mark"] for row in rows} for rows in rounds]
     last = {row["key"]: "replayed" for row in rounds[1] if row["kind"] != "question"} | {"keep": "answered"}

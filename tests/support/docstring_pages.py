@@ -100,7 +100,7 @@ def _signature(name: str, found: type | object) -> str:
         if each.name != "ports"  # for tests
     ]
     shown = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
-    shown = shown.replace("<class 'Exception'>", "Exception")
+    shown = shown.replace("<class 'Exception'>", "Exception").replace("'", '"')
     if kind == "def":
         return _wrap(f"def one_of{shown}: ...")
     inside = _wrap(f"    def __init__{shown.replace('(', '(self, ', 1)}: ...")
