@@ -102,7 +102,7 @@ def _substitute(text: str, values: Mapping[str, str]) -> str:
 def _parser(prog: str) -> argparse.ArgumentParser:
     here = f"python{sys.version_info.major}.{sys.version_info.minor}"
     parser = argparse.ArgumentParser(prog=prog, description=__doc__)
-    parser.add_argument("name", help="the folder and the name of the application, such as orders")
+    parser.add_argument("name", help="the folder of the application; its name is also the stack's")
     parser.add_argument(
         "--runtime",
         choices=RUNTIMES,

@@ -1,4 +1,4 @@
-"""``python -m mcp_roundtrip_local``: serve template.yaml until a signal stops it."""
+"""Serve template.yaml on this computer until a signal stops it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Write the front door's catalog: the tools, prompts and resources that every function registers.
 
-``python -m mcp_roundtrip_local.catalog`` writes it; with ``--check`` it only reports whether it is current.
+With --check, only report whether it is current.
 """
 
 from __future__ import annotations

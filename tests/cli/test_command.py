@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,12 @@ def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
     program = "import sys; from mcp_roundtrip_cli import __main__, new; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not command.LOCAL & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("arguments", [["new-tool", "find_orders"], ["events"]])
+def test_a_command_outside_an_application_says_where_it_belongs(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) in (1, 2)
+    assert "there is no template.yaml: change to the folder of an application" in capsys.readouterr().err

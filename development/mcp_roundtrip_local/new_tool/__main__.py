@@ -1,8 +1,8 @@
-"""Write a new tool: a function that asks one question, its test, its events and its template entry.
+"""Write a new tool that asks one question, and its test.
 
-``python -m mcp_roundtrip_local.new_tool find_orders`` runs in the current project; ``make new-tool
-NAME=find_orders`` does the same. With ``--tasks`` (``TASKS=1``), the tool becomes a task, and the entry also
-has the worker function that runs it, and its queue.
+Behind a front door, the tool is a function of its own, with events and an entry in template.yaml. With
+--tasks, it becomes a task, and the entry also has the worker function that runs it, and its queue. In an
+application without a front door, the tool is a module of the application's function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", help="the name of the tool and its folder, such as find_orders")
+    parser.add_argument("name", help="the name of the tool, such as find_orders")
     parser.add_argument("--tasks", action="store_true", help="a tool with tasks, and its worker function")
     parser.add_argument("--stack", default="", help="the nested stack (docs/guides/adding-a-tool.md)")
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")

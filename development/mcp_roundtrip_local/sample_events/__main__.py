@@ -1,4 +1,4 @@
-"""Write the sample events in `events/`, one folder for each function.
+"""Write sample events to `events/`: a folder for each function, or calls of an application's tools.
 
 The events in `events/live/` carry a live `requestState`, expire after ten minutes and are not committed.
 Their key, issuer and audience come from the environment if it has MCP_STATE_KEY_ARN, otherwise from

@@ -19,6 +19,8 @@ def load(path: Path) -> dict[str, Any]:
     """Return the template at `path`. Raises TemplateError."""
     try:
         document = parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TemplateError(f"there is no {path}: change to the folder of an application") from None
     except OSError as error:
         raise TemplateError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
