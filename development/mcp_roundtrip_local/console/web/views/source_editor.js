@@ -3,7 +3,7 @@
 import { element, fill, uniqueId } from "../dom.js";
 
 /** Return the editor of a function's files. */
-export function sourceEditor({ api }, functionName) {
+export function sourceEditor({ api, refresh }, functionName) {
   const place = element("div", { class: "source-editor" }, element("p", { class: "hint" }, "Loading…"));
   load();
   return place;
@@ -89,6 +89,7 @@ export function sourceEditor({ api }, functionName) {
           isNowEdited ? `Deployed: the next invocation runs the edited ${edited.join(", ")}.` : "The files of the project run.",
         );
         if (!isNowEdited) await load();
+        await refresh(); // the lists can differ
       } catch (error) {
         fill(status, "Not deployed.");
         problem.hidden = false;
