@@ -197,8 +197,9 @@ reference: $(VENV)/.dev  ## regenerate the pages of docs/reference that are made
 .PHONY: docs
 docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
 	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --quiet
-	mkdir -p build/site/javascripts
-	cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
+	@mkdir -p build/site/javascripts
+	@# Without Node.js it is not there, and the pages load it from another host.
+	-@cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
 	@echo "build/site/index.html: view it with '.venv-docs/bin/python -m http.server --directory build/site 8000'"
 
 .PHONY: new-tool
