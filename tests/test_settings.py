@@ -62,9 +62,11 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_FLOW_TTL_S": "120",
             "MCP_MAX_BODY_BYTES": "6291456",
             "MCP_MAX_JSON_VALUES": "100000",
+            "MCP_SERVER_CARD": "com.example/orders",
             "UNRELATED": "x",
         }
     )
+    assert settings.server_card == "com.example/orders"
     assert settings.token_issuer == "https://id.test/tenant"
     assert settings.token_jwks_uri == "https://id.test/keys?p=policy"
     assert settings.token_algorithms == ("ES256", "PS512")
@@ -170,6 +172,10 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),
     ({**MINIMAL, "MCP_MAX_BODY_BYTES": "6291457"}, "MCP_MAX_BODY_BYTES"),
     ({**MINIMAL, "MCP_MAX_JSON_VALUES": "0"}, "MCP_MAX_JSON_VALUES"),
+    *(
+        ({**MINIMAL, "MCP_SERVER_CARD": name}, "MCP_SERVER_CARD")
+        for name in ("1", "orders", "com.example/a/b", "com.example/", "com.example/a b", "a/" + "b" * 199)
+    ),
     ({**MINIMAL, "MCP_ROUND_TTL_S": "9" * 5_000}, "MCP_ROUND_TTL_S"),
     ({**MINIMAL, "MCP_STATE_ENCRYPTION": "off"}, "MCP_STATE_ENCRYPTION"),
     (

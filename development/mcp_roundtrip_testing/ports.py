@@ -84,6 +84,7 @@ def make_ports(
     max_rounds: int = 9,
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
     tasks: TaskTable | None = None,
+    server_card: str | None = None,
 ) -> Ports:
     """Return ports that stay within the process. Pass the same `key` to environments that share states."""
     time = clock or FakeClock()
@@ -99,6 +100,7 @@ def make_ports(
             lambda: AUDIENCE,
             authorization_server,
             has_task_table=tasks is not None,
+            server_card=server_card,
         ),
         observer=observer or RecordingObserver(),
         clock=time,

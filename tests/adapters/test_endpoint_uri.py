@@ -58,6 +58,7 @@ def uri(event: Event) -> str | None:
         (http_api(stage="dev", route="$default"), f"https://{HOST}/dev"),
         (http_api(route="ANY /team/{tool}/mcp"), f"https://{HOST}/team"),
         (http_api(route="ANY /{proxy+}"), f"https://{HOST}"),
+        (http_api(path="/mcp/server-card", route="GET /mcp/server-card"), f"https://{HOST}/mcp"),
         (http_api(route="ANY /"), f"https://{HOST}"),
         (http_api_1_0(), f"https://{HOST}/mcp"),
         (http_api_1_0(stage="dev"), f"https://{HOST}/dev/mcp"),

@@ -62,6 +62,11 @@ def pages_of_nothing() -> None:
     Server("x", page_size=0)
 
 
+@says("description= has 0 characters; use 1 to 100, the limit of Server Cards")
+def a_description_of_nothing() -> None:
+    Server("x", description="")
+
+
 @says("name, version and title of the server have more than 2000 bytes of JSON; use shorter ones")
 def a_title_without_end() -> None:
     Server("x", title="x" * 3_000)

@@ -119,6 +119,14 @@ def more_open_tasks_than_a_call_can_read() -> None:
     given(MAX_OPEN_TASKS="101")
 
 
+@says(
+    "MCP_SERVER_CARD: must be a reverse domain name, a slash and a name, such as com.example/weather",
+    SettingsError,
+)
+def a_card_without_a_domain() -> None:
+    given(SERVER_CARD="1")
+
+
 @says("MCP_MAX_BODY_BYTES: must be a whole number from 1 to 6291456", SettingsError)
 def a_body_that_lambda_does_not_take() -> None:
     given(MAX_BODY_BYTES="99999999")

@@ -165,6 +165,14 @@ def test_the_approval_page_is_on_the_address_of_the_api(given: dict[str, str], u
 
 
 @every_auth_mode
+def test_the_server_card_is_public_and_has_a_route_only_if_it_has_a_name(auth_mode: str) -> None:
+    route = routes_of(auth_mode, ServerCard="com.example/tools")["GET /mcp/server-card"]
+    assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
+    assert route["Target"] == "integrations/${FrontDoorIntegration}"
+    assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
+
+
+@every_auth_mode
 def test_the_token_metadata_is_public_in_every_mode_with_tokens(auth_mode: str) -> None:
     routes = routes_of(auth_mode)
     metadata = [route for key, route in routes.items() if key in METADATA_ROUTES]
@@ -289,6 +297,7 @@ def test_nothing_but_the_api_may_invoke_a_function_and_only_on_its_paths() -> No
         f"{FRONT_DOOR}McpPermission": "*/mcp",
         f"{FRONT_DOOR}ToolsPermission": "*/tools/*",
         f"{FRONT_DOOR}QuestionPagePermission": f"*{QUESTIONS}",
+        f"{FRONT_DOOR}ServerCardPermission": "GET/mcp/server-card",
         f"{FRONT_DOOR}MetadataPermission": "GET/.well-known/*",
         f"{FRONT_DOOR}MetadataHeadPermission": "HEAD/.well-known/*",
         "ApprovalFunctionPagePermission": "*/approvals/*",
@@ -412,7 +421,7 @@ def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker:
 
 
 def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> None:
-    assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS", "MCP_TASK_TABLE"}
+    assert set(variables(FRONT_DOOR)) == SHARED | {"MCP_OWNERS", "MCP_SERVER_CARD", "MCP_TASK_TABLE"}
     pattern = variables(FRONT_DOOR)["MCP_OWNERS"]
     for tool in TOOLS:
         name = properties(tool)["FunctionName"]

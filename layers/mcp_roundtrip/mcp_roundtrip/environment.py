@@ -40,6 +40,10 @@ _OWNER_PATTERN: Final = r"[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*"
 # RFC 6749 §3.3.
 _SCOPE_CHARACTERS: Final = r"[\x21\x23-\x5b\x5d-\x7e]*"
 
+# SEP-2127, `ServerCard.name`.
+_CARD_NAME: Final = r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+"
+_MAX_CARD_NAME: Final = 200
+
 _MAX_COUNT: Final = 10**9 - 1
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -84,6 +88,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         flow_ttl_s=variables.count("FLOW_TTL_S", DEFAULTS["flow_ttl_s"]),
         max_body_bytes=variables.count("MAX_BODY_BYTES", DEFAULTS["max_body_bytes"], most=MAX_EVENT_BYTES),
         max_json_values=variables.count("MAX_JSON_VALUES", DEFAULTS["max_json_values"]),
+        server_card=_server_card(variables),
     )
 
 
@@ -155,6 +160,14 @@ def _scope_prefix(variables: _Variables) -> str:
     if not re.fullmatch(_SCOPE_CHARACTERS, prefix):
         raise SettingsError("MCP_SCOPE_PREFIX", "must be the start of a scope, without spaces and quotes")
     return prefix
+
+
+def _server_card(variables: _Variables) -> str | None:
+    name = variables.text("SERVER_CARD")
+    if name is not None and (len(name) > _MAX_CARD_NAME or not re.fullmatch(_CARD_NAME, name)):
+        problem = "must be a reverse domain name, a slash and a name, such as com.example/weather"
+        raise SettingsError("MCP_SERVER_CARD", problem)
+    return name
 
 
 def _task_worker(variables: _Variables) -> str | None:

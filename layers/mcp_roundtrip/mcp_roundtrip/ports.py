@@ -79,6 +79,7 @@ class DeploymentConfig(Struct, frozen=True):
     `authorization_server`: the issuer from which clients obtain tokens, if there is one.
     `scope_prefix`: what clients put before the name of a scope when they request it.
     `has_task_table`: whether calls can be stored as tasks.
+    `server_card`: the name in the Server Card; None if none is served.
     """
 
     authenticator: Authenticator
@@ -91,6 +92,7 @@ class DeploymentConfig(Struct, frozen=True):
     max_json_values: int = MAX_JSON_VALUES
     has_task_table: bool = False
     scope_prefix: str = ""
+    server_card: str | None = None
 
 
 class Ports(Struct, frozen=True):

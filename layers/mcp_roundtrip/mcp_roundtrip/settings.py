@@ -166,6 +166,8 @@ class Settings(Struct, frozen=True):
     """Limit of a request body."""
     max_json_values: int = MAX_JSON_VALUES
     """Limit of JSON values in a request body. The memory and time of a request grow with them."""
+    server_card: str | None = None
+    """The name in the Server Card, such as `com.example/weather`; without it, no card is served."""
 
     def __post_init__(self) -> None:
         self._check_authorization()

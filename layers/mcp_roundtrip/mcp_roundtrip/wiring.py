@@ -126,6 +126,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
             settings.max_json_values,
             settings.task_table is not None,
             prefix,
+            settings.server_card,
         ),
         observer=observer(),
         clock=time.time,

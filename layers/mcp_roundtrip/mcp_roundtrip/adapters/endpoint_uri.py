@@ -43,6 +43,7 @@ Only AWS has names below these suffixes. Source: botocore, `partitions.json`.
 
 _METADATA: Final = "/.well-known/oauth-protected-resource"
 _WELL_KNOWN: Final = "/.well-known"
+_SERVER_CARD: Final = "/server-card"
 
 
 def api_uri(context: Event, route_key: str) -> str | None:
@@ -87,7 +88,7 @@ def _fixed_path(route_key: str) -> str | None:
     """Return the path of a route up to its first variable.
 
     A route of metadata (RFC 9728 §3.1) has the path of the resource that they describe; with a variable, this
-    is the caller's choice.
+    is the caller's choice. A route of a Server Card begins with the path of the endpoint.
     """
     path = route_key.rpartition(" ")[2]
     if path == DEFAULT:
@@ -100,4 +101,4 @@ def _fixed_path(route_key: str) -> str | None:
         if variable or described == fixed or described[:1] not in ("", "/"):
             return None
         fixed = described
-    return fixed.rstrip("/")
+    return fixed.removesuffix(_SERVER_CARD).rstrip("/")

@@ -77,6 +77,7 @@ class FrontDoor:
         version: str = "1.0.0",
         title: str | None = None,
         instructions: str | None = None,
+        description: str | None = None,
         legacy_clients: bool = True,
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
@@ -95,6 +96,7 @@ class FrontDoor:
             list_ttl_ms=list_ttl_ms,
             hierarchy=scope_hierarchy(self.catalog.scopes),
             hide_unauthorized=_hide_unauthorized(hide_unauthorized, self.catalog),
+            description=description,
         )
         self._initial_scopes = check_initial_scopes(initial_scopes)
         self._legacy_clients = legacy_clients

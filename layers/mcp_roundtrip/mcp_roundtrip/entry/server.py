@@ -37,6 +37,7 @@ class Server(Registry):
     """A complete MCP server on one Lambda function.
 
     `name`, `version`, `title`: the name of the server in results; `instructions` tell models how to use it.
+    `description`: what the server does, in at most 100 characters, for its Server Card.
     `namespaced_requests`: whether tools may use `ctx.request`.
     `channels`: how to ask the questions that a client cannot show, in this order: "app" (a form in an MCP
     App), "page" (a link to a form on the endpoint), "model" (the model asks), "default" (their defaults).
@@ -58,6 +59,7 @@ class Server(Registry):
         version: str = "1.0.0",
         title: str | None = None,
         instructions: str | None = None,
+        description: str | None = None,
         namespaced_requests: bool = False,
         channels: Sequence[Fallback] = DEFAULT_CHANNELS,
         legacy_clients: bool = True,
@@ -87,6 +89,7 @@ class Server(Registry):
             scope_hierarchy(self.scopes),
             hide_unauthorized,
             self.channels,
+            description,
         )
         self._tool_methods = ToolMethods(self._options, self.tools)
 

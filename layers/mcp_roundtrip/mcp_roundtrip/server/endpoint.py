@@ -47,6 +47,7 @@ class Endpoint(Struct, frozen=True):
     `legacy_handlers`: returns the handlers for clients that open with `initialize`; None to refuse them.
     `name`, `scopes`: the name of the resource and the scopes to request first, for the resource metadata.
     `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
+    `options`: the options of the server, for its Server Card.
     """
 
     handlers: Mapping[str, Handler]
@@ -54,6 +55,7 @@ class Endpoint(Struct, frozen=True):
     name: str | None = None
     scopes: Sequence[str] = ()
     owner_response: OwnerResponse | None = None
+    options: ServerOptions | None = None
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
@@ -68,6 +70,11 @@ class Endpoint(Struct, frozen=True):
                 and (page := self._question_page(request, ports)) is not None
             ):
                 return page
+            if (
+                request.path.endswith("/server-card")
+                and (card := self._server_card(request, ports)) is not None
+            ):
+                return card
             if request.method != "POST" and (document := self._metadata_response(request, ports)) is not None:
                 return document
             admitted = admit(request, ports, invocation, serves_legacy=self.legacy_handlers is not None)
@@ -133,6 +140,22 @@ class Endpoint(Struct, frozen=True):
         except Exception as error:  # its visitor is a person, not an MCP client
             log_fault(ports.observer, error)
             return question_page.failure_response(request, ports)
+
+    def _server_card(self, request: HttpRequest, ports: Ports) -> HttpResponse | None:
+        """Return the Server Card, which is public; None if there is none, or for another request."""
+        name, options = ports.config.server_card, self.options
+        if name is None or options is None:
+            return None
+        from mcp_roundtrip.server import server_card  # clients cache it
+
+        uri = ports.config.audience()
+        if not server_card.is_server_card(request, uri):
+            return None
+        serves_legacy = self.legacy_handlers is not None
+        card = server_card.make_card(name, options, uri, serves_legacy=serves_legacy)
+        response = server_card.card_response(request, card)
+        ports.observer.record("request_completed", outcome="server_card", status=response.status)
+        return response
 
     # -- authorization ------------------------------------------------------------------------------
 
@@ -218,7 +241,7 @@ def make_endpoint(
         handlers |= _created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     name = options.server_info.get("title") or options.server_info["name"]
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
-    return Endpoint(handlers, legacy, name, scopes, owner_response)
+    return Endpoint(handlers, legacy, name, scopes, owner_response, options)
 
 
 def _created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:

@@ -26,6 +26,9 @@ Every response carries them, and so does the client context of a forwarded call,
 3,583 characters of Base64.
 """
 
+MAX_DESCRIPTION: Final = 100
+"""Characters of a description (SEP-2127, and the MCP registry)."""
+
 ANSWER_TOOL: Final = "answer_questions"
 """The tool through which views answer questions (`server.answer_tool`). No other tool can have its name."""
 
@@ -44,8 +47,9 @@ class ServerOptions(Struct, frozen=True):
     `hierarchy`: which scopes imply others.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
     `channels`: the fallbacks of prompts and resources, for questions that the client cannot show.
+    `description`: what the server does, for its Server Card.
 
-    Raises DefinitionError for numbers out of range.
+    Raises DefinitionError for numbers and texts out of range.
     """
 
     server_info: Mapping[str, Any]
@@ -56,6 +60,7 @@ class ServerOptions(Struct, frozen=True):
     hierarchy: ScopeHierarchy | None = None
     hide_unauthorized: bool = False
     channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
+    description: str | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
@@ -64,6 +69,11 @@ class ServerOptions(Struct, frozen=True):
                 raise DefinitionError(
                     f"{name}={value!r:.100} is not possible; use a whole number from {least}"
                 )
+        if self.description is not None and not 0 < len(self.description) <= MAX_DESCRIPTION:
+            raise DefinitionError(
+                f"description= has {len(self.description)} characters; use 1 to {MAX_DESCRIPTION}, "
+                "the limit of Server Cards"
+            )
 
     def server_info_for(self, invocation: Invocation) -> Mapping[str, Any]:
         """Return the Implementation object for results: the front door's if it forwarded the call."""

@@ -1,0 +1,178 @@
+"""The Server Card (SEP-2127): a public document that describes the endpoint; off unless it has a name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mcp_roundtrip import FrontDoor, Server
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.server.endpoint import Endpoint
+from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip_testing.loading import load_module
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
+from support.project import ROOT
+
+NAME = "com.example/databases"
+PATH = "/mcp/server-card"
+AUTH = EventAuthenticator(AuthMode.JWT)
+PORTS = make_ports(auth=AUTH, server_card=NAME)
+
+CARD: dict[str, Any] = {
+    "type": "object",
+    "required": ["$schema", "name", "version", "description", "remotes"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {"const": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"},
+        "name": {"pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "minLength": 3, "maxLength": 200},
+        "version": {"type": "string", "maxLength": 255},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "remotes": {
+            "type": "array",
+            "items": {
+                "required": ["type", "url"],
+                "properties": {
+                    "type": {"enum": ["streamable-http", "sse"]},
+                    "url": {"pattern": "^https?://"},
+                },
+            },
+        },
+    },
+}
+"""The rules of the draft's `ServerCard` for the members that this package writes."""
+
+SHARED = ("version", "title", "description")
+INPUT = {"description", "isRequired", "format", "value", "isSecret", "default", "placeholder", "choices"}
+REGISTRY_ENTRY = {
+    **CARD,
+    "properties": {
+        **CARD["properties"],
+        "$schema": {"const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"},
+        "repository": {"required": ["url", "source"]},
+    },
+}
+"""The rules of the registry's `server.json` for the members of ours."""
+
+server = Server("databases", title="Databases", description="Creates databases.", version="2.1.0")
+
+
+def ask(
+    method: str = "GET",
+    path: str = PATH,
+    headers: Mapping[str, str] | None = None,
+    ports: Ports = PORTS,
+    endpoint: Endpoint = server.endpoint,
+) -> HttpResponse:
+    request = HttpRequest(method, headers or {}, "", path=path)
+    return endpoint.respond(request, ports, Invocation("id", 1e18))
+
+
+@pytest.mark.parametrize("origin", [{}, {"origin": "https://anywhere.test"}], ids=["no origin", "any origin"])
+def test_the_card_is_served_without_a_caller_to_every_origin(origin: Mapping[str, str]) -> None:
+    answer = ask(headers=origin)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/mcp-server-card+json"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.headers["access-control-expose-headers"] == "ETag"
+    assert answer.headers["cache-control"] == "public, max-age=3600"
+    card = json.loads(answer.body)
+    jsonschema.validate(card, CARD)
+    assert card == {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": NAME,
+        "version": "2.1.0",
+        "description": "Creates databases.",
+        "title": "Databases",
+        "remotes": [
+            {
+                "type": "streamable-http",
+                "url": "https://mcp.test/mcp",
+                "supportedProtocolVersions": ["2026-07-28", "2025-11-25", "2025-06-18"],
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("title", [None, "x" * 1_500])
+def test_a_server_without_a_description_has_a_valid_card(title: str | None) -> None:
+    plain = Server("databases", title=title, legacy_clients=False)
+    card = json.loads(ask(endpoint=plain.endpoint).body)
+    jsonschema.validate(card, CARD)
+    assert card["remotes"][0]["supportedProtocolVersions"] == ["2026-07-28"]
+
+
+def test_a_client_that_has_the_current_card_gets_no_body() -> None:
+    etag = ask().headers["etag"]
+    for known in (etag, f'"other", W/{etag}', "*"):
+        answer = ask(headers={"if-none-match": known})
+        assert (answer.status, answer.body, answer.headers["etag"]) == (304, "", etag)
+    assert ask(headers={"if-none-match": '"other"'}).status == 200
+    renamed = make_ports(auth=AUTH, server_card="com.example/other")
+    assert ask(headers={"if-none-match": etag}, ports=renamed).status == 200
+
+
+def test_a_head_request_gets_the_headers_of_a_get_and_no_body() -> None:
+    answer = ask("HEAD")
+    assert (answer.status, answer.body, answer.headers) == (200, "", ask().headers)
+
+
+def test_a_preflight_request_allows_a_conditional_request() -> None:
+    answer = ask("OPTIONS", headers={"origin": "https://anywhere.test"})
+    assert (answer.status, answer.body) == (204, "")
+    assert "If-None-Match" in answer.headers["access-control-allow-headers"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", PATH),
+        ("DELETE", PATH),
+        ("GET", "/other/server-card"),
+        ("GET", "/mcp/x/server-card"),
+        ("GET", "/mcp/server-card/"),
+        ("GET", "server-card"),
+    ],
+)
+def test_no_other_request_gets_the_card(method: str, path: str) -> None:
+    assert ask(method, path).status in (401, 405)
+
+
+def test_no_card_is_served_without_a_name() -> None:
+    assert ask(ports=make_ports(auth=AUTH)).status == 405
+
+
+def test_a_request_for_the_card_is_logged_without_a_caller() -> None:
+    observer = RecordingObserver()
+    ask(ports=make_ports(auth=AUTH, server_card=NAME, observer=observer))
+    assert observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
+
+
+def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked() -> None:
+    front_door = FrontDoor(
+        "shop", ROOT / "functions/front_door/catalog.json", description="The shop's tools."
+    )
+    card = json.loads(ask(endpoint=front_door.endpoint).body)
+    jsonschema.validate(card, CARD)
+    assert (card["description"], card["remotes"][0]["url"]) == ("The shop's tools.", "https://mcp.test/mcp")
+
+
+def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host_of_the_user() -> None:
+    entry = json.loads((ROOT / "server.json").read_text("utf-8"))
+    jsonschema.validate(entry, REGISTRY_ENTRY)
+    front_door = load_module(ROOT / "functions/front_door/app.py").front_door
+    card = json.loads(ask(endpoint=front_door.endpoint).body)
+    assert {name: entry[name] for name in SHARED} == {name: card[name] for name in SHARED}
+    (remote,) = entry["remotes"]
+    assert remote["url"].endswith("/mcp")
+    assert re.findall(r"{(\w+)}", remote["url"]) == list(remote["variables"])
+    assert set().union(*remote["variables"].values()) <= INPUT
