@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,7 @@ def test_the_commands_are_listed_without_a_known_one(
 
 
 def test_a_command_shows_its_own_name_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, each in COMMANDS.items():
-        if find_spec(each.module.partition(".")[0]) is None:
-            continue  # not written yet
+    for name in COMMANDS:
         with pytest.raises(SystemExit) as ended:
             main([name, "--help"])
         assert ended.value.code == 0

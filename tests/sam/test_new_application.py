@@ -28,7 +28,7 @@ from mcp_roundtrip_local.services import ministack
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
 from support.aws_account import Cloud, Stack, running
-from support.clients import Person, official
+from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents, copy_project
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, environment, run
@@ -255,6 +255,8 @@ async def test_make_run_serves_the_tool_without_a_build(application: Path) -> No
     with served(application, f"{RUN.splitlines()[1]} PORT=0") as url:
         async with official(url, person := Person([ANSWER])) as client:
             assert await client.call("order_status", {}) == RESULT
+        given = """URL="$URL" TOOL=order_status ANSWERS='{"number": "A-1002"}'"""
+        assert RESULT["text"] in shell(f"make call {given}", application, URL=url)
     assert person.asked == ["Which order?"]
     assert not (application / ".aws-sam").exists()
 
@@ -326,7 +328,7 @@ def stack(application: Path, account: Cloud) -> Stack:
 
 async def test_the_deployed_tool_asks_its_questions(stack: Stack) -> None:
     url = f"{stack.cloud.url}/_aws/execute-api/{stack.resources['ServerlessHttpApi']}/$default/"
-    answers = [ANSWER, {"euros": 20, "reason": "late"}, {"value": True}]
+    answers: list[Answer] = [ANSWER, {"euros": 20, "reason": "late"}, {"value": True}]
     async with official(url, person := Person(answers)) as client:
         refund = await client.call("refund_order", {})
     assert (refund["order"], refund["euros"]) == ("A-1002", 20)
