@@ -19,6 +19,8 @@ MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
+LINK = re.compile(r"\]\(([^)#]+)")
+
 COUNTED = frozenset({"h2", "h3", "li", "ul", "ol", "pre", "table", "tr", "td", "strong", "blockquote"})
 
 
@@ -68,6 +70,14 @@ def test_each_page_has_the_lists_tables_and_blocks_that_github_shows(site: Path)
         if ours != theirs:
             different[str(page.relative_to(DOCS))] = {"site": ours - theirs, "GitHub": theirs - ours}
     assert different == {}
+
+
+def test_the_index_of_a_folder_links_to_all_its_pages() -> None:
+    for folder in ("guides", "explanation", "reference", "reference/api"):
+        index = DOCS / folder / "index.md"
+        linked = {(index.parent / link).resolve() for link in LINK.findall(index.read_text("utf-8"))}
+        pages = {*index.parent.glob("*.md"), *index.parent.glob("identity/*.md")} - {index}
+        assert pages - linked == set(), folder
 
 
 def test_a_page_loads_nothing_from_another_host(site: Path) -> None:
