@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from support import interpreters, sam_build
+from support import forked_sam, interpreters, sam_build
 from support.aws_account import CREDENTIALS, REGION, Cloud, Stack
-from support.sam_build import SAM
 
 ENVIRONMENT = "dev"
 STACK = "mcp-roundtrip-dev"
@@ -73,13 +72,14 @@ class Deployer:
         """Run make with these arguments. No terminal is attached, so it asks nothing."""
         environment = Path(sys.prefix)
         # What is installed is used as it is: make would install the copy into this environment.
-        installed = (f"--old-file={environment / '.local'}", f"--old-file={SAM}")
-        tools = (f"VENV={environment}", f"SAM={SAM}")
+        sam = forked_sam.program()
+        installed = (f"--old-file={environment / '.local'}", f"--old-file={sam}")
+        tools = (f"VENV={environment}", f"SAM={sam}")
         return self._run("make", *arguments, *tools, *installed, **variables)
 
     def sam(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run sam with these arguments."""
-        return self._run(str(SAM), *arguments)
+        return self._run(str(forked_sam.program()), *arguments)
 
     def _run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env = sam_build.environment() | {
