@@ -188,6 +188,7 @@ def test_a_failed_function_is_named_with_its_error_and_traceback(run: Run) -> No
     invocation_id = run.invoke(exchange_id, "local_weather")
     trace = 'Traceback (most recent call last):\n\xa0\xa0File "/app.py", line 1, in handler'
     run.prints(invocation_id, f"[ERROR] ValueError: no\n{trace}")
+    run.prints(invocation_id, "Runtime exited")  # the line of the request says it
     run.recorder.end_invocation(
         invocation_id, b"{}", error="Runtime.ExitError: RequestId: 1 Error: Runtime exited", init_ms=None
     )
@@ -274,6 +275,18 @@ def test_a_worker_has_a_line_with_its_task(run: Run) -> None:
     run.recorder.end_invocation(lost, b"{}", error="Runtime.ExitError: signal: SIGKILL", init_ms=None)
     assert "worker         provision_worker        task abcdefgh · provision_worker-1" in run.lines[0]
     assert "worker (retry) provision_worker        Runtime.ExitError: signal: SIGKILL" in run.lines[1]
+
+
+def test_notifications_and_polls_are_dim() -> None:
+    poll = {"method": "tasks/get", "id": 1, "params": {"taskId": "abcdefghijkl"}}
+    for message, status, is_dim in (
+        (poll, "working", True),
+        (poll, "completed", False),
+        ({"method": "notifications/initialized"}, "", True),
+        ({"method": "ping", "id": 1}, "", True),
+    ):
+        written = Run(colours=True).answer(message, {"result": {"status": status}})
+        assert (f"\x1b[2m{message['method']}" in written) is is_dim, message
 
 
 def test_notes_name_functions_and_files_briefly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ class Summary:
     """`kind` is the JSON-RPC method, or the HTTP method and path; `subject` is the tool's or prompt's name.
 
     `details` are phrases in their order. `failure` has the code and the reason of a request that failed, also
-    of one with the HTTP status 200.
+    of one with the HTTP status 200. `is_minor` is for notifications, pings and polls of a task that works.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Summary:
     environments: tuple[str, ...]
     calls: Mapping[str, int]
     failure: str | None
-    is_notification: bool = False
+    is_minor: bool = False
 
 
 def summarize(root: Root) -> Summary:
@@ -77,8 +77,13 @@ def _of_exchange(exchange: HttpExchange) -> Summary:
         environments=_environments(exchange),
         calls=_calls(exchange),
         failure=_failure(exchange, response, event),
-        is_notification=is_call and "id" not in request,
+        is_minor=is_call and _is_minor(request, response),
     )
+
+
+def _is_minor(request: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+    is_working = request["method"] == "tasks/get" and member(response, "result", "status") == "working"
+    return "id" not in request or request["method"] == "ping" or is_working
 
 
 def _of_invocation(invocation: RecordedInvocation) -> Summary:

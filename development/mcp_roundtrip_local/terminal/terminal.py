@@ -71,8 +71,7 @@ class Terminal:
                     self._running[root.id] = _Running(root)
                 case Ended(root):
                     running = self._running.pop(root.id, None)
-                    self._put([self._end_line(root)])
-                    self._put_blocks(running.held if running else ())
+                    self._end(root, running.held if running else ())
                 case Printed():
                     self._print(event)
                 case Note(at_ms, text):
@@ -122,9 +121,12 @@ class Terminal:
         if lines:
             self._write("\n".join(lines))
 
-    def _end_line(self, root: Root) -> str:
-        duration_ms = root.duration_ms or 0.0
-        return self._line(root.started_at_ms + duration_ms, summarize(root), _duration(duration_ms))
+    def _end(self, root: Root, held: Iterable[_Block]) -> None:
+        """Write the line of a root, and what was printed, except for what the line says."""
+        summary, duration_ms = summarize(root), root.duration_ms or 0.0
+        self._put([self._line(root.started_at_ms + duration_ms, summary, _duration(duration_ms))])
+        failure = summary.failure or ""
+        self._put_blocks(block for block in held if "\n".join(block.lines) not in failure)
 
     def _line(self, at_ms: float, summary: Summary, last: str) -> str:
         paint = self._styles.paint
@@ -135,9 +137,9 @@ class Terminal:
         kind = f"{printable(summary.kind):{_KIND}}"
         subject = printable(summary.subject)
         padding = " " * (_COLUMNS - len(kind) - len(subject))
-        if summary.is_notification and not summary.failure:
-            kind = paint("dim", kind)
-        return f"{paint('dim', _clock(at_ms))}  {kind} {paint('bold', subject)}{padding} {' · '.join(words)}"
+        is_minor = summary.is_minor and not summary.failure
+        columns = paint("dim", f"{kind} {subject}") if is_minor else f"{kind} {paint('bold', subject)}"
+        return f"{paint('dim', _clock(at_ms))}  {columns}{padding} {' · '.join(words)}"
 
     def _level_lines(self, found: LogText) -> Iterator[str]:
         style = _LEVEL_STYLES.get(found.level)
