@@ -372,8 +372,26 @@ def transformed(application: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return output
 
 
-def test_the_template_is_lint_clean(application: Path, transformed: Path) -> None:
-    assert lint(application / "template.yaml", transformed) == []
+LAYER = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
+
+
+@pytest.fixture(scope="module")
+def without_layer(application: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the template with the layer of another stack, and its transformed template."""
+    folder = tmp_path_factory.mktemp("without_layer")
+    source, output = folder / "template.yaml", folder / "transformed.yaml"
+    resource = re.compile(r"^  RoundtripLayer:.*\n(?:    .*\n)+", re.MULTILINE)
+    without, count = resource.subn("", (application / "template.yaml").read_text("utf-8"))
+    assert count == 1
+    source.write_text(without.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
+    output.write_text(transformed_file(source, AuthMode="none", RoundtripLayer=LAYER))
+    return source, output
+
+
+def test_the_templates_are_lint_clean(
+    application: Path, transformed: Path, without_layer: tuple[Path, Path]
+) -> None:
+    assert lint(application / "template.yaml", transformed, *without_layer) == []
 
 
 def test_the_api_may_only_invoke_the_function_and_the_function_may_only_use_its_keys(
@@ -423,21 +441,11 @@ def test_everyone_may_call_only_if_the_deployer_says_so(application: Path) -> No
         cloudformation.parameters_of(template, TokenIssuer="http://id.example")
 
 
-def test_the_template_with_the_layer_of_another_stack_is_lint_clean(
-    application: Path, tmp_path: Path
-) -> None:
-    source, output = tmp_path / "template.yaml", tmp_path / "transformed.yaml"
-    resource = re.compile(r"^  RoundtripLayer:.*\n(?:    .*\n)+", re.MULTILINE)
-    without, count = resource.subn("", (application / "template.yaml").read_text("utf-8"))
-    assert count == 1
-    source.write_text(without.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
-    layer = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
-    output.write_text(transformed_file(source, AuthMode="none", RoundtripLayer=layer))
-    assert lint(source, output) == []
-    template = yaml.safe_load(output.read_text())
-    parameters = cloudformation.parameters_of(template, AuthMode="none", RoundtripLayer=layer)
+def test_the_function_gets_the_layer_of_another_stack(without_layer: tuple[Path, Path]) -> None:
+    template = yaml.safe_load(without_layer[1].read_text())
+    parameters = cloudformation.parameters_of(template, AuthMode="none", RoundtripLayer=LAYER)
     function = cloudformation.resources(template, parameters)["ServerFunction"]["Properties"]
-    assert function["Layers"] == [layer]
+    assert function["Layers"] == [LAYER]
     with pytest.raises(cloudformation.Refused):
         cloudformation.parameters_of(template, RoundtripLayer="RoundtripLayer")
 
