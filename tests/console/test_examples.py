@@ -101,11 +101,13 @@ def test_a_round_is_sent_again_with_another_state_and_to_another_version(console
         ),
         ("click", "Deploy"),
         ("see", "the next invocation runs the edited app.py"),
+        ("see", "an edited version runs"),
         ("click", "Send this round to the version that runs now"),
         ("see", "Which of them?"),
         ("texts", ".round .experiment.chip"),
         ("click", "Return to the project’s files"),
         ("see", "The files of the project run."),
+        ("gone", ".page-head .experiment"),
         ("axe",),
     )
     (note,), experiments, violations = shown(visit)
@@ -133,6 +135,8 @@ def test_a_worker_is_killed_and_the_next_one_replays(console: Console) -> None:
         ("texts", ".worker .chips"),
         ("texts", ".worker:last-child tbody tr"),
         ("axe",),
+        ("size", 320, 640),
+        ("overflow",),
         ("click", "Cancel the task"),
         ("gone", ".task-body .questions"),
         ("open", "#/tasks"),
@@ -140,7 +144,8 @@ def test_a_worker_is_killed_and_the_next_one_replays(console: Console) -> None:
         ("texts", ".tasks tbody tr"),
         ("axe",),
     )
-    chips, journal, of_the_call, tasks, of_the_list = shown(visit)
+    chips, journal, of_the_call, overflow, tasks, of_the_list = shown(visit)
+    assert overflow == 0
     assert [" ".join(text.split()) for text in chips] == [
         "lost replayed 1",
         "ended replayed 1 ran 1 asked 1",

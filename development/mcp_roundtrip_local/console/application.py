@@ -88,6 +88,7 @@ def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
         "name": function.name,
         "kind": function_kind(function, app.functions()),
         "file": _relative(app.edited.project_folder(function.name) / module, app.folder),
+        "isEdited": bool(app.edited.files(function.name)),
         "environments": [each.id for each in app.environments() if each.function == function.name],
     }
 

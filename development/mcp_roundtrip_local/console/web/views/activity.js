@@ -27,7 +27,11 @@ export function activityPage({ api }, signal) {
   repeat(
     async () => {
       const changes = await api.activity(after, WAIT_MS, signal);
-      after = changes.sequence;
+      if (changes.sequence < after) {
+      rows.clear(); // another run of the server
+      fill(list);
+    }
+    after = changes.sequence;
       const found = [...changes.exchanges.map(request), ...changes.invocations.map(invocation)];
       for (const row of found.sort((one, other) => one.startedAtMs - other.startedAtMs)) show(row);
       hint.hidden = rows.size > 0;

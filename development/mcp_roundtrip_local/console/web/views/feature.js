@@ -45,10 +45,10 @@ export function featurePage(context, group, id, signal) {
 
   const own = store.state.calls.filter((call) => isCallOf(call, group, feature));
   own.forEach((call, index) => show(call, index === own.length - 1));
-  return element("article", { class: "feature" }, header(kind, group, feature, store), form, calls);
+  return element("article", { class: "feature" }, header(kind, group, feature, store, signal), form, calls);
 }
 
-function header(kind, group, feature, store) {
+function header(kind, group, feature, store, signal) {
   const isNamed = group === "tools" || group === "prompts";
   const uri = feature.uri ?? feature.uriTemplate;
   const name = isNamed ? feature.name : feature.title ?? feature.name ?? uri;
@@ -62,8 +62,18 @@ function header(kind, group, feature, store) {
       feature.title && name !== feature.title && element("span", { class: "subtitle" }, feature.title)),
     uri && element("p", {}, element("code", {}, uri)),
     feature.description && element("p", { class: "description prose", dir: "auto" }, feature.description),
-    element("div", { class: "chips" }, facts(feature).map((fact) => element("span", { class: "chip" }, fact))),
+    element("div", { class: "chips" },
+      facts(feature).map((fact) => element("span", { class: "chip" }, fact)), owner && editedChip(store, owner, signal)),
     element("details", { class: "definition" }, element("summary", {}, "Definition"), definition(feature)));
+}
+
+/** Say while an edited version of the function runs: its files in the project are others. */
+function editedChip(store, owner, signal) {
+  const chip = element("span", { class: "chip experiment" }, "an edited version runs");
+  const update = () => { chip.hidden = !store.state.application?.functions?.find((each) => each.name === owner)?.isEdited; };
+  store.subscribe("application", update, signal);
+  update();
+  return chip;
 }
 
 /** A definition can be long: it is formatted when it is opened. */
