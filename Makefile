@@ -196,7 +196,7 @@ reference: $(VENV)/.dev  ## regenerate the pages of docs/reference that are made
 
 .PHONY: docs
 docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
-	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict
 	@mkdir -p build/site/javascripts
 	@# Without Node.js it is not there, and the pages load it from another host.
 	-@cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
