@@ -6,8 +6,11 @@ import io
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from mcp_roundtrip_call.__main__ import main
 from mcp_roundtrip_call.terminal import Terminal
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.issuer.users import User
+from support.project import ROOT
 from support.served_application import TEMPLATE
 
 WEATHER = ("get_weather", "location=Hyderabad")
@@ -176,3 +180,21 @@ def test_a_user_answers_at_a_real_terminal(app: LocalApp) -> None:
     assert json.loads(printed)["place"] == SINDH
     os.close(ours)
     os.close(terminal)
+
+
+PAGE = ROOT / "docs/guides/calling-from-the-terminal.md"
+OPTIONS = {"TOOL": "", "ARGS": "--args", "ANSWERS": "--answers"}
+
+
+def test_the_commands_of_the_page_work(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = re.findall(r"^ *make call(.*)$", PAGE.read_text(), re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        pairs = [word.split("=", 1) for word in shlex.split(command)]
+        arguments = [word for name, value in pairs for word in (OPTIONS[name], value) if word]
+        assert Run(app, capsys, *arguments, entered="2\n").status == 0, command
+
+
+def test_the_page_shows_what_the_terminal_shows(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+    [shown] = re.findall(r"```text\n(.*?) 2\n *```", PAGE.read_text(), re.DOTALL)
+    assert textwrap.dedent(shown) in Run(app, capsys, *WEATHER, entered="2\n").shown
