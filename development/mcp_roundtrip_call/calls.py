@@ -44,7 +44,10 @@ class Caller:
                 return self.follow(result)
             if result.get("resultType") != "input_required":
                 return result
-            responses = self._questions.answer(result.get("inputRequests") or {})
+            requests = result.get("inputRequests") or {}
+            if not requests:
+                self._terminal.show("  The call takes longer than a request, and continues.", "dim")
+            responses = self._questions.answer(requests)
             state = {"requestState": result["requestState"]} if "requestState" in result else {}
             params = {**first, **state, **({"inputResponses": responses} if responses else {})}
         raise CallFailed(Status.ERROR, f"{tool['name']} has not completed after {MAX_ROUNDS} rounds.")

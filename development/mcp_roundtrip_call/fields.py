@@ -157,11 +157,8 @@ def _choice(options: tuple[Option, ...], entered: str) -> Any:
     exact = [option for option in found if entered.casefold() == option.title.casefold()]
     if len(exact or found) == 1:
         return (exact or found)[0].value
-    raise ValueError(
-        f"must be a number from 1 to {len(options)}"
-        if not found
-        else f"{len(found)} choices contain this text: enter a number from 1 to {len(options)}"
-    )
+    fits = f"fits {len(found)} choices; it " if found else ""
+    raise ValueError(f"{fits}must be a number from 1 to {len(options)}")
 
 
 def _boolean(text: str) -> bool:

@@ -59,4 +59,4 @@ def _describe(terminal: Terminal, field: Field, *, is_single: bool) -> None:
         terminal.show(f"  {field.label}: {description}", "dim")
     width = len(str(len(field.options)))
     for number, option in enumerate(field.options, 1):
-        terminal.show(f"  {number:>{width}}  {option.title}")
+        terminal.show(f"    {number:>{width}}  {option.title}")

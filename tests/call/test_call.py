@@ -72,7 +72,7 @@ def test_a_question_is_answered_with_the_number_or_the_text_of_a_choice(
         assert run.status == 0
         assert run.result["place"] == SINDH
         assert "get_weather asks place" in run.shown
-        assert f"  2  {SINDH}\n" in run.shown
+        assert f"    2  {SINDH}\n" in run.shown
     assert "Signed in as ada" in run.shown
 
 

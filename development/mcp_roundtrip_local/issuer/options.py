@@ -29,11 +29,9 @@ def read_users(
 
 
 def describe_issuer(issuer: LocalIssuer) -> str:
-    """Return what the start message says: who can sign in, and how a client or `make call` does."""
+    """Return what the start message says: where callers sign in, and as whom."""
     names = " or ".join(user.name for user in issuer.users)
     scopes = issuer.users[0].scopes
     granted = "" if scopes is None else f", with the scopes {' '.join(sorted(scopes)) or '(none)'}"
-    return (
-        f"Callers need a token of the local issuer {issuer.url}. Sign in as {names}{granted}: a client opens "
-        "the page at its first request, and make call USER=… needs no page.\n"
-    )
+    first = issuer.users[0].name
+    return f"Callers sign in as {names}{granted}: clients at {issuer.url}, make call with USER={first}."
