@@ -130,7 +130,10 @@ def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path: Path, arguments:
     assert "Traceback" not in done.stderr
 
 
-def test_the_banner_shows_how_a_client_connects(running: Running) -> None:
+def test_the_banner_shows_how_a_client_connects(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    for level, command in (("1", "make call"), (None, "mcp-roundtrip call")):
+        monkeypatch.setenv("MAKELEVEL", level) if level else monkeypatch.delenv("MAKELEVEL", raising=False)
+        assert banner(running.app, {}).splitlines()[3].split("  ")[2] == command
     text = banner(running.app, {}, fresh=True)
     assert text.splitlines()[1].split()[:2] == ["console", running.app.url("/")]
     assert text.splitlines()[2].split()[:2] == ["endpoint", running.app.url("/echo")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 
 from mcp_roundtrip_local.app import LocalApp
@@ -26,11 +27,20 @@ def banner(
     """Return the URLs of the console and of the endpoint, and what is special about this run."""
     mcp, url = mcp_url(app), console_url(app)
     config = json.dumps({"type": "http", "url": mcp})
-    rows = {
-        **({"console": f"{styles.paint('bold', url)}  call the tools in a browser"} if url else {}),
-        "endpoint": f"{styles.paint('bold', mcp)}  in the configuration of a client: {config}",
-    }
-    lines = [f"  {name:8}  {text}" for name, text in rows.items()]
+    rows = [
+        *([("console", url, "call the tools in a browser")] if url else []),
+        ("endpoint", mcp, f"in the configuration of a client: {config}"),
+        (
+            "terminal",
+            "make call" if "MAKELEVEL" in os.environ else "mcp-roundtrip call",
+            "call the tools in another terminal",
+        ),
+    ]
+    width = max(len(where) for _, where, _ in rows)
+    lines = [
+        f"  {name:8}  {styles.paint('bold', where)}{' ' * (width - len(where))}  {text}"
+        for name, where, text in rows
+    ]
     notes = [*_describe_parameters(app, assumed), *_describe_processes(fresh, debug)]
     notes.append("Changed sources are reloaded. Press Ctrl+C to stop.")
     return "\n".join(["", *lines, "", *(f"  {note}" for note in notes), ""])
