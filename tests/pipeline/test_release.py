@@ -1,0 +1,46 @@
+"""The workflow Release publishes only the version and the repository that pyproject.toml names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.github_workflow import WORKFLOWS
+from support.project import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+TAG, REPOSITORY = f"v{PROJECT['version']}", PROJECT["urls"]["Repository"]
+JOBS = yaml.safe_load((WORKFLOWS / "release.yml").read_text("utf-8"))["jobs"]
+[COMPARE] = [step["run"] for step in JOBS["build"]["steps"] if step["name"].startswith("Compare the tag")]
+
+
+@pytest.mark.parametrize(
+    ("tag", "repository", "status"),
+    [(TAG, REPOSITORY, 0), ("v99.0", REPOSITORY, 1), (TAG, "https://github.com/ada/fork", 1)],
+)
+def test_another_tag_or_repository_is_not_built(tag: str, repository: str, status: int) -> None:
+    host, _, name = repository.partition("github.com/")
+    variables = {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "GITHUB_REF_NAME": tag,
+        "GITHUB_SERVER_URL": f"{host}github.com",
+        "GITHUB_REPOSITORY": name,
+    }
+    done = subprocess.run(["bash", "-e", "-c", COMPARE], cwd=ROOT, env=variables, capture_output=True)
+    assert done.returncode == status, done.stderr
+
+
+def test_only_the_jobs_that_publish_get_a_token_and_they_build_nothing() -> None:
+    with_token = {name for name, job in JOBS.items() if "id-token" in job["permissions"]}
+    assert with_token == {"testpypi", "pypi"}
+    for name in with_token:
+        assert JOBS[name]["environment"] == name
+        assert not any("run" in step for step in JOBS[name]["steps"])
+    assert JOBS["pypi"]["needs"] == ["testpypi"]
+    assert JOBS["testpypi"]["needs"] == ["test", "build"]
