@@ -256,7 +256,7 @@ def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_te
             ("click", "Player test"),
             ("texts", ".copy-as pre"),
             ("open", "#/client"),
-            ("see", "nobody (no token)"),
+            ("see", "no token"),
             ("check", "bob"),
             ("see", "tasks · bob"),
             ("axe",),

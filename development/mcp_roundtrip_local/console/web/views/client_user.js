@@ -51,7 +51,7 @@ export function userGroup(profile, application, change) {
       "div",
       { class: "choices inline", role: "radiogroup", "aria-label": "User" },
       users.map((each) => choose(each.name, each.name)),
-      choose(null, "nobody (no token)"),
+      choose(null, "no token"),
     ),
     chosen &&
       scopes(profile, [...new Set([...(chosen.scopes ?? []), ...(application.scopes ?? [])])], chosen.scopes ?? [], change),

@@ -36,7 +36,7 @@ export function workersView(context, row, leaseLeft, refresh) {
 
 const isLost = ({ workState, environmentId }) => workState === "leased" && environmentId === null;
 
-/** A lease protects against two workers at once: nobody can tell a lost worker from a slow one before it ends. */
+/** A lease protects against two workers at once: before it ends, a lost worker looks like a slow one. */
 function lost({ api }, row, leaseLeft, refresh) {
   const expire = () => api.expireLease(row.id).then(refresh, (error) => announce(error.message));
   return element(
