@@ -10,7 +10,7 @@ async function visit({ url, steps, options }) {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-US", ...options });
   const complaints = [];
   const page = await context.newPage();
-  page.setDefaultTimeout(8_000);
+  page.setDefaultTimeout(20_000);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(`${message.text()} ${message.location().url}`);
   });
