@@ -160,6 +160,10 @@ hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude C
 bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
 	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
 
+.PHONY: first-hour
+first-hour:  ## measure a new user's first answers, from a clean clone and from an empty folder
+	@$(PYTHON) benchmarks/first_hour.py
+
 .PHONY: simulate
 simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/explanation/scale.md)
 	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
