@@ -6,10 +6,13 @@ import io
 import json
 import time
 from collections.abc import Mapping
+from contextlib import redirect_stderr
 from itertools import count
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mcp_roundtrip.log_lines import LineWriter
 from mcp_roundtrip_local.observation.recorder import RunRecorder
@@ -19,6 +22,23 @@ from mcp_roundtrip_local.terminal.styles import Styles, wants_colours
 from mcp_roundtrip_local.terminal.terminal import HELD_MS, Terminal
 
 CLOCK = time.strftime("%H:%M:%S", time.localtime(0))
+NAMES = st.sampled_from(
+    [
+        *("method", "id", "params", "name", "uri", "ref", "argument", "taskId", "result", "error", "code"),
+        *(
+            "message",
+            "content",
+            "text",
+            "isError",
+            "inputRequests",
+            "tools",
+            "completion",
+            "values",
+            "status",
+        ),
+        *("level", "timestamp", "service", "_aws", "CloudWatchMetrics", "Metrics", "exception", "stackTrace"),
+    ]
+)
 RESULT: Mapping[str, Any] = {"resultType": "complete", "content": []}
 
 
@@ -330,6 +350,33 @@ def test_colours_are_for_terminals_unless_the_user_says_otherwise() -> None:
     assert not wants_colours(OnTerminal(), {"TERM": "dumb"})
     assert not wants_colours(io.StringIO(), {})
     assert wants_colours(io.StringIO(), {"FORCE_COLOR": "1"})
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda values: st.lists(values, max_size=2) | st.dictionaries(NAMES, values, max_size=6),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(request=VALUES, response=VALUES, line=VALUES, status=st.sampled_from([200, 400, 500]))
+def test_no_message_and_no_line_is_too_strange(request: Any, response: Any, line: Any, status: int) -> None:
+    run, written = Run(), list[str]()
+    json_lines = RunRecorder(run.terminal, JsonLines(written.append), now_ms=lambda: 0)
+    run.recorder = json_lines
+    lines = [line, json.dumps(line), {**event("request_completed"), "asked": line, "outcome": line}]
+    with redirect_stderr(io.StringIO()) as errors:
+        run.answer(request, response, *lines, status=status)
+    assert errors.getvalue() == ""
+    assert len(run.written) >= 1
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000])
+def test_deep_nesting_is_no_message(run: Run, deep: bytes) -> None:
+    run.answer(deep, deep, deep.decode())
+    assert run.lines[0].startswith(f"{CLOCK}  POST /mcp ")
 
 
 def test_json_has_an_object_for_each_root_without_bodies() -> None:

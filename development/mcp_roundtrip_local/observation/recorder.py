@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -234,4 +235,7 @@ class RunRecorder:
 
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:
-            listener(event)
+            try:
+                listener(event)
+            except Exception:  # a defect of a listener must not fail the request
+                traceback.print_exc()

@@ -65,7 +65,7 @@ def json_object(line: str) -> dict[str, Any] | None:
         return None
     try:
         document = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 
@@ -73,7 +73,11 @@ def json_object(line: str) -> dict[str, Any] | None:
 def is_library_event(document: Mapping[str, Any]) -> bool:
     """Return whether mcp_roundtrip wrote a line. Powertools adds the location, Lambda the request id."""
     has_members = {"level", "message", "timestamp", "service"} <= document.keys()
-    return has_members and not {"location", "logger", "requestId"} & document.keys()
+    return (
+        has_members
+        and isinstance(document["message"], str)
+        and not {"location", "logger", "requestId"} & document.keys()
+    )
 
 
 def _message_lines(document: Mapping[str, Any]) -> Iterator[str]:

@@ -46,6 +46,6 @@ def member(document: Any, *path: str) -> Any:
 def _object(body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
