@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from pathlib import Path
 
@@ -42,6 +43,11 @@ LONGEST_FIRST = (
     "test_benchmarks.py",
 )
 """The files that take longest: one that is started last would run on its own."""
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one more than there are cores, because many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
