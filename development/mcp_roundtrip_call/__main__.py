@@ -103,6 +103,8 @@ def _notify(terminal: Terminal) -> Any:
         match method:
             case "signed_in":
                 terminal.show(f"Signed in as {params['user']} at the local issuer.", "dim")
+            case "waiting":
+                terminal.show("  waiting for the server …", "dim")
             case "notifications/progress":
                 total = f"/{params['total']}" if "total" in params else ""
                 terminal.show(

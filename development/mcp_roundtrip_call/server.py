@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from threading import Timer
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_LIST
@@ -23,6 +24,9 @@ CAPABILITIES: Final[Mapping[str, Any]] = {
     "extensions": {TASKS_EXTENSION: {}},
 }
 
+WAITING_AFTER_S: Final = 3.0
+"""Seconds without a response after which the user is told."""
+
 Notify = Callable[[str, Mapping[str, Any]], None]
 """Takes the method and the params of a notification."""
 
@@ -30,7 +34,7 @@ Notify = Callable[[str, Mapping[str, Any]], None]
 class McpServer:
     """An endpoint. A refused request is repeated with a token of the local issuer, if that is its issuer.
 
-    `notify` gets the notifications before each response.
+    `notify` gets the notifications before each response, "signed_in", and "waiting" for a slow one.
     """
 
     def __init__(self, endpoint: Endpoint, notify: Notify, *, user: str | None, scopes: str | None) -> None:
@@ -43,6 +47,9 @@ class McpServer:
         self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> Mapping[str, Any]:
         """Send a request and return its result. Raises CallFailed."""
+        waiting = Timer(WAITING_AFTER_S, self._notify, ("waiting", {}))
+        waiting.daemon = True
+        waiting.start()
         try:
             response = self._endpoint.post(method, params, headers=headers)
             if response.status == 401 and self._endpoint.token is None:
@@ -52,6 +59,8 @@ class McpServer:
                 response = self._endpoint.post(method, params, headers=headers)
         except Unreachable as error:
             raise CallFailed(Status.UNREACHABLE, self._unreachable(error)) from None
+        finally:
+            waiting.cancel()
         for message in response.messages()[:-1]:
             if isinstance(message, dict) and "method" in message:
                 self._notify(message["method"], message.get("params", {}))

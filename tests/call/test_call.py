@@ -159,6 +159,13 @@ def test_nothing_at_the_url_is_its_own_status(capsys: pytest.CaptureFixture[str]
     assert "Start it with make run, in another terminal." in run.shown
 
 
+def test_a_slow_response_is_announced(
+    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_roundtrip_call.server.WAITING_AFTER_S", 0)
+    assert "waiting for the server" in Run(app, capsys).shown
+
+
 def test_control_characters_of_a_server_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     shown = io.StringIO()
     Terminal(io.StringIO(), shown).show("a\x1b]0;title\x07\r\x9b2Jb\nc", "red")
