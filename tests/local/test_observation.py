@@ -78,23 +78,21 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running: Run
 
 def test_a_killed_environment_fails_its_invocation_and_is_replaced(running: Running) -> None:
     def busy() -> list[str]:
-        return [each.id for each in running.app.environments() if each.function == "Asks" and each.invocation]
+        return [each.id for each in running.app.environments() if each.function == "Odd" and each.invocation]
 
-    running.app.invoke("Asks", {})
-    [before] = [each for each in running.app.environments() if each.function == "Asks"]
     with ThreadPoolExecutor() as workers:
-        call = workers.submit(running.app.invoke, "Asks", {})
-        while not busy():
-            pass
-        assert running.app.kill(before.id)
+        call = workers.submit(running.app.invoke, "Odd", {"do": "sleep"})
+        while not (found := busy()):
+            assert not call.done()
+        assert running.app.kill(found[0])
         with pytest.raises(FunctionFailed, match="SIGKILL"):
             call.result(10)
-    assert not running.app.kill(before.id)
+    assert not running.app.kill(found[0])
     assert not running.app.kill("nothing-1")
-    running.app.invoke("Asks", {})
-    [after] = [each for each in running.app.environments() if each.function == "Asks" and each.alive]
-    assert after.id != before.id
-    assert after.id.startswith("Asks-")
+    running.app.invoke("Odd", {"do": "pid"})
+    after = last_direct(running, "Odd")
+    assert after.environment_id != found[0]
+    assert after.environment_id.startswith("Odd-")
 
 
 @pytest.mark.parametrize(
