@@ -21,6 +21,9 @@ PAGES = sorted(DOCS.rglob("*.md"))
 
 LINK = re.compile(r"\]\(([^)#]+)")
 
+FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+MAX_WIDTH = 130
+
 COUNTED = frozenset({"h2", "h3", "li", "ul", "ol", "pre", "table", "tr", "td", "strong", "blockquote"})
 
 
@@ -71,6 +74,16 @@ def test_each_page_has_the_lists_tables_and_blocks_that_github_shows(site: Path)
         if ours != theirs:
             different[str(page.relative_to(DOCS))] = {"site": ours - theirs, "GitHub": theirs - ours}
     assert different == {}
+
+
+def test_no_line_of_prose_is_long() -> None:
+    long = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in [ROOT / "README.md", *PAGES]
+        for line in FENCE.sub("", page.read_text("utf-8")).splitlines()
+        if len(line) > MAX_WIDTH and not line.lstrip().startswith("|")
+    ]
+    assert long == []
 
 
 def test_the_index_of_a_folder_links_to_all_its_pages() -> None:
