@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mcp_roundtrip_local import FunctionFailed
+from mcp_roundtrip_local.execution.output import ProcessOutput
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation
 from mcp_roundtrip_local.observation.service_calls import describe
@@ -49,6 +51,20 @@ def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running: R
     assert (invocation.failed, invocation.error) == (True, "ValueError: a secret of the function")
     [line] = invocation.log_lines
     assert line.text.startswith("[ERROR] ValueError: a secret of the function\nTraceback (most recent")
+
+
+def test_output_without_line_ends_is_split() -> None:
+    reading, writing = os.pipe()
+    found: list[str] = []
+    output = ProcessOutput(os.fdopen(reading, "rb", 0), found.append)
+    with ThreadPoolExecutor() as workers, os.fdopen(writing, "wb", 0) as pipe:
+        copied = workers.submit(output.copy)
+        pipe.write(b"first\rsecond\n" + b"x" * 1_200_000)
+        pipe.close()
+        copied.result(10)
+    assert found[0] == "first\nsecond"
+    assert [len(line) for line in found[1:]] == [len(found[1]), 1_200_000 - len(found[1])]
+    assert not output.drain()
 
 
 def test_a_failed_initialization_is_recorded(running: Running) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from select import select
+from select import POLLIN, poll
 from typing import IO, Final
 
 _CAPACITY: Final = 64 * 1024
 """What a pipe holds, in bytes. One read of this size empties it."""
+
+
+_MAX_LINE: Final = 1024 * 1024
+"""Longer lines are split, in bytes."""
 
 
 class ProcessOutput:
@@ -28,8 +32,10 @@ class ProcessOutput:
 
     def copy(self) -> None:
         """Pass on lines until the process and its child processes have closed the pipe."""
+        waiting = poll()  # select() has no descriptors over 1023
+        waiting.register(self._pipe, POLLIN)
         while self.drain():
-            select([self._pipe], [], [])
+            waiting.poll()
         with self._lock:
             self._pipe.close()
 
@@ -43,8 +49,9 @@ class ProcessOutput:
             except BlockingIOError:
                 return True
             *lines, self._unfinished = (self._unfinished + read).split(b"\n")
-            if not read and self._unfinished:
-                lines, self._unfinished = [self._unfinished], b""
+            is_last = not read and self._unfinished
+            if is_last or len(self._unfinished) > _MAX_LINE:
+                lines, self._unfinished = [*lines, self._unfinished], b""
             for line in lines:
                 self._pass_on(line)
             return bool(read)
