@@ -147,12 +147,13 @@ def test_a_call_is_made_without_a_mouse(console: Console) -> None:
         ("focused",),
         ("press", "Space", "Enter"),
         DONE,
+        ("focused",),
         ("texts", "#announcements"),
         ("texts", ".given dd"),
     )
     assert (visit.seen[1], visit.seen[3]) == ("Skip to the content", "Copy the URL")
     assert (visit.seen[6], visit.seen[8], visit.seen[11]) == ("Definition", "text", "Yes")
-    assert visit.seen[14:] == [["hostile, round 2: completed"], ["yes"]]
+    assert visit.seen[14:] == ["Round 2", ["hostile, round 2: completed"], ["yes"]]
 
 
 def test_a_narrow_screen_has_the_list_behind_a_button(console: Console) -> None:

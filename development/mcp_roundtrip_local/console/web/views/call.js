@@ -33,7 +33,10 @@ export function callView(context, call, signal, isOpen = true) {
       cards.push(card);
       timeline.append(card.node);
     }
+    const hadFocus = timeline.contains(document.activeElement);
     for (const card of cards) card.update();
+    // The form that was sent is gone: go on reading at the round that it caused.
+    if (hadFocus && !timeline.contains(document.activeElement)) cards.at(-1).focus();
   }
 
   context.store.subscribe(`call:${call.id}`, update, signal);

@@ -17,7 +17,7 @@ const OUTCOMES = {
 
 /** Return the card of a round; `update` shows what is known by now. */
 export function roundCard(context, call, round, signal) {
-  const title = element("h2", { id: uniqueId("round") }, `Round ${round.number}`);
+  const title = element("h2", { id: uniqueId("round"), tabindex: -1 }, `Round ${round.number}`);
   const [chips, facts] = ["chips", "facts"].map((name) => element("span", { class: name }));
   const strip = element("div", {});
   const parts = [roundLog(round), roundBody(context, call, round, signal), roundPanels(context, call, round)];
@@ -34,7 +34,7 @@ export function roundCard(context, call, round, signal) {
     for (const part of parts) part.update();
   }
 
-  return { node, update };
+  return { node, update, focus: () => title.focus({ preventScroll: true }) };
 }
 
 function chipsOf(round, outcome) {
