@@ -1,10 +1,11 @@
-"""Take the screenshots of the console that the README shows: python tests/console/screenshots.py docs/images
+"""Take the screenshots of the console in README and docs: python tests/console/screenshots.py docs/images
 
 The tool is the README's. Each round runs in a new process, as with `make run FRESH=1`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -48,6 +49,25 @@ STEPS: tuple[tuple[Any, ...], ...] = (
 )
 
 
+WORKERS: tuple[tuple[Any, ...], ...] = (
+    ("fill", "name", "orders"),
+    ("fill", "region", "eu-west-1"),
+    ("click", "Call"),
+    ("wait", ".questions"),
+    ("check", "small"),
+    ("click", "Accept"),
+    ("see", "Keep it?"),
+    ("check", "Yes"),
+    ("click", "Accept"),
+    ("see", "Activating orders"),
+    ("click", "Kill this worker now"),
+    ("click", "Do not wait for the lease"),
+    ("wait", ".result"),
+    ("evaluate", "location.hash = document.querySelector('.became-task a').hash"),
+    ("wait", ".task > .task-body .result"),
+)
+
+
 def write_application(folder: Path) -> Path:
     """Write an application with the README's tool and some of the examples; return its template."""
     [code] = re.findall(r"^## A tool\n.*?^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
@@ -79,10 +99,28 @@ def main(folder: Path) -> None:
             with serve(template, fresh=True, log=lambda line: None) as app:
                 take(console_of(ask, app.url("/")), scheme, folder.resolve() / f"console-{scheme}.png")
 
+    with (
+        start_browser(find_chromium()) as ask,
+        serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=lambda line: None) as app,
+    ):
+        os.environ["DATABASES_TAKE_S"] = "4"  # as in make run: the time in which the worker is killed
+        take_workers(console_of(ask, app.url("/")), folder.resolve() / "console-workers-light.png")
+
+
+def take_workers(console: Console, path: Path) -> None:
+    """Show a killed worker of a task, and the one that replays."""
+    options = {"colorScheme": "light", "viewport": {"width": 1240, "height": 938}, "deviceScaleFactor": 2}
+    console("#/tools/provision_database", *WORKERS, ("screenshot", str(path), ".workers"), options=options)
+    shrink(path)
+
 
 def take(console: Console, scheme: str, path: Path) -> None:
     options = {"colorScheme": scheme, "viewport": SIZE, "deviceScaleFactor": 2}
     console("#/tools/new_database", *STEPS, ("screenshot", str(path)), options=options)
+    shrink(path)
+
+
+def shrink(path: Path) -> None:
     with Image.open(path) as image:
         image.convert("RGB").quantize(COLOURS, kmeans=2, dither=Image.Dither.NONE).save(path, optimize=True)
     print(path, path.stat().st_size)

@@ -22,7 +22,7 @@ PROJECT: Final = FUNCTIONS.parent
 WEB: Final = PROJECT / "development/mcp_roundtrip_local/console/web"
 RECORD: Final = Path(__file__).with_name("record_calls.mjs")
 INDIA, PAKISTAN = "Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"
-FORMS: Final = {"elicitation": {"form": {}}}
+FORMS: Final[dict[str, Any]] = {"elicitation": {"form": {}}}
 TIMEOUT_S: Final = 60
 
 

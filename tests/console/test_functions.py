@@ -79,7 +79,7 @@ def test_a_question_is_found_in_the_channel_that_it_took(call: Call) -> None:
             (asked, {}),
         )
     )
-    visit = {
+    visit: dict[str, Any] = {
         "error": {"code": -32042, "data": {"elicitations": [{"url": "https://a.example", "message": "m"}]}}
     }
     found = call(

@@ -87,7 +87,7 @@ function verbs(context, page, url) {
       const { violations } = await page.evaluate(() => window.axe.run());
       return violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
     },
-    screenshot: (path) => page.screenshot({ path }),
+    screenshot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({ path }),
   };
 }
 
