@@ -306,7 +306,7 @@ def test_notifications_and_polls_are_dim() -> None:
         ({"method": "ping", "id": 1}, "", True),
     ):
         written = Run(colours=True).answer(message, {"result": {"status": status}})
-        assert (f"\x1b[2m{message['method']}" in written) is is_dim, message
+        assert (f"\x1b[2m{CLOCK}  {message['method']}" in written) is is_dim, message
 
 
 def test_notes_name_functions_and_files_briefly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,15 +131,14 @@ class Terminal:
     def _line(self, at_ms: float, summary: Summary, last: str) -> str:
         paint = self._styles.paint
         calls = [f"{number} {service}" for service, number in summary.calls.items()]
-        failure = [paint("red", printable(summary.failure))] if summary.failure else []
         usage = " · ".join([*summary.environments, *calls, last])
-        words = [*failure, *map(printable, summary.details), paint("dim", usage)]
-        kind = f"{printable(summary.kind):{_KIND}}"
-        subject = printable(summary.subject)
-        padding = " " * (_COLUMNS - len(kind) - len(subject))
-        is_minor = summary.is_minor and not summary.failure
-        columns = paint("dim", f"{kind} {subject}") if is_minor else f"{kind} {paint('bold', subject)}"
-        return f"{paint('dim', _clock(at_ms))}  {columns}{padding} {' · '.join(words)}"
+        kind, subject = f"{printable(summary.kind):{_KIND}}", printable(summary.subject)
+        padding, details = " " * (_COLUMNS - len(kind) - len(subject)), map(printable, summary.details)
+        if summary.is_minor and not summary.failure:
+            return paint("dim", f"{_clock(at_ms)}  {kind} {subject}{padding} {' · '.join([*details, usage])}")
+        failure = [paint("red", printable(summary.failure))] if summary.failure else []
+        words = " · ".join([*failure, *details, paint("dim", usage)])
+        return f"{paint('dim', _clock(at_ms))}  {kind} {paint('bold', subject)}{padding} {words}"
 
     def _level_lines(self, found: LogText) -> Iterator[str]:
         style = _LEVEL_STYLES.get(found.level)
