@@ -22,7 +22,7 @@ async function visit({ url, steps, options }) {
     const seen = [];
     for (const [verb, ...args] of steps) {
       try {
-        seen.push((await verbs(context, page, url)[verb](...args)) ?? null);
+        seen.push((await verbs(page)[verb](...args)) ?? null);
       } catch (error) {
         throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
       }
@@ -33,14 +33,15 @@ async function visit({ url, steps, options }) {
   }
 }
 
-function verbs(context, page, url) {
+function verbs(page) {
   const main = page.locator("main");
   const field = (label) => main.getByLabel(label, { exact: true }).last();
   return {
-    open: async (hash) => {
-      await page.evaluate((value) => { location.hash = value; }, hash);
-      await page.locator("main h1").waitFor();
-    },
+    // Goes to another address; the page has handled the event before this listener.
+    open: (hash) => page.evaluate((value) => new Promise((resolve) => {
+      window.addEventListener("hashchange", () => resolve(null), { once: true });
+      location.hash = value;
+    }), hash),
     // Answers requests of a method instead of the server: with a result, or with an error if it has a code.
     answer: (method, outcome) => page.route("**/mcp", (route) => {
       const request = route.request();
@@ -74,10 +75,6 @@ function verbs(context, page, url) {
       const { activeElement } = document;
       return activeElement.labels?.[0]?.innerText ?? activeElement.getAttribute("aria-label") ?? activeElement.innerText.split("\n")[0];
     }),
-    opened: async (name) => {
-      const [opened] = await Promise.all([context.waitForEvent("page"), page.getByRole("link", { name }).last().click()]);
-      return [opened.url(), await opened.evaluate(() => window.opener === null)];
-    },
     overflow: () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
     size: (width, height) => page.setViewportSize({ width, height }),
     // The rules of accessibility that the page violates.
