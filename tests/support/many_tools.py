@@ -1,5 +1,6 @@
 """An application of two hundred tools: template.yaml with nested stacks, as `make new-tool` writes them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,15 +30,22 @@ class ManyTools:
 
 def two_hundred_tools() -> ManyTools:
     """Return the application. The tools of its second nested stack have tasks; all names are the longest."""
+    return tools_in_stacks(
+        {
+            "first": (PLAIN_IN_A_STACK, False),
+            "second": (WITH_TASKS_IN_A_STACK, True),
+            "third": (len(NAMES) - PLAIN_IN_A_STACK - WITH_TASKS_IN_A_STACK, False),
+        }
+    )
+
+
+def tools_in_stacks(stacks: Mapping[str, tuple[int, bool]]) -> ManyTools:
+    """Return an application with nested stacks of so many tools, with or without tasks."""
     source = ROOT / "template.yaml"
     document, text = load(source), source.read_text("utf-8")
     head, names = render_head(document), iter(NAMES)
     templates, tools = {}, {}
-    for stack, (count, tasks) in {
-        "first": (PLAIN_IN_A_STACK, False),
-        "second": (WITH_TASKS_IN_A_STACK, True),
-        "third": (len(NAMES), False),
-    }.items():
+    for stack, (count, tasks) in stacks.items():
         path = nested_template(stack)
         tools[path] = [*islice(names, count)]
         entries = (render_entry_of_stack(name, tasks=tasks) for name in tools[path])
