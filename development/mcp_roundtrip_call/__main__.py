@@ -25,6 +25,8 @@ from mcp_roundtrip_client.mcp_requests import Endpoint
 
 URL: Final = "http://127.0.0.1:3000/mcp"
 
+DESCRIPTION: Final = "Call a tool of a running server, and answer its questions here."
+
 EPILOG: Final = """\
 Without TOOL, the tools are listed. The exit status is 0 for a result, 1 for an error of the tool or the
 server, 2 for a wrong option or a question without an answer, 3 if nothing answers at the URL.
@@ -130,7 +132,10 @@ def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: boo
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=prog, description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("tool", nargs="?", metavar="TOOL")
