@@ -45,6 +45,7 @@ LONGEST_FIRST = (
 """The files that take longest: one that is started last would run on its own."""
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return one more than there are cores, because many tests wait for other processes."""
     return (os.cpu_count() or 1) + 1
