@@ -25,7 +25,7 @@ from mcp_roundtrip_deploy.account import Account
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_pipeline.permissions import PERMISSIONS
-from support import sam_build
+from support import forked_sam, sam_build
 from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import REGION, Cloud, Stack, running
 from support.github_workflow import Job, read_workflow
@@ -162,8 +162,11 @@ def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
 def repository(folder: Path, services: Mapping[str, str]) -> Path:
     """Copy the project with its virtual environments, and settings of both environments."""
     copy = copy_project(folder)
-    for name in (".venv", ".venv-sam"):
-        (copy / name).symlink_to(ROOT / name)
+    (copy / ".venv").symlink_to(ROOT / ".venv")
+    programs = copy / ".venv-sam/bin"
+    programs.mkdir(parents=True)
+    (programs / "python").symlink_to(SAM.with_name("python"))
+    (programs / "sam").symlink_to(forked_sam.program())
     for name in ("Makefile", "pyproject.toml"):
         os.utime(copy / name, (0, 0))  # what is installed is new enough
     values = {
