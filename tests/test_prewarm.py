@@ -175,6 +175,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         """,
         "no client waits for a worker": "entry.worker server.task_parking",
         "browsers need it": "server.question_page",
+        "clients cache it": "server.server_card",
         "front doors need it": "aws.forwarder",
         "most environments need no boto3": "aws.boto3_client",
     },
@@ -182,6 +183,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "options of the front door import them": "difflib auth.scopes",
         "errors need it": "redaction",
         "browsers need it": "server.question_page",
+        "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
             asyncio author_logs aws.kms protocol.parameter_headers state.certificates state.claims state.codec

@@ -5,6 +5,7 @@ sam/test_new_application.py runs the first test of the application, and deploys 
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -35,7 +36,9 @@ ANSWERS = '{"order": "A-1002", "wish": {"euros": 20, "reason": "late"}, "sure": 
 
 def shell(command: str, folder: Path) -> str:
     """Run a command that must succeed; return what it prints."""
-    done = subprocess.run(["sh", "-e", "-c", command], cwd=folder, capture_output=True, text=True)
+    # Variables of an outer make would make this one print the folders that it enters.
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(["sh", "-e", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
