@@ -130,6 +130,33 @@ def test_a_copied_test_does_not_compare_what_differs_in_the_next_run(call: Call)
     assert value == {"id": "ANY", "price": ["$26.28 a month"]}
 
 
+def test_copied_texts_contain_nothing_that_a_terminal_or_a_shell_changes(call: Call) -> None:
+    """Delete, a control sequence of 8 bits, an override of the direction, a line separator, zsh's history."""
+    hostile = "a\x7f\x9b201~\u202eb\u2028!! \x1b[201~\nEOF\nid\u200b"
+    request = {
+        "url": "http://127.0.0.1:3000/mcp'",
+        "headers": {"x-a": hostile[:6]},
+        "body": {"arguments": {hostile: hostile}},
+    }
+    command, literal, remark = call(
+        ("copy_as/curl.js", "curl", {"request": request}),
+        (TEXT, "literal", hostile),
+        (TEXT, "remark", f'{hostile}"""\\'),
+    )
+    for text in (command, literal, remark):
+        assert [each for each in text if not each.isprintable() and each != "\n"] == []
+    *_, sent, end, last = command.split("\n")
+    assert (end, last, "!" in sent, "\n" in remark, '"' in remark) == ("EOF", "", False, False, False)
+    assert json.loads(sent) == request["body"]
+    assert ast.literal_eval(literal) == hostile
+
+
+def test_an_error_code_of_a_server_is_no_source_text_in_a_copied_test(call: Call) -> None:
+    round_ = {"response": {"body": {"error": {"code": "0\n    breakpoint()"}}}}
+    (lines,) = call(("copy_as/player_assertions.js", "assertions", "done", round_))
+    assert lines == ['    assert done.error["code"] == "0\\n    breakpoint()"']
+
+
 def test_a_curl_command_quotes_what_a_shell_would_read(call: Call) -> None:
     body = '{"it\'s": "$(id) `id` EOF"}'
     request = {"url": "http://127.0.0.1:3000/mcp", "headers": {"x-a": "it's", "x-console": "1"}, "body": body}

@@ -123,7 +123,7 @@ function request(rounds) {
   return [
     invocation("message = play.request", parts, 4),
     values === undefined
-      ? `    assert message["error"]["code"] == ${responseOf(rounds[0]).error?.code}`
+      ? `    assert message["error"]["code"] == ${literal(responseOf(rounds[0]).error?.code)}`
       : `    assert message["result"]["completion"]["values"] == ${literal(values, 4, 60)}`,
   ];
 }

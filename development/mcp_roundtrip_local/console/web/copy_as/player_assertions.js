@@ -12,7 +12,7 @@ const INTERNAL = /^The \w+ failed\. Quote /;
 /** Return the assertions about a round that is held by a variable. */
 export function assertions(name, round) {
   const { result, error } = responseOf(round);
-  if (error !== undefined) return [`    assert ${name}.error["code"] == ${error.code}`];
+  if (error !== undefined) return [`    assert ${name}.error["code"] == ${literal(error.code)}`];
   if (result === undefined) return ["    # The console received no response to this round."];
   if (result.resultType === "input_required") return questionAssertions(name, questionsOf(round));
   return resultAssertions(name, result, requestOf(round).method);

@@ -1,5 +1,7 @@
 // Writes JSON values as Python source text, with lines of at most 100 characters where that is possible.
 
+import { escapeUnsafe } from "./unsafe.js";
+
 const WIDTH = 100;
 
 const KEYWORDS = new Set(
@@ -58,19 +60,15 @@ function oneLine(value) {
 
 /** Return a string literal, with the quotes that need fewer escapes. JSON's escapes are Python's, too. */
 export function text(value) {
-  const quoted = JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, escape);
+  const quoted = escapeUnsafe(JSON.stringify(value));
   const count = (quote) => value.split(quote).length - 1;
   if (count('"') <= count("'")) return quoted;
   return `'${quoted.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
 
-function escape(character) {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
 /** Return a text that is safe inside a comment or a docstring: one line, without quotes that end it. */
 export function remark(value) {
-  return value.replace(/[\s\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").replace(/["\\]/g, "'");
+  return escapeUnsafe(value.replace(/[\s\u0000-\u001f]+/g, " ").replace(/["\\]/g, "'"));
 }
 
 /**

@@ -4,6 +4,7 @@ import { element, fill } from "../dom.js";
 import { curl } from "../copy_as/curl.js";
 import { player } from "../copy_as/player.js";
 import { python } from "../copy_as/python.js";
+import { remark } from "../copy_as/python_text.js";
 import { jsonView } from "./json_view.js";
 
 const FORMATS = [
@@ -43,7 +44,7 @@ export function copyPanel({ store }, call, round) {
     try {
       return format.write(call, round, store.state.application);
     } catch (error) {
-      return `# This call cannot be written as ${format.label}: ${error.message}`;
+      return `# This call cannot be written as ${format.label}: ${remark(error.message)}`;
     }
   }
 
