@@ -222,6 +222,10 @@ def test_a_wrong_request_is_answered_to_the_client(
         {"redirect_uri": "https://evil.test/callback"},
         {"redirect_uri": "http://127.0.0.1:5000/other"},
         {"redirect_uri": "http://user@127.0.0.1:5000/callback"},
+        # Parsers drop these characters, and a header would end with them.
+        {"redirect_uri": "http://127.0.0.1:5000/call\r\nback"},
+        {"redirect_uri": "\r\nhttp://127.0.0.1:5000/callback"},
+        {"redirect_uri": "http://127.0.0.1:5000/callback#"},
     ],
 )
 def test_a_request_of_an_unknown_client_is_never_redirected(
@@ -229,6 +233,16 @@ def test_a_request_of_an_unknown_client_is_never_redirected(
 ) -> None:
     response = client.show(**changes)
     assert (response.status_code, "location" in response.headers) == (400, False)
+
+
+def test_an_error_leads_to_a_page_elsewhere_only_if_the_user_goes_there(client: OAuthClient) -> None:
+    """Otherwise every page could register a client and use the issuer as an open redirector."""
+    uri = "https://evil.test/callback?a=1"
+    name = client.register(redirect_uris=[uri], client_name="a\u202eb").json()["client_id"]
+    response = client.show(client_id=name, redirect_uri=uri, response_type="token")
+    assert (response.status_code, "location" in response.headers) == (400, False)
+    assert '<a href="https://evil.test/callback?a=1&amp;error=unsupported_response_type' in response.text
+    assert "a\ufffdb" in client.show(client_id=name, redirect_uri=uri).text
 
 
 def test_on_this_computer_every_port_of_a_redirect_uri_is_the_same(client: OAuthClient) -> None:
@@ -268,6 +282,25 @@ def test_a_client_may_be_named_by_the_url_of_its_metadata(client: OAuthClient) -
         code = received(client.post("/authorize", dict(parse_qsl(form.body("allow")))))["code"]
         assert claims_of(client.redeem(code, client_id=url))["client_id"] == url
         assert client.show(client_id=f"{server.url}/other.json").status_code == 400
+
+
+def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client: OAuthClient) -> None:
+    fetched: list[str] = []
+
+    def respond(request: Request) -> Response:
+        fetched.append(request.target)
+        return json_response(404, {})
+
+    with closing(HttpServer(respond, max_body=0).start()) as server:
+        query = urlencode(client.request(client_id=f"{server.url}/client.json"))
+        headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+        answers = [
+            client.http.get(
+                f"{client.issuer.url}/authorize?{query}", headers={**headers, "sec-fetch-dest": kind}
+            )
+            for kind in ("iframe", "document")
+        ]
+    assert ([each.status_code for each in answers], fetched) == ([403, 400], ["/client.json"])
 
 
 def test_a_repeated_parameter_is_refused(client: OAuthClient) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from mcp_roundtrip_local.issuer.clients import Client, find_client
+from mcp_roundtrip_local.issuer.clients import Client, find_client, is_loopback
 from mcp_roundtrip_local.issuer.errors import OAuthError
 from mcp_roundtrip_local.issuer.grants import Grant
 from mcp_roundtrip_local.issuer.users import parse_scopes
@@ -20,11 +20,20 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class RedirectedError(Exception):
-    """A request is refused; its client learns it at `location`."""
+    """A request is refused; its client learns it at `location`.
 
-    def __init__(self, location: str) -> None:
+    `is_local`: the client is on this computer. Every page can register a client and send the user here, so
+    only a user's decision leads to other places (RFC 9700 §4.11.2).
+    """
+
+    def __init__(self, location: str, cause: OAuthError) -> None:
         super().__init__(location)
         self.location = location
+        self.cause = cause
+
+    @property
+    def is_local(self) -> bool:
+        return is_loopback(urlsplit(self.location))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ def read_request(given: Mapping[str, str], issuer: str, resource: str) -> Author
         return _read(given, client, redirect_uri, resource)
     except OAuthError as error:
         refusal = {"error": error.code, "error_description": error.description}
-        raise RedirectedError(redirect(redirect_uri, issuer, given.get("state"), **refusal)) from None
+        raise RedirectedError(redirect(redirect_uri, issuer, given.get("state"), **refusal), error) from None
 
 
 def _read(given: Mapping[str, str], client: Client, redirect_uri: str, resource: str) -> AuthorizationRequest:

@@ -39,7 +39,10 @@ class Client:
 
     def allows(self, redirect_uri: str) -> bool:
         """Return whether the client registered this URI; on loopback addresses every port is the same."""
-        return any(_matches(registered, redirect_uri) for registered in self.redirect_uris)
+        # Parsers drop some control characters, with which another text would be the same URI.
+        return _is_redirect_uri(redirect_uri) and any(
+            _matches(registered, redirect_uri) for registered in self.redirect_uris
+        )
 
 
 def register(document: Any) -> Client:
@@ -73,7 +76,10 @@ def is_loopback(parts: SplitResult) -> bool:
 
 def _name(document: dict[str, Any]) -> str:
     name = document.get("client_name")
-    return name[:80] if isinstance(name, str) and name.strip() else "A client without a name"
+    if not isinstance(name, str) or not name.strip():
+        return "A client without a name"
+    # Characters that reorder a text could make it say something else on the sign-in page.
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:80])
 
 
 def _redirect_uris(document: dict[str, Any]) -> tuple[str, ...]:

@@ -36,9 +36,11 @@ this computer may be any user. Its tokens are valid for this run only.</p>
     return _page("Sign in", body, form_action=_origin(request.redirect_uri))
 
 
-def error_page(code: str, description: str) -> Response:
-    """Return the page for a request whose client cannot be told."""
+def error_page(code: str, description: str, location: str | None = None) -> Response:
+    """Return the page for a request whose client is not told, or only if the user goes to `location`."""
     body = f"<h1>This request is refused</h1>\n<p><code>{escape(code)}</code>: {escape(description)}.</p>"
+    if location is not None:
+        body += f'\n<p><a href="{escape(location)}">Tell the client at {escape(_origin(location))}</a></p>'
     return _page("Refused", body, status=400)
 
 

@@ -46,7 +46,11 @@ class IssuerServer:
         """Answer one request."""
         path = request.target.partition("?")[0]
         if path in ("/authorize", "/style.css", "/"):
-            return refuse_cross_origin(request, lambda origin: False) or self._page(path, request)
+            return (
+                refuse_cross_origin(request, lambda origin: False)
+                or _refuse_frames(request)
+                or self._page(path, request)
+            )
         routes: dict[tuple[str, str], Callable[[Request], Response]] = {
             ("GET", "/.well-known/oauth-authorization-server"): self._metadata,
             ("GET", "/.well-known/openid-configuration"): self._metadata,
@@ -121,7 +125,9 @@ class IssuerServer:
         except OAuthError as error:
             return error_page(error.code, error.description)
         except RedirectedError as error:
-            return _see(error.location)
+            if error.is_local:
+                return _see(error.location)
+            return error_page(error.cause.code, error.cause.description, error.location)
         return error_page("not_found", f"this is the token issuer of {self._issuer.resource}")
 
     def _show(self, given: Mapping[str, str]) -> Response:
@@ -143,6 +149,13 @@ class IssuerServer:
                 raise OAuthError("invalid_request", str(error)) from None
             answer = {"code": self._codes.add(request.grant(user, scopes))}
         return _see(redirect(request.redirect_uri, self._issuer.url, request.state, **answer))
+
+
+def _refuse_frames(request: Request) -> Response | None:
+    """Return the refusal of a page in a frame, before the metadata document of its client is fetched."""
+    if request.header("sec-fetch-dest") in ("iframe", "frame", "embed", "object", "fencedframe"):
+        return json_response(403, {"message": "the sign-in page opens in its own window"})
+    return None
 
 
 def _parameters(text: str) -> dict[str, str]:
