@@ -19,7 +19,7 @@ from mcp_roundtrip_call.given_answers import GivenAnswers, parse_answers
 from mcp_roundtrip_call.output import describe_result, describe_tools
 from mcp_roundtrip_call.questions import Questions
 from mcp_roundtrip_call.server import CAPABILITIES, CLIENT, McpServer
-from mcp_roundtrip_call.terminal import Terminal, printable
+from mcp_roundtrip_call.terminal import Terminal, printable, printable_json
 from mcp_roundtrip_client.exchange import is_trustworthy
 from mcp_roundtrip_client.mcp_requests import Endpoint
 
@@ -122,7 +122,7 @@ def _notify(terminal: Terminal) -> Any:
 
 def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: bool) -> int:
     if as_json:
-        print(json.dumps(result, ensure_ascii=False))
+        print(printable_json(result))
     elif result.get("isError"):
         terminal.show(f"tool error: {describe_result(result)}", "red")
     else:

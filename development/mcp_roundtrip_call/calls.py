@@ -16,6 +16,10 @@ from mcp_roundtrip_client.mcp_requests import parameter_headers
 
 MAX_ROUNDS: Final = 100
 
+MIN_POLL_S: Final = 0.1
+MAX_POLL_S: Final = 60.0
+"""The seconds between polls of a task, whatever its server asks for."""
+
 Result = Mapping[str, Any]
 
 
@@ -81,7 +85,7 @@ class Caller:
                 responses = self._questions.answer(requests)
                 self._server.request(TASKS_UPDATE, {"taskId": task_id, "inputResponses": responses})
             else:
-                self._sleep(task.get("pollIntervalMs", 1_000) / 1_000)
+                self._sleep(min(max(task.get("pollIntervalMs", 1_000) / 1_000, MIN_POLL_S), MAX_POLL_S))
 
     def _leave(self, task_id: str) -> Result:
         """Cancel the task if the user wants that. Raises CallFailed."""

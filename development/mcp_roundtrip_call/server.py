@@ -27,6 +27,9 @@ CAPABILITIES: Final[Mapping[str, Any]] = {
 WAITING_AFTER_S: Final = 3.0
 """Seconds without a response after which the user is told."""
 
+MAX_PAGES: Final = 1_000
+"""Pages of a list that are read."""
+
 Notify = Callable[[str, Mapping[str, Any]], None]
 """Takes the method and the params of a notification."""
 
@@ -53,7 +56,7 @@ class McpServer:
         try:
             response = self._endpoint.post(method, params, headers=headers)
             if response.status == 401 and self._endpoint.token is None:
-                token, user = local_token(response, self._user, self._scopes)
+                token, user = local_token(self._endpoint.url, response, self._user, self._scopes)
                 self._endpoint = replace(self._endpoint, token=token)
                 self._notify("signed_in", {"user": user})
                 response = self._endpoint.post(method, params, headers=headers)
@@ -73,12 +76,13 @@ class McpServer:
         """Return the tools by name. Raises CallFailed."""
         found: dict[str, Mapping[str, Any]] = {}
         cursor: str | None = None
-        while True:
+        for _ in range(MAX_PAGES):
             result = self.request(TOOLS_LIST, {} if cursor is None else {"cursor": cursor})
             found |= {tool["name"]: tool for tool in result.get("tools", ())}
             cursor = result.get("nextCursor")
             if cursor is None:
-                return found
+                break
+        return found
 
     def _unreachable(self, error: Unreachable) -> str:
         host = self._endpoint.url.partition("://")[2].partition("/")[0].rpartition(":")[0]

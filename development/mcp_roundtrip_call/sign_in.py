@@ -15,27 +15,44 @@ LOCAL_USER: Final = "urn:mcp-roundtrip:grant-type:local-user"
 FORM: Final = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
 
 
-def local_token(refusal: Response, user: str | None, scopes: str | None) -> tuple[str, str]:
+def local_token(url: str, refusal: Response, user: str | None, scopes: str | None) -> tuple[str, str]:
     """Return a token of the local issuer and the name of its user, after a request without one was refused.
 
-    Without `user`, the first user of the issuer signs in; without `scopes`, with the user's scopes. Raises
-    CallFailed and Unreachable.
+    `url` is that of the endpoint, which gets the token: another computer's endpoint could name the issuer and
+    the endpoint of this one (RFC 9728 §7.3). Without `user`, the first user of the issuer signs in; without
+    `scopes`, with the user's scopes. Raises CallFailed and Unreachable.
     """
-    resource = _document(challenge_parameter(challenge_of(refusal), "resource_metadata"))
+    metadata = challenge_parameter(challenge_of(refusal), "resource_metadata")
+    if metadata is not None and _is_local(metadata) and not _is_local(url):
+        raise _needs_token(None)
+    resource = _document(metadata)
     issuer = next(iter(resource.get("authorization_servers", ())), None)
-    if not isinstance(issuer, str) or urlsplit(issuer).hostname not in LOOPBACK:
+    if not isinstance(issuer, str) or not _is_local(issuer) or not _is_same(url, resource.get("resource")):
         raise _needs_token(issuer)
     server = _document(f"{issuer.rstrip('/')}/.well-known/oauth-authorization-server")
-    if LOCAL_USER not in server.get("grant_types_supported", ()):
+    token_endpoint = server.get("token_endpoint")
+    if LOCAL_USER not in server.get("grant_types_supported", ()) or not _is_local(token_endpoint):
         raise _needs_token(issuer)
     form = {"grant_type": LOCAL_USER, "user": user, "scope": scopes, "resource": resource.get("resource")}
     body = urlencode({name: value for name, value in form.items() if value is not None}).encode()
-    response = request("POST", server["token_endpoint"], FORM, body)
+    response = request("POST", token_endpoint, FORM, body)
     token, name = response.member("access_token"), response.member("user")
     if not isinstance(token, str):
         reason = response.member("error_description") or response.status
         raise CallFailed(Status.USAGE, f"The local issuer gives no token: {reason}.")
     return token, str(name)
+
+
+def _is_local(url: Any) -> bool:
+    return isinstance(url, str) and urlsplit(url).hostname in LOOPBACK
+
+
+def _is_same(url: str, resource: Any) -> bool:
+    """Return whether an endpoint of this computer is the one that tokens are for, by any of its names."""
+    if not _is_local(url) or not _is_local(resource):
+        return False
+    one, other = urlsplit(url), urlsplit(resource)
+    return (one.scheme, one.port, one.path) == (other.scheme, other.port, other.path)
 
 
 def _document(url: str | None) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import textwrap
 from collections.abc import Mapping
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "accent": "36"}
 
@@ -15,6 +16,12 @@ def printable(text: str) -> str:
     """Return a text of a server without control characters, which could rewrite the terminal."""
     kept = (each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
     return "".join(kept)
+
+
+def printable_json(value: Any) -> str:
+    """Return JSON on one line, in which such characters are escapes."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def uses_colours(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip_client.exchange import Response, Sign, request
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""RFC 9110 §5.6.2."""
 
 CORRELATION_HEADERS: Final = ("apigw-requestid", "x-amzn-requestid", "x-amz-apigw-id")
 
@@ -87,10 +91,16 @@ def _mirrored(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
         value = given.get(name)
         if isinstance(value, dict):
             found |= _mirrored(member, value)
-        elif "x-mcp-header" in member and value is not None and not isinstance(value, list):
+        elif (header := _header(member)) and value is not None and not isinstance(value, list):
             text = value if isinstance(value, str) else json.dumps(value)
-            found[f"mcp-param-{member['x-mcp-header'].lower()}"] = encode_header(text)
+            found[f"mcp-param-{header.lower()}"] = encode_header(text)
     return found
+
+
+def _header(member: Any) -> str | None:
+    """Return the name of the header for an argument; None if there is none, or if it is no name of one."""
+    name = member.get("x-mcp-header") if isinstance(member, Mapping) else None
+    return name if isinstance(name, str) and _TOKEN.fullmatch(name) else None
 
 
 def result_of(response: Response) -> Mapping[str, Any] | None:

@@ -12,14 +12,20 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcp_roundtrip_call import sign_in
 from mcp_roundtrip_call.__main__ import main
-from mcp_roundtrip_call.terminal import Terminal
+from mcp_roundtrip_call.errors import CallFailed
+from mcp_roundtrip_call.terminal import Terminal, printable_json
+from mcp_roundtrip_client.exchange import Response as ClientResponse
 from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.issuer.users import User
 from support.project import ROOT
 from support.served_application import TEMPLATE
@@ -170,6 +176,35 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(capsys: pytest
     shown = io.StringIO()
     Terminal(io.StringIO(), shown).show("a\x1b]0;title\x07\r\x9b2Jb\nc", "red")
     assert shown.getvalue() == "a\ufffd]0;title\ufffd\ufffd\ufffd2Jb\nc\n"
+
+
+def test_json_has_escapes_for_characters_that_change_the_terminal() -> None:
+    value = {"text": "\x1b\x7f\x9b2J\u202e\u2028\ud800é 😀"}
+    assert json.loads(printable_json(value)) == value
+    assert printable_json(value).isprintable()
+    assert "é 😀" in printable_json(value)
+
+
+def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(
+    app: LocalApp, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the metadata of make run as its own, and would get a token for make run."""
+    posted: list[str] = []
+
+    def respond(request: Request) -> Response:
+        posted.append(request.header("authorization") or "none")
+        named = f'Bearer resource_metadata="{app.url("/.well-known/oauth-protected-resource/mcp")}"'
+        return Response(401, (("www-authenticate", named),))
+
+    with closing(HttpServer(respond, max_body=10_000).start()) as server:
+        other = main(["--url", f"{server.url}/mcp"], terminal=Terminal(shown=io.StringIO()))
+    assert (other, posted) == (2, ["none"])
+    refusal = ClientResponse(401, {"www-authenticate": f'resource_metadata="{app.url("/x")}"'}, b"")
+    fetched: list[str] = []
+    monkeypatch.setattr(sign_in, "request", lambda method, url, *more: fetched.append(url))
+    with pytest.raises(CallFailed, match="needs an access token"):
+        sign_in.local_token("https://evil.test/mcp", refusal, None, None)
+    assert fetched == []
 
 
 def test_a_user_answers_at_a_real_terminal(app: LocalApp) -> None:
