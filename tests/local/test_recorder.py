@@ -130,6 +130,16 @@ def test_bodies_are_bounded_and_what_happens_in_a_dropped_tree_is_ignored() -> N
     assert len(recorder.exchanges()) == 2
 
 
+def test_headers_and_calls_of_services_count_too() -> None:
+    recorder = Recording(max_bytes=1000)
+    recorder.begin_exchange(HttpExchange("a", 0, "POST", "/mcp", (("authorization", "x" * 900),), b""))
+    recorder.respond("a")
+    recorder.start("b", "async", None)
+    for _ in range(3):
+        recorder.add_service_call("b", SIGN)
+    assert (recorder.exchange("a"), len(recorder.invocation("b").service_calls)) == (None, 3)
+
+
 def test_an_invocation_keeps_its_newest_lines(recorder: Recording) -> None:
     recorder.start("a", "async", None)
     for number in range(MAX_LINES + 5):

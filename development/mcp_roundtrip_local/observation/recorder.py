@@ -26,7 +26,10 @@ from mcp_roundtrip_local.observation.trees import InvocationNode, Tree
 
 MAX_TREES: Final = 1_000
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""The bodies and lines that are kept, in bytes."""
+"""The bodies, headers, lines and calls that are kept, in bytes."""
+
+CALL_BYTES: Final = 400
+"""About what a call of a service takes in memory."""
 
 Listener = Callable[[Event], None]
 
@@ -63,7 +66,9 @@ class RunRecorder:
     def begin_exchange(self, exchange: HttpExchange) -> None:
         """Record a request."""
         with self._changed:
-            self._add(Tree(exchange.id, exchange), len(exchange.request_body))
+            self._add(
+                Tree(exchange.id, exchange), len(exchange.request_body) + _size(exchange.request_headers)
+            )
         self._tell(Began(exchange))
 
     def end_exchange(self, exchange_id: str, status: int, headers: Headers, body: bytes) -> None:
@@ -79,7 +84,7 @@ class RunRecorder:
                 response_headers=headers,
                 response_body=body,
             )
-            self._touch(tree, len(body))
+            self._touch(tree, len(body) + _size(headers))
             ended = Ended(tree.freeze())
         self._tell(ended)
 
@@ -129,7 +134,7 @@ class RunRecorder:
         with self._changed:
             if node := self._nodes.get(invocation_id):
                 node.service_calls.append(call)
-                self._touch(node.tree, 0)
+                self._touch(node.tree, CALL_BYTES)
 
     def add_line(self, invocation_id: str, text: str, *, function: str, environment_id: str) -> None:
         """Record a line that a function printed during an invocation."""
@@ -239,3 +244,7 @@ class RunRecorder:
                 listener(event)
             except Exception:  # a defect of a listener must not fail the request
                 traceback.print_exc()
+
+
+def _size(headers: Headers) -> int:
+    return sum(len(name) + len(value) for name, value in headers)

@@ -42,7 +42,7 @@ class Tree:
     """A root with its invocations.
 
     `exchange` is None if the root is an invocation, which is then the only one of `invocations`. `size` is
-    that of bodies and lines in bytes. `changed` is the sequence number of the last change.
+    that of bodies, headers, lines and calls in bytes. `changed` is the sequence number of the last change.
     """
 
     id: str

@@ -28,7 +28,9 @@ class JsonLines:
 
     def put(self, document: Mapping[str, Any]) -> None:
         """Write one object."""
-        self._write(json.dumps(document, ensure_ascii=False))
+        text = json.dumps(document, ensure_ascii=False)
+        # Lines may be shown by a terminal, and may contain what a client sent.
+        self._write("".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text))
 
 
 def _root(root: Root) -> dict[str, Any]:
