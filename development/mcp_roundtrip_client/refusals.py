@@ -18,8 +18,6 @@ _BY_STATUS = {
     504: "The function did not answer in time (504).",
 }
 
-UNSIGNED = "Missing Authentication Token"
-
 
 def explain(response: Response) -> str:
     """Return one sentence on a response that is not an MCP message."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mcp_roundtrip_local.source_watcher import fingerprint
-from mcp_roundtrip_local.template.model import Application, Function
+from mcp_roundtrip_local.template.model import Application, Function, function_name
 
 OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
@@ -92,7 +92,7 @@ class FreshCatalogs:
 
     def _catalog_text(self, owners: Mapping[str, Function]) -> str:
         """Return the text of the catalog. Raises CalledProcessError."""
-        modules = {owner: _module_path(function) for owner, function in owners.items()}
+        modules = {owner: function.code / function.module for owner, function in owners.items()}
         layers = list(dict.fromkeys(layer for function in owners.values() for layer in function.path[1:]))
         seen = fingerprint([*(module.parent for module in modules.values()), *layers])
         key = _digest(json.dumps([[*map(str, modules.items())], sorted(seen.items())]))
@@ -118,9 +118,9 @@ def owners_of(function: Function, application: Application) -> dict[str, Functio
         return {}
     setting = function.environment[OWNERS]
     if not setting.startswith("{"):
-        return _matching(_function_name(setting), function, application)
+        return _matching(function_name(setting), function, application)
     owners = json.loads(setting)
-    found = {owner: application.functions.get(_function_name(to)) for owner, to in sorted(owners.items())}
+    found = {owner: application.functions.get(function_name(to)) for owner, to in sorted(owners.items())}
     return {owner: owned for owner, owned in found.items() if owned is not None}
 
 
@@ -133,15 +133,6 @@ def _matching(pattern: str, front_door: Function, application: Application) -> d
         if name.startswith(before) and name.endswith(behind) and name != front_door.name
     }
     return {owner: owned for owner, owned in found.items() if owner and not owner.endswith(WORKER)}
-
-
-def _function_name(function: str) -> str:
-    """Return the function name of an ARN with or without a qualifier, or of a name."""
-    return function.rpartition("function:")[2].partition(":")[0]
-
-
-def _module_path(function: Function) -> Path:
-    return function.code / (function.handler.rpartition(".")[0].replace(".", "/") + ".py")
 
 
 def _digest(text: str) -> str:

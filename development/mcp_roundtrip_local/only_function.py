@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.template.model import TemplateError
+from mcp_roundtrip_local.template.model import TemplateError, handler_module
 from mcp_roundtrip_local.template.yaml_reader import load
 
 
@@ -28,5 +28,5 @@ def _module(project: Path, properties: Mapping[str, Any]) -> Path | None:
     code, handler = properties.get("CodeUri"), str(properties.get("Handler", "app.handler"))
     if not isinstance(code, str):
         return None
-    path = project / code / f"{handler.rpartition('.')[0].replace('.', '/')}.py"
+    path = project / code / handler_module(handler)
     return path if path.is_file() else None

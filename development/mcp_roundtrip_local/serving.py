@@ -19,19 +19,19 @@ from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.issuer.server import serve_issuer
 from mcp_roundtrip_local.issuer.users import User
 from mcp_roundtrip_local.observation.causes import current_cause
-from mcp_roundtrip_local.observation.plain_lines import PlainLines
 from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
-from mcp_roundtrip_local.observation.service_calls import ObservedServices
 from mcp_roundtrip_local.services.credentials import Credentials, Respond
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve as serve_kms
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_local.services.service_calls import ObservedServices
 from mcp_roundtrip_local.services.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip_local.services.sqs import Queues
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_local.source_watcher import call_periodically
+from mcp_roundtrip_local.terminal.plain_lines import PlainLines
 from mcp_roundtrip_local.timers import RealTimers
 
 

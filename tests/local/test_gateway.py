@@ -12,9 +12,9 @@ from mcp_roundtrip_local.api_gateway.cors import Cors
 from mcp_roundtrip_local.api_gateway.gateway import Gateway
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.messages import Request
-from mcp_roundtrip_local.observation.plain_lines import PlainLines
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.template.model import Route
+from mcp_roundtrip_local.terminal.plain_lines import PlainLines
 from support.sam_applications import Running
 from support.sam_applications import http as request
 from support.served_application import TEMPLATE

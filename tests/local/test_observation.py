@@ -11,7 +11,7 @@ from mcp_roundtrip_local import FunctionFailed
 from mcp_roundtrip_local.execution.output import ProcessOutput
 from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation
-from mcp_roundtrip_local.observation.service_calls import describe
+from mcp_roundtrip_local.services.service_calls import describe
 from support.sam_applications import Running, http
 
 

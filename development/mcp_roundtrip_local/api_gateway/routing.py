@@ -42,3 +42,14 @@ def _parameters(pattern: str, path: str) -> dict[str, str] | None:
         elif part != value:
             return None
     return parameters
+
+
+def endpoint_path(routes: Iterable[Route]) -> str:
+    """Return the path of the MCP endpoint: the shortest one without variables, which is the front door's."""
+    paths = ("/" if route.path == "$default" else route.path for route in routes if "{" not in route.path)
+    return min(paths, key=len, default="/")
+
+
+def has_root(routes: Iterable[Route]) -> bool:
+    """Return whether a route serves `GET /` by itself; `$default` does not count."""
+    return any(route.path == "/" and route.method in ("ANY", "GET") for route in routes)

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_local.app import LocalApp
-from mcp_roundtrip_local.console.records import body_document, exchange_document, invocation_document
+from mcp_roundtrip_local.console.records import exchange_document, invocation_document
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation
+from mcp_roundtrip_local.observation.messages import request_message, response_message
+from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, walk
 
 MAX_WAIT_MS: Final = 25_000
 
@@ -66,13 +67,13 @@ def summarize(exchange: HttpExchange) -> dict[str, Any]:
         "function": None if innermost is None else innermost.function,
         "environmentId": None if innermost is None else innermost.environment_id,
         "isNewEnvironment": innermost is not None and innermost.is_new_environment,
-        "failed": any(each.failed for each in _all(exchange.invocations)),
+        "failed": any(each.failed for each in walk(exchange)),
     }
 
 
 def _sent(exchange: HttpExchange) -> dict[str, Any]:
     """Return the JSON-RPC method, what it names, and the client that sent it."""
-    document = _object(_small(exchange.request_body))
+    document = request_message(exchange) if len(exchange.request_body) <= MAX_SUMMARIZED else {}
     params = _object(document.get("params"))
     info = _object(_object(params.get("_meta")).get(META_CLIENT_INFO) or params.get("clientInfo"))
     name = next((params[key] for key in ("name", "uri", "taskId") if isinstance(params.get(key), str)), None)
@@ -86,7 +87,7 @@ def _sent(exchange: HttpExchange) -> dict[str, Any]:
 
 def _outcome(exchange: HttpExchange) -> dict[str, Any]:
     """Return how the JSON-RPC response ends: a kind, the keys that it asks for, and its error."""
-    document = _object(_last_message(exchange))
+    document = response_message(exchange) if len(exchange.response_body) <= MAX_SUMMARIZED else {}
     error, result = _object(document.get("error")), _object(document.get("result"))
     kind = "error" if error else _text(result.get("resultType")) or ("complete" if result else None)
     return {
@@ -97,28 +98,11 @@ def _outcome(exchange: HttpExchange) -> dict[str, Any]:
     }
 
 
-def _last_message(exchange: HttpExchange) -> Any:
-    """Return the response in a JSON body, or the last message of a stream of events."""
-    body = exchange.response_body
-    if not body.startswith((b"event:", b"data:", b"id:", b":")):
-        return _small(body)
-    data = [line[5:].strip() for line in body.splitlines() if line.startswith(b"data:")]
-    return _small(data[-1]) if data else None
-
-
-def _small(body: bytes) -> Any:
-    return body_document(body) if len(body) <= MAX_SUMMARIZED else None
-
-
 def _innermost(invocations: tuple[RecordedInvocation, ...]) -> RecordedInvocation | None:
     """Return the function that answered: the front door's owner, not the front door."""
     if not invocations:
         return None
     return _innermost(invocations[-1].invocations) or invocations[-1]
-
-
-def _all(invocations: tuple[RecordedInvocation, ...]) -> list[RecordedInvocation]:
-    return [found for each in invocations for found in (each, *_all(each.invocations))]
 
 
 def _object(value: Any) -> Mapping[str, Any]:

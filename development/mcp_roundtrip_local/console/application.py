@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip_local.api_gateway.routing import endpoint_path
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.tokens import list_users
 from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
 from mcp_roundtrip_local.services.stand_ins import has_stand_ins
 from mcp_roundtrip_local.source_watcher import fingerprint
-from mcp_roundtrip_local.template.model import Function
+from mcp_roundtrip_local.template.model import Function, function_name
 
 WORKER_SETTING: Final = "MCP_TASK_WORKER"
 
@@ -25,10 +26,11 @@ LISTS: Final = ("tools", "prompts", "resources", "templates")
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
     functions = app.functions()
+    path = endpoint_path(app.routes())
     modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
     return {
         # The page may only send requests to its own origin.
-        "mcpUrl": f"http://{request.host}{mcp_path(app)}" if request.host else app.url(mcp_path(app)),
+        "mcpUrl": f"http://{request.host}{path}" if request.host else app.url(path),
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
         "defaultOwner": _default_owner(app),
@@ -49,15 +51,9 @@ def _sources_digest(app: LocalApp) -> str:
     return sha256(repr(sorted(seen.items())).encode()).hexdigest()[:16]
 
 
-def mcp_path(app: LocalApp) -> str:
-    """Return the shortest path of a route without variables: the front door's, if there is one."""
-    paths = ("/" if route.path == "$default" else route.path for route in app.routes())
-    return min((path for path in paths if "{" not in path), key=len, default="/")
-
-
 def _default_owner(app: LocalApp) -> str | None:
     """Return the function behind the endpoint, which owns everything; None for a front door."""
-    path = mcp_path(app)
+    path = endpoint_path(app.routes())
     found = next((route.function for route in app.routes() if route.path in (path, "$default")), None)
     function = app.functions().get(found or "")
     return None if function is None or OWNERS in function.environment else function.name
@@ -78,16 +74,14 @@ def _same_code(function: Function, other: Function) -> bool:
 
 def _names_worker(function: Function, worker: Function) -> bool:
     """Return whether a function sends its tasks to `worker`, directly and not through a queue."""
-    target = function.environment.get(WORKER_SETTING, "")
-    return target.rpartition("function:")[2].partition(":")[0] == worker.name
+    return function_name(function.environment.get(WORKER_SETTING, "")) == worker.name
 
 
 def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
-    module = Path(function.handler.rpartition(".")[0].replace(".", "/") + ".py")
     return {
         "name": function.name,
         "kind": function_kind(function, app.functions()),
-        "file": _relative(app.edited.project_folder(function.name) / module, app.folder),
+        "file": _relative(app.edited.project_folder(function.name) / function.module, app.folder),
         "isEdited": bool(app.edited.files(function.name)),
         "environments": [each.id for each in app.environments() if each.function == function.name],
     }

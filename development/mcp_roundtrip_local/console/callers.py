@@ -9,6 +9,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import serialization
+from mcp_roundtrip_local.observation.messages import header
 from mcp_roundtrip_local.observation.records import HttpExchange
 
 
@@ -28,8 +29,7 @@ def caller_of(exchange: HttpExchange, claims: Mapping[str, Any]) -> str | None:
 
 
 def _bearer_claims(exchange: HttpExchange) -> dict[str, Any] | None:
-    header = next((value for name, value in exchange.request_headers if name == "authorization"), "")
-    scheme, _, token = header.partition(" ")
+    scheme, _, token = header(exchange.request_headers, "authorization").partition(" ")
     if scheme.lower() != "bearer":
         return None
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from mcp_roundtrip_local.api_gateway.routing import has_root
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.api import PREFIX, Api
 from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_proxies, without_browser
@@ -50,10 +51,7 @@ class Console:
 
     def _is_for_page(self, request: Request) -> bool:
         accepts = "text/html" in (request.header("accept") or "")
-        return request.method in ("GET", "HEAD") and accepts and not self._has_own_root()
-
-    def _has_own_root(self) -> bool:
-        return any(route.path == "/" and route.method in ("ANY", "GET") for route in self._app().routes())
+        return request.method in ("GET", "HEAD") and accepts and not has_root(self._app().routes())
 
 
 def _page(request: Request, name: str) -> Response:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip_local.console.damage import part_at
-from mcp_roundtrip_local.console.records import body_document
+from mcp_roundtrip_local.observation.messages import request_message
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.observation.records import HttpExchange
 
@@ -31,8 +31,7 @@ class IssuedState:
     @property
     def call(self) -> dict[str, Any]:
         """The request that got it: its id, its method and what it named."""
-        document = body_document(self.exchange.request_body)
-        message = document if isinstance(document, dict) else {}
+        message = request_message(self.exchange)
         params = message.get("params")
         members = params if isinstance(params, dict) else {}
         name = next((members[key] for key in _TOOL if isinstance(members.get(key), str)), None)

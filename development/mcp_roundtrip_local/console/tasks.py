@@ -13,8 +13,9 @@ from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.emulated_table import EmulatedTable
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_local.console.task_history import TaskPast, read_past
+from mcp_roundtrip_local.console.run_journals import RunJournals, read_run_journals
 from mcp_roundtrip_local.console.task_runs import WorkerRun, runs_of
+from mcp_roundtrip_local.template.model import function_name
 
 TABLE: Final = "MCP_TASK_TABLE"
 
@@ -42,7 +43,7 @@ def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict
     found = find_task(app, request.parameters["id"])
     task, items = found.task, found.table.store.query(found.task.pk)
     runs = runs_of(app, task.pk)
-    past = read_past(task, items, writes.of(task.pk))
+    journals = read_run_journals(task, items, writes.of(task.pk))
     return {
         **_summary(found, runs),
         "arguments": {} if found.call is None else found.call.arguments,
@@ -52,8 +53,8 @@ def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict
         },
         "result": _result(task, items),
         "error": task.error,
-        "journal": past.rows(runs[-1] if runs else None, runs),
-        "runs": [_run(run, past, runs) for run in runs],
+        "journal": journals.rows(runs[-1] if runs else None, runs),
+        "runs": [_run(run, journals, runs) for run in runs],
     }
 
 
@@ -86,7 +87,7 @@ def _summary(found: FoundTask, runs: list[WorkerRun]) -> dict[str, Any]:
         "status": task.visible_status,
         "statusMessage": task.message,
         "workState": task.work_state.name.lower(),
-        "worker": _function_name(task.worker),
+        "worker": _worker_name(task.worker),
         "principal": _principal(call),
         "attempts": task.attempts,
         "leaseOwner": task.lease_owner,
@@ -101,8 +102,8 @@ def _summary(found: FoundTask, runs: list[WorkerRun]) -> dict[str, Any]:
     }
 
 
-def _run(run: WorkerRun, past: TaskPast, runs: list[WorkerRun]) -> dict[str, Any]:
-    return {**run.to_json(), "journal": past.rows(run, runs)}
+def _run(run: WorkerRun, journals: RunJournals, runs: list[WorkerRun]) -> dict[str, Any]:
+    return {**run.to_json(), "journal": journals.rows(run, runs)}
 
 
 def _principal(call: TaskCall | None) -> dict[str, Any] | None:
@@ -112,11 +113,9 @@ def _principal(call: TaskCall | None) -> dict[str, Any] | None:
     return {"kind": kind, "subject": subject, "issuer": issuer, "clientId": client_id}
 
 
-def _function_name(worker: str) -> str:
+def _worker_name(worker: str) -> str:
     """Return the name of a worker function or of its queue."""
-    if worker.startswith("arn:"):
-        return worker.rpartition("function:")[2].partition(":")[0]
-    return worker.rpartition("/")[2]
+    return function_name(worker) if worker.startswith("arn:") else worker.rpartition("/")[2]
 
 
 def _result(task: Task, items: Sequence[Item]) -> Any:

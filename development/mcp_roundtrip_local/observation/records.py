@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,6 +90,14 @@ class HttpExchange:
 
 Root = HttpExchange | RecordedInvocation
 """The root of a tree: a request, or an invocation for whose result neither a request nor a function waits."""
+
+
+def walk(root: Root) -> Iterator[RecordedInvocation]:
+    """Yield the invocations of a tree; a caller precedes those that it caused."""
+    if isinstance(root, RecordedInvocation):
+        yield root
+    for invocation in root.invocations:
+        yield from walk(invocation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcp_roundtrip_local.template.model import EventInvokeConfig
+from mcp_roundtrip_local.template.model import EventInvokeConfig, function_name
 from mcp_roundtrip_local.template.resource import TemplateResource
 
 PROPERTIES = ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
@@ -27,11 +27,6 @@ def read_invoke_configs(
             (function_name(each.text("FunctionName")), {name: each.get(name) for name in PROPERTIES})
         )
     return {name: _event_invoke_config(given) for name, given in found if given}
-
-
-def function_name(reference: str) -> str:
-    """Return the name of a function from its name or ARN, with or without a qualifier."""
-    return reference.rpartition("function:")[2].partition(":")[0]
 
 
 def _event_invoke_config(given: Mapping[str, Any]) -> EventInvokeConfig:

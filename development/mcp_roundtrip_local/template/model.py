@@ -64,6 +64,11 @@ class Function:
         return function_arn(self.name)
 
     @property
+    def module(self) -> Path:
+        """The file of its handler, relative to `code`."""
+        return handler_module(self.handler)
+
+    @property
     def path(self) -> tuple[Path, ...]:
         """The folders of its import path, in order."""
         own = () if self.requirements is None else (self.requirements,)
@@ -123,6 +128,16 @@ def function_arn(name: str, qualifier: str | None = None) -> str:
     """Return the ARN of the function, or of its alias or version `qualifier`."""
     arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
     return f"{arn}:{qualifier}" if qualifier else arn
+
+
+def function_name(reference: str) -> str:
+    """Return the name of a function from its name or ARN, with or without a qualifier."""
+    return reference.rpartition("function:")[2].partition(":")[0]
+
+
+def handler_module(handler: str) -> Path:
+    """Return the file of a handler such as ``app.handler``, relative to the code of its function."""
+    return Path(f"{handler.rpartition('.')[0].replace('.', '/')}.py")
 
 
 def short_name(function: str) -> str:

@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from mcp_roundtrip_local.template.events import events_of
-from mcp_roundtrip_local.template.invoke_configs import function_name
-from mcp_roundtrip_local.template.model import Queue, TemplateError, queue_arn
+from mcp_roundtrip_local.template.model import Queue, TemplateError, function_name, queue_arn
 from mcp_roundtrip_local.template.resource import TemplateResource
 
 

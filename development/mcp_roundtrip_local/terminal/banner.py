@@ -6,9 +6,9 @@ import json
 import os
 from collections.abc import Mapping
 
+from mcp_roundtrip_local.api_gateway.routing import endpoint_path, has_root
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.issuer.options import describe_issuer
-from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_local.template.validation import how_to_set
 from mcp_roundtrip_local.terminal.styles import Styles
 
@@ -47,17 +47,15 @@ def banner(
 
 
 def mcp_url(app: LocalApp) -> str:
-    """Return the URL of the endpoint: the shortest path is the front door's, if there is one."""
-    paths = (_path(route) for route in app.routes() if "{" not in route.path)
-    return app.url(min(paths, key=len, default="/"))
+    """Return the URL of the endpoint."""
+    return app.url(endpoint_path(app.routes()))
 
 
 def console_url(app: LocalApp) -> str | None:
     """Return the URL of the console, if it is served. A template's own route for `/` keeps that path."""
     if not app.has_console:
         return None
-    has_own_root = any(route.path == "/" and route.method in ("ANY", "GET") for route in app.routes())
-    return app.url("/console/" if has_own_root else "/")
+    return app.url("/console/" if has_root(app.routes()) else "/")
 
 
 def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]:
@@ -86,7 +84,3 @@ def _describe_processes(fresh: bool, debug: bool) -> list[str]:
             "terminal."
         ]
     return ["Every request gets a new process, as in a cold start."] if fresh else []
-
-
-def _path(route: Route) -> str:
-    return "/" if route.path == "$default" else route.path

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.telemetry import FINAL_EVENTS
-from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, Root
+from mcp_roundtrip_local.observation.messages import header, member, request_message, response_message
+from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, Root, walk
 from mcp_roundtrip_local.template.model import short_name
 from mcp_roundtrip_local.terminal.log_text import is_library_event, json_object
-from mcp_roundtrip_local.terminal.messages import header, member, request_message, response_message
-
-CURRENT_VERSION: Final = "2026-07-28"
-"""The protocol version that is not mentioned."""
 
 MAX_REASON: Final = 200
 
@@ -46,14 +44,6 @@ class Summary:
 def summarize(root: Root) -> Summary:
     """Summarize a request, or an invocation for which nothing waits."""
     return _of_exchange(root) if isinstance(root, HttpExchange) else _of_invocation(root)
-
-
-def walk(root: Root) -> Iterator[RecordedInvocation]:
-    """Yield the invocations of a tree; callers precede those whom they call."""
-    if isinstance(root, RecordedInvocation):
-        yield root
-    for invocation in root.invocations:
-        yield from walk(invocation)
 
 
 def final_event(root: Root) -> dict[str, Any]:
@@ -119,7 +109,7 @@ def _details(
     version = header(exchange.request_headers, "mcp-protocol-version") or member(
         request, "params", "protocolVersion"
     )
-    if isinstance(version, str) and version not in ("", CURRENT_VERSION):
+    if isinstance(version, str) and version not in ("", PROTOCOL_VERSION):
         yield version
     asked = event.get("asked") or [*(member(response, "result", "inputRequests") or ())]
     if isinstance(number := event.get("round"), int) and (number > 1 or asked):

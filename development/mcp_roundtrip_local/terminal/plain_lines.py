@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mcp_roundtrip_local.observation.messages import header
 from mcp_roundtrip_local.observation.records import Ended, Event, HttpExchange, Note, Printed
 from mcp_roundtrip_local.terminal.styles import printable
 
@@ -26,8 +27,7 @@ class PlainLines:
 
 
 def _request_line(exchange: HttpExchange) -> str:
-    headers = {name.lower(): value for name, value in exchange.request_headers}
-    rpc_method = headers.get("mcp-method") or "-"
+    rpc_method = header(exchange.request_headers, "mcp-method") or "-"
     return (
         f"{exchange.method} {exchange.path} {rpc_method} {exchange.status} {exchange.duration_ms or 0:.1f} ms"
     )

@@ -11,7 +11,7 @@ from mcp_roundtrip_local.observation.records import Headers, HttpExchange
 
 def request_message(exchange: HttpExchange) -> dict[str, Any]:
     """Return the JSON-RPC message of a request; an empty object if there is none."""
-    return _object(exchange.request_body)
+    return json_object(exchange.request_body)
 
 
 def response_message(exchange: HttpExchange) -> dict[str, Any]:
@@ -20,11 +20,11 @@ def response_message(exchange: HttpExchange) -> dict[str, Any]:
     In an event stream, notifications precede it.
     """
     if not header(exchange.response_headers, "content-type").startswith("text/event-stream"):
-        return _object(exchange.response_body)
+        return json_object(exchange.response_body)
     found: dict[str, Any] = {}
     for line in exchange.response_body.splitlines():
         if line.startswith(b"data:"):
-            message = _object(line.removeprefix(b"data:"))
+            message = json_object(line.removeprefix(b"data:"))
             found = message if message.keys() & {"result", "error"} else found
     return found
 
@@ -43,7 +43,8 @@ def member(document: Any, *path: str) -> Any:
     return document
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object in a body; an empty one if there is none."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.observation.causes import caused_by
+from mcp_roundtrip_local.observation.messages import json_object
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.observation.records import ServiceCall
 from mcp_roundtrip_local.services.credentials import Credentials, Respond, signing_scope
+from mcp_roundtrip_local.template.model import function_name
 
 _INVOCATIONS: Final = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
 
@@ -58,7 +59,7 @@ def describe(request: Request, key_name: Callable[[str], str] = str) -> tuple[st
     operation = (request.header("x-amz-target") or "").rpartition(".")[2]
     match service:
         case "lambda":
-            return service, "Invoke", _function_name(path)
+            return service, "Invoke", _invoked_function(path)
         case "s3":
             return service, _s3_operation(request.method, path), path.split("/")[1]
         case "kms":
@@ -70,9 +71,9 @@ def describe(request: Request, key_name: Callable[[str], str] = str) -> tuple[st
     return service, operation or request.method, ""
 
 
-def _function_name(path: str) -> str:
+def _invoked_function(path: str) -> str:
     found = _INVOCATIONS.fullmatch(path)
-    return unquote(found[1]).rpartition("function:")[2].partition(":")[0] if found else ""
+    return function_name(unquote(found[1])) if found else ""
 
 
 def _s3_operation(method: str, path: str) -> str:
@@ -81,7 +82,7 @@ def _s3_operation(method: str, path: str) -> str:
 
 def _table(body: bytes) -> str:
     """Return the table of a request; those of a transaction or a batch, without repetition."""
-    document = _document(body)
+    document = json_object(body)
     if "TableName" in document:
         return str(document["TableName"])
     if isinstance(batch := document.get("RequestItems"), dict):
@@ -92,12 +93,4 @@ def _table(body: bytes) -> str:
 
 
 def _member(body: bytes, name: str) -> str:
-    return str(_document(body).get(name, ""))
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+    return str(json_object(body).get(name, ""))

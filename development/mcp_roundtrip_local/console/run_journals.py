@@ -35,7 +35,7 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPast:
+class RunJournals:
     """The journal of a task. `open_questions` are the requests that wait for an answer, by key."""
 
     entries: Sequence[_Row]
@@ -69,7 +69,7 @@ class TaskPast:
         return "asked" if before and run is before[-1] else None
 
 
-def read_past(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite]) -> TaskPast:
+def read_run_journals(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite]) -> RunJournals:
     """Return the journal in the items of a task."""
     rows = [
         _Row(int(item["n"]), name, _entry(item), writes.get(name))
@@ -81,7 +81,7 @@ def read_past(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWri
     questions = {
         each.key: each.fingerprint for each in task.requests.values() if is_open and each.key not in answered
     }
-    return TaskPast(sorted(rows, key=lambda row: (row.order, row.sort_key)), questions)
+    return RunJournals(sorted(rows, key=lambda row: (row.order, row.sort_key)), questions)
 
 
 def _entry(item: Item) -> Entry:
