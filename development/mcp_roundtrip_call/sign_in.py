@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import urlencode, urlsplit
 
 from mcp_roundtrip_call.errors import CallFailed, Status
@@ -43,7 +43,7 @@ def local_token(url: str, refusal: Response, user: str | None, scopes: str | Non
     return token, str(name)
 
 
-def _is_local(url: Any) -> bool:
+def _is_local(url: Any) -> TypeGuard[str]:
     return isinstance(url, str) and urlsplit(url).hostname in LOOPBACK
 
 
