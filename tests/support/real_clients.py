@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Timer
 from typing import Any
@@ -201,7 +201,7 @@ def running(client: RealClient) -> Iterator[ClientProcess]:
                 process.kill()
 
 
-@pytest.fixture(scope="module", params=real_clients(), ids=lambda client: client.id)
+@pytest.fixture(params=real_clients(), ids=lambda client: client.id)
 def client(request: pytest.FixtureRequest) -> RealClient:
     """Each client of the matrix."""
     found: RealClient = request.param
@@ -209,7 +209,19 @@ def client(request: pytest.FixtureRequest) -> RealClient:
 
 
 @pytest.fixture(scope="module")
-def process(client: RealClient) -> Iterator[ClientProcess]:
-    """The client's process."""
-    with running(client) as started:
-        yield started
+def process_of() -> Iterator[Callable[[RealClient], ClientProcess]]:
+    """Return the process of a client. It lives until the end of the module: some take a second to start."""
+    processes: dict[str, ClientProcess] = {}
+    with ExitStack() as stack:
+
+        def find(client: RealClient) -> ClientProcess:
+            if client.id not in processes:
+                processes[client.id] = stack.enter_context(running(client))
+            return processes[client.id]
+
+        yield find
+
+
+@pytest.fixture
+def process(client: RealClient, process_of: Callable[[RealClient], ClientProcess]) -> ClientProcess:
+    return process_of(client)
