@@ -11,17 +11,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_roundtrip_call.arguments import missing_fields, read_arguments, split
+from mcp_roundtrip_call.arguments import missing_fields, read_arguments, split_words
 from mcp_roundtrip_call.calls import Caller
 from mcp_roundtrip_call.errors import CallFailed, Status, usage_error
 from mcp_roundtrip_call.forms import Refused, ask_fields
 from mcp_roundtrip_call.given_answers import GivenAnswers, parse_answers
 from mcp_roundtrip_call.output import describe_result, describe_tools
 from mcp_roundtrip_call.questions import Questions
-from mcp_roundtrip_call.server import CAPABILITIES, CLIENT, McpServer
-from mcp_roundtrip_call.terminal import Terminal, printable, printable_json
+from mcp_roundtrip_call.server import CAPABILITIES, CLIENT, McpServer, Notify
+from mcp_roundtrip_call.terminal import Terminal
 from mcp_roundtrip_client.exchange import is_trustworthy
 from mcp_roundtrip_client.mcp_requests import Endpoint
+from mcp_roundtrip_client.terminal_text import printable, printable_json
 
 URL: Final = "http://127.0.0.1:3000/mcp"
 
@@ -63,10 +64,11 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> int:
         return _print_result(caller.follow({"taskId": options.task}), terminal, as_json=options.json)
     tools = server.tools()
     if not options.tool:
-        print(json.dumps([*tools.values()]) if options.json else printable(describe_tools(tools)))
+        listed = [*tools.values()]
+        print(printable_json(listed) if options.json else printable(describe_tools(listed), kept="\n"))
         return Status.RESULT
     tool = _find(options.tool, tools)
-    words = [*options.arguments, *(split(options.args) if options.args else ())]
+    words = [*options.arguments, *(split_words(options.args) if options.args else ())]
     call = _complete(read_arguments(words, tool.get("inputSchema", {})), tool, terminal)
     return _print_result(caller.call(tool, call), terminal, as_json=options.json)
 
@@ -100,7 +102,7 @@ def _complete(given: dict[str, Any], tool: Mapping[str, Any], terminal: Terminal
         raise CallFailed(Status.INTERRUPTED, "The call was not sent.") from None
 
 
-def _notify(terminal: Terminal) -> Any:
+def _notify(terminal: Terminal) -> Notify:
     def show(method: str, params: Mapping[str, Any]) -> None:
         match method:
             case "signed_in":
@@ -126,7 +128,7 @@ def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: boo
     elif result.get("isError"):
         terminal.show(f"tool error: {describe_result(result)}", "red")
     else:
-        print(printable(describe_result(result)))
+        print(printable(describe_result(result), kept="\n\t"))
     return Status.ERROR if result.get("isError") else Status.RESULT
 
 

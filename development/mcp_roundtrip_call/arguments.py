@@ -12,7 +12,7 @@ from mcp_roundtrip_call.errors import usage_error
 from mcp_roundtrip_call.fields import UNSET, Field, fields_of
 
 
-def split(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of ARGS, as a shell splits them; a JSON object is one word. Raises CallFailed."""
     if text.lstrip().startswith("{"):
         return [text.strip()]
@@ -33,7 +33,8 @@ def read_arguments(words: Sequence[str], input_schema: Mapping[str, Any]) -> dic
         if not separator:
             raise usage_error(f"{word!r} is neither name=value nor a JSON object.")
         field = fields.get(name)
-        if field is None and input_schema.get("additionalProperties", True) in (False, True):
+        # Only a schema for further properties shows that a tool takes them; otherwise it is a misspelling.
+        if field is None and not isinstance(input_schema.get("additionalProperties"), dict):
             raise usage_error(_unknown(name, fields))
         value = _read(field or Field(name, {}, True), text)
         if value is not UNSET:

@@ -32,9 +32,9 @@ class GivenAnswers:
         if key in self.by_key:
             return _response(key, method, params, self.by_key[key])
         if method == "sampling/createMessage" and self.sample is not None:
-            return sampled(self.sample)
+            return message_result(self.sample)
         if method == "roots/list" and self.roots:
-            return list_roots(self.roots)
+            return roots_result(self.roots)
         return None
 
 
@@ -49,13 +49,13 @@ def parse_answers(text: str) -> Mapping[str, Any]:
     return value
 
 
-def sampled(text: str) -> Response:
+def message_result(text: str) -> Response:
     """Return a CreateMessageResult."""
     content = {"type": "text", "text": text}
     return {"role": "assistant", "content": content, "model": MODEL, "stopReason": "endTurn"}
 
 
-def list_roots(folders: Sequence[Path]) -> Response:
+def roots_result(folders: Sequence[Path]) -> Response:
     """Return a ListRootsResult."""
     paths = [folder.resolve() for folder in folders]
     return {"roots": [{"uri": path.as_uri(), "name": path.name or "/"} for path in paths]}
@@ -65,7 +65,7 @@ def _response(key: str, method: Any, params: Mapping[str, Any], answer: Any) -> 
     if isinstance(answer, dict) and isinstance(answer.get("action"), str):
         return answer
     if method == "sampling/createMessage" and isinstance(answer, str):
-        return sampled(answer)
+        return message_result(answer)
     if method != "elicitation/create":
         if not isinstance(answer, dict):
             raise usage_error(f"ANSWERS: the answer to {key} ({method}) must be a JSON object.")

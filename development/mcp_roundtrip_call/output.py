@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip_call.fields import Field, fields_of
@@ -12,9 +12,9 @@ from mcp_roundtrip_call.fields import Field, fields_of
 WIDTH: Final = 100
 
 
-def describe_tools(tools: Mapping[str, Mapping[str, Any]]) -> str:
+def describe_tools(tools: Iterable[Mapping[str, Any]]) -> str:
     """Return the tools with their arguments and the first line of their descriptions."""
-    return "\n".join(_describe(tool) for tool in tools.values())
+    return "\n".join(_describe(tool) for tool in tools)
 
 
 def _describe(tool: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from mcp_roundtrip_call.errors import usage_error
 from mcp_roundtrip_call.fields import NO, fields_of
 from mcp_roundtrip_call.forms import HELP, Refused, ask_fields, ask_line
-from mcp_roundtrip_call.given_answers import GivenAnswers, Request, Response, list_roots, sampled
+from mcp_roundtrip_call.given_answers import GivenAnswers, Request, Response, message_result, roots_result
 from mcp_roundtrip_call.terminal import Terminal
 
 
@@ -83,13 +83,13 @@ class Questions:
         lines: list[str] = []
         while (line := ask_line(self._terminal, "  > ")) != ".":
             lines.append(line)
-        return sampled("\n".join(lines))
+        return message_result("\n".join(lines))
 
     def _ask_for_roots(self) -> Response:
         folder = Path.cwd()
         self._terminal.show("  The tool asks which folders it may know of.")
         line = ask_line(self._terminal, f"  Name {folder.as_uri()}? [Y/n] > ")
-        return list_roots([] if line.strip().lower() in NO else [folder])
+        return roots_result([] if line.strip().lower() in NO else [folder])
 
     def _ask_for_json(self, method: Any, params: Mapping[str, Any]) -> Response:
         self._terminal.show(f"  {method} {json.dumps(params, ensure_ascii=False)}")

@@ -25,7 +25,7 @@ CAPABILITIES: Final[Mapping[str, Any]] = {
 }
 
 WAITING_AFTER_S: Final = 3.0
-"""Seconds without a response after which the user is told."""
+"""Seconds without a response after which `notify` gets "waiting"."""
 
 MAX_PAGES: Final = 1_000
 """Pages of a list that are read."""

@@ -1,4 +1,5 @@
-"""MCP over plain HTTP, with the standard library: for `make call` and `make smoke`.
+"""What `make call`, `make smoke` and `make run` share: MCP over plain HTTP, and text for a terminal.
 
-The official client hides the status, the headers and the messages of a stream, and its import takes a second.
+It needs only the standard library: the official client hides the status, the headers and the messages of a
+stream, and its import takes a second.
 """

@@ -27,7 +27,7 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def is_trustworthy(url: str) -> bool:
-    """Return whether nobody on the way can read or change a request: https, or a server on this computer."""
+    """Return whether no other computer can read or change a request: https, or a server on this computer."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     is_local = host in LOOPBACK or host.endswith(".localhost")  # RFC 6761, 6.3

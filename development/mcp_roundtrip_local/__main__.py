@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
+from mcp_roundtrip_client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_local.issuer.options import read_users
 from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.source_watcher import call_periodically
@@ -20,7 +21,6 @@ from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
 from mcp_roundtrip_local.terminal.banner import banner, console_url, mcp_url
 from mcp_roundtrip_local.terminal.json_lines import JsonLines
-from mcp_roundtrip_local.terminal.styles import Styles, wants_colours
 from mcp_roundtrip_local.terminal.terminal import Terminal
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}

@@ -21,8 +21,9 @@ import pytest
 from mcp_roundtrip_call import sign_in
 from mcp_roundtrip_call.__main__ import main
 from mcp_roundtrip_call.errors import CallFailed
-from mcp_roundtrip_call.terminal import Terminal, printable_json
+from mcp_roundtrip_call.terminal import Terminal
 from mcp_roundtrip_client.exchange import Response as ClientResponse
+from mcp_roundtrip_client.terminal_text import printable_json
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer

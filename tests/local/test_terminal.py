@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.log_lines import LineWriter
+from mcp_roundtrip_client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, ServiceCall, Trigger
 from mcp_roundtrip_local.terminal.json_lines import JsonLines
-from mcp_roundtrip_local.terminal.styles import Styles, wants_colours
 from mcp_roundtrip_local.terminal.terminal import HELD_MS, Terminal
 
 CLOCK = time.strftime("%H:%M:%S", time.localtime(0))

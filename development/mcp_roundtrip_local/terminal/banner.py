@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Mapping
 
+from mcp_roundtrip_client.terminal_text import Styles
 from mcp_roundtrip_local.api_gateway.routing import endpoint_path, has_root
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.issuer.options import describe_issuer
 from mcp_roundtrip_local.template.validation import how_to_set
-from mcp_roundtrip_local.terminal.styles import Styles
 
 GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
 """Modes in which API Gateway identifies callers."""

@@ -5,10 +5,10 @@ No line has a header or a body. The text that functions print is in `lines`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mcp_roundtrip_client.terminal_text import printable_json
 from mcp_roundtrip_local.observation.records import Ended, Event, HttpExchange, Note, RecordedInvocation, Root
 from mcp_roundtrip_local.terminal.summary import final_event, summarize
 
@@ -28,9 +28,7 @@ class JsonLines:
 
     def put(self, document: Mapping[str, Any]) -> None:
         """Write one object."""
-        text = json.dumps(document, ensure_ascii=False)
-        # Lines may be shown by a terminal, and may contain what a client sent.
-        self._write("".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text))
+        self._write(printable_json(document))
 
 
 def _root(root: Root) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mcp_roundtrip_client.terminal_text import one_line
 from mcp_roundtrip_local.observation.messages import header
 from mcp_roundtrip_local.observation.records import Ended, Event, HttpExchange, Note, Printed
-from mcp_roundtrip_local.terminal.styles import printable
 
 
 class PlainLines:
@@ -23,7 +23,7 @@ class PlainLines:
             case Note():
                 self._log(event.text)
             case Ended(HttpExchange() as exchange):
-                self._log(printable(_request_line(exchange)))
+                self._log(one_line(_request_line(exchange)))
 
 
 def _request_line(exchange: HttpExchange) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mcp_roundtrip_client.terminal_text import Styles, one_line
 from mcp_roundtrip_local.observation.records import Began, Ended, Event, Note, Printed, Root
 from mcp_roundtrip_local.template.model import short_name
 from mcp_roundtrip_local.terminal.log_text import LogText, readable
-from mcp_roundtrip_local.terminal.styles import Styles, printable
 from mcp_roundtrip_local.terminal.summary import Summary, summarize
 
 HELD_MS: Final = 500.0
@@ -114,7 +114,7 @@ class Terminal:
         lines = []
         for block in blocks:
             for line in block.lines:
-                name = "" if block.function == self._last_function else printable(block.function)
+                name = "" if block.function == self._last_function else one_line(block.function)
                 self._last_function = block.function
                 indent = " " * (_MARGIN - 2 - len(name))
                 lines.append(f"{indent}{self._styles.paint('cyan', name)}  {line}")
@@ -132,11 +132,11 @@ class Terminal:
         paint = self._styles.paint
         calls = [f"{number} {service}" for service, number in summary.calls.items()]
         usage = " · ".join([*summary.environments, *calls, last])
-        kind, subject = f"{printable(summary.kind):{_KIND}}", printable(summary.subject)
-        padding, details = " " * (_COLUMNS - len(kind) - len(subject)), map(printable, summary.details)
+        kind, subject = f"{one_line(summary.kind):{_KIND}}", one_line(summary.subject)
+        padding, details = " " * (_COLUMNS - len(kind) - len(subject)), map(one_line, summary.details)
         if summary.is_minor and not summary.failure:
             return paint("dim", f"{_clock(at_ms)}  {kind} {subject}{padding} {' · '.join([*details, usage])}")
-        failure = [paint("red", printable(summary.failure))] if summary.failure else []
+        failure = [paint("red", one_line(summary.failure))] if summary.failure else []
         words = " · ".join([*failure, *details, paint("dim", usage)])
         return f"{paint('dim', _clock(at_ms))}  {kind} {paint('bold', subject)}{padding} {words}"
 

@@ -1,11 +1,13 @@
-"""Colours of a terminal, and text that may be written to one."""
+"""Text for a terminal: colours, and no control characters of clients, servers and functions."""
 
 from __future__ import annotations
 
+import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -26,15 +28,31 @@ class Styles:
         """Return the output of a program without control characters other than colours."""
         parts = _COLOUR.split(text)
         if not self.colours or len(parts) == 1:
-            return printable("".join(parts))
+            return one_line("".join(parts))
         found = [*_COLOUR.findall(text), "\x1b[0m"]
-        return "".join(printable(part) + code for part, code in zip(parts, found, strict=True))
+        return "".join(one_line(part) + code for part, code in zip(parts, found, strict=True))
 
 
-def printable(text: str) -> str:
-    """Return text without control characters: a client must not be able to control the terminal."""
-    text = text.expandtabs(4).replace("\xa0", " ")
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+def printable(text: str, kept: str = "") -> str:
+    """Return text without control characters except `kept`: others must not control the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in kept else _replaced(each) for each in text)
+
+
+def one_line(text: str) -> str:
+    """Return printable text with tabs as spaces, so that columns are aligned."""
+    return printable(text.expandtabs(4))
+
+
+def printable_json(value: Any) -> str:
+    """Return JSON on one line, in which control characters are escapes."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def _replaced(character: str) -> str:
+    return " " if unicodedata.category(character) == "Zs" else "\N{REPLACEMENT CHARACTER}"
 
 
 def wants_colours(stream: TextIO, variables: Mapping[str, str]) -> bool:
