@@ -48,11 +48,15 @@ def _is_local(url: Any) -> TypeGuard[str]:
 
 
 def _is_same(url: str, resource: Any) -> bool:
-    """Return whether an endpoint of this computer is the one that tokens are for, by any of its names."""
+    """Return whether tokens for a resource are for an endpoint of this computer, by any of its names.
+
+    An application with one route for all paths has the origin as its resource; it serves every path below.
+    """
     if not _is_local(url) or not _is_local(resource):
         return False
     one, other = urlsplit(url), urlsplit(resource)
-    return (one.scheme, one.port, one.path) == (other.scheme, other.port, other.path)
+    is_below = f"{one.path.rstrip('/')}/".startswith(f"{other.path.rstrip('/')}/")
+    return (one.scheme, one.port) == (other.scheme, other.port) and is_below
 
 
 def _document(url: str | None) -> dict[str, Any]:

@@ -208,6 +208,43 @@ def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(
     assert fetched == []
 
 
+@pytest.mark.parametrize(
+    ("path", "resource", "gets_token"),
+    [
+        ("/", "http://127.0.0.1:3000", True),  # an application of mcp-roundtrip new
+        ("/mcp", "http://127.0.0.1:3000", True),
+        ("/mcp", "http://127.0.0.1:3000/mcp", True),
+        ("/mcp", "http://127.0.0.1:3001", False),
+        ("/mcp", "http://127.0.0.1:3000/m", False),
+        ("/", "http://127.0.0.1:3000/mcp", False),
+    ],
+)
+def test_a_token_is_for_the_resource_and_the_paths_below_it(
+    path: str, resource: str, gets_token: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer = "http://127.0.0.1:3002"
+    documents = {
+        "http://127.0.0.1:3000/metadata": {"resource": resource, "authorization_servers": [issuer]},
+        f"{issuer}/.well-known/oauth-authorization-server": {
+            "token_endpoint": f"{issuer}/token",
+            "grant_types_supported": [sign_in.LOCAL_USER],
+        },
+        f"{issuer}/token": {"access_token": "a token", "user": "ada"},
+    }
+    monkeypatch.setattr(
+        sign_in,
+        "request",
+        lambda method, url, *more: ClientResponse(200, {}, json.dumps(documents[url]).encode()),
+    )
+    named = {"www-authenticate": 'Bearer resource_metadata="http://127.0.0.1:3000/metadata"'}
+    refusal = ClientResponse(401, named, b"")
+    if gets_token:
+        assert sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None) == ("a token", "ada")
+    else:
+        with pytest.raises(CallFailed, match="needs an access token"):
+            sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None)
+
+
 def test_a_user_answers_at_a_real_terminal(app: LocalApp) -> None:
     ours, terminal = pty.openpty()
     command = [sys.executable, "-m", "mcp_roundtrip_call", *WEATHER, "--url", app.url()]
