@@ -373,6 +373,12 @@ def test_no_message_and_no_line_is_too_strange(request: Any, response: Any, line
     assert len(written) == 1
 
 
+@pytest.mark.parametrize("requests", [1, True, "place", ["place"], None])
+def test_requests_for_input_that_are_no_object_ask_nothing(run: Run, requests: Any) -> None:
+    run.answer(call(), result(resultType="input_required", inputRequests=requests))
+    assert "asked" not in run.lines[0]
+
+
 @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000])
 def test_deep_nesting_is_no_message(run: Run, deep: bytes) -> None:
     run.answer(deep, deep, deep.decode())

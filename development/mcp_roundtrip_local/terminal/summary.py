@@ -111,7 +111,8 @@ def _details(
     )
     if isinstance(version, str) and version not in ("", PROTOCOL_VERSION):
         yield version
-    asked = event.get("asked") or [*(member(response, "result", "inputRequests") or ())]
+    requests = member(response, "result", "inputRequests")
+    asked = event.get("asked") or (list(requests) if isinstance(requests, Mapping) else [])
     if isinstance(number := event.get("round"), int) and (number > 1 or asked):
         yield f"round {number}"
     if isinstance(asked, list) and asked:
