@@ -102,7 +102,7 @@ def _signature(name: str, found: type | object) -> str:
     shown = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
     shown = shown.replace("<class 'Exception'>", "Exception").replace("'", '"')
     if kind == "def":
-        return _wrap(f"def one_of{shown}: ...")
+        return _wrap(f"def {name}{shown}: ...")
     inside = _wrap(f"    def __init__{shown.replace('(', '(self, ', 1)}: ...")
     return f"class {name}{bases}:\n{inside}"
 
