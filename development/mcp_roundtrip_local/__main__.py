@@ -19,7 +19,7 @@ from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.source_watcher import call_periodically
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
-from mcp_roundtrip_local.terminal.banner import banner, console_url, mcp_url
+from mcp_roundtrip_local.terminal.banner import DEFAULT_PORT, banner, console_url, mcp_url
 from mcp_roundtrip_local.terminal.json_lines import JsonLines
 from mcp_roundtrip_local.terminal.terminal import Terminal
 
@@ -87,7 +87,9 @@ def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, s
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description=__doc__)
     parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
-    parser.add_argument("--port", type=int, default=3000, help="the port on 127.0.0.1 (0: a free port)")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
+    )
     parser.add_argument(
         "--debug",
         action="store_true",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -131,15 +132,17 @@ def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path: Path, arguments:
 
 
 def test_the_banner_shows_how_a_client_connects(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    for level, command in (("1", "make call"), (None, "mcp-roundtrip call")):
+    url = running.app.url("/echo")
+    of_make = f"make call PORT={urlsplit(url).port}"
+    for level, command in (("1", of_make), (None, f"mcp-roundtrip call --url {url}")):
         monkeypatch.setenv("MAKELEVEL", level) if level else monkeypatch.delenv("MAKELEVEL", raising=False)
         assert banner(running.app, {}).splitlines()[3].split("  ")[2] == command
     text = banner(running.app, {}, fresh=True)
     assert text.splitlines()[1].split()[:2] == ["console", running.app.url("/")]
-    assert text.splitlines()[2].split()[:2] == ["endpoint", running.app.url("/echo")]
+    assert text.splitlines()[2].split()[:2] == ["endpoint", url]
     assert "make run USER=" in banner(running.app, {"AuthMode": "none"}, fresh=True)
     assert 'make run PARAMETERS="Stage=…"' in banner(running.app, {"Stage": "test"})
-    assert f'"url": "{running.app.url("/echo")}"' in text
+    assert f'"url": "{url}"' in text
     assert '"type": "http"' in text
     assert "AuthMode" not in text
 

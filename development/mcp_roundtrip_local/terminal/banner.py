@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from mcp_roundtrip_client.terminal_text import Styles
 from mcp_roundtrip_local.api_gateway.routing import endpoint_path, has_root
@@ -14,6 +15,9 @@ from mcp_roundtrip_local.template.validation import how_to_set
 
 GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
 """Modes in which API Gateway identifies callers."""
+
+DEFAULT_PORT = 3000
+"""The port of `make run` and `make call`, if none is given."""
 
 
 def banner(
@@ -30,11 +34,7 @@ def banner(
     rows = [
         *([("console", url, "call the tools in a browser")] if url else []),
         ("endpoint", mcp, f"in the configuration of a client: {config}"),
-        (
-            "terminal",
-            "make call" if "MAKELEVEL" in os.environ else "mcp-roundtrip call",
-            "call the tools in another terminal",
-        ),
+        ("terminal", _call_command(mcp), "call the tools in another terminal"),
     ]
     width = max(len(where) for _, where, _ in rows)
     lines = [
@@ -44,6 +44,16 @@ def banner(
     notes = [*_describe_parameters(app, assumed), *_describe_processes(fresh, debug)]
     notes.append("Changed sources are reloaded. Press Ctrl+C to stop.")
     return "\n".join(["", *lines, "", *(f"  {note}" for note in notes), ""])
+
+
+def _call_command(url: str) -> str:
+    """Return the command that lists the tools at a URL; the default port need not be named."""
+    port, path = urlsplit(url).port, urlsplit(url).path
+    if "MAKELEVEL" in os.environ:
+        return "make call" if port == DEFAULT_PORT else f"make call PORT={port}"
+    # Without --url it calls /mcp, which an application with one route for all paths serves, too.
+    is_default = port == DEFAULT_PORT and path in ("/", "/mcp")
+    return "mcp-roundtrip call" if is_default else f"mcp-roundtrip call --url {url}"
 
 
 def mcp_url(app: LocalApp) -> str:
