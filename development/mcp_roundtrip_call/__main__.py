@@ -18,9 +18,10 @@ from mcp_roundtrip_call.forms import Refused, ask_fields
 from mcp_roundtrip_call.given_answers import GivenAnswers, parse_answers
 from mcp_roundtrip_call.output import describe_result, describe_tools
 from mcp_roundtrip_call.questions import Questions
-from mcp_roundtrip_call.server import CAPABILITIES, CLIENT, McpServer, Notify
+from mcp_roundtrip_call.server import CAPABILITIES, McpServer, Notify
 from mcp_roundtrip_call.terminal import Terminal
 from mcp_roundtrip_client.exchange import is_trustworthy
+from mcp_roundtrip_client.local_issuer import CALL_CLIENT
 from mcp_roundtrip_client.mcp_requests import Endpoint
 from mcp_roundtrip_client.terminal_text import printable, printable_json
 
@@ -79,7 +80,7 @@ def _endpoint(url: str) -> Endpoint:
     token = os.environ.get("TOKEN") or None
     # A progress token and a level: without them, servers send neither progress nor log messages.
     meta = {"progressToken": 1, "io.modelcontextprotocol/logLevel": "info"}
-    return Endpoint(url, CLIENT, CAPABILITIES, token, meta=meta)
+    return Endpoint(url, CALL_CLIENT, CAPABILITIES, token, meta=meta)
 
 
 def _find(name: str, tools: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -15,8 +15,6 @@ from mcp_roundtrip_client.exchange import LOOPBACK, Response, Unreachable
 from mcp_roundtrip_client.mcp_requests import Endpoint, correlation_of, error_of, result_of
 from mcp_roundtrip_client.refusals import explain
 
-CLIENT: Final = "mcp-roundtrip-call"
-
 CAPABILITIES: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {},

@@ -8,9 +8,7 @@ from urllib.parse import urlencode, urlsplit
 from mcp_roundtrip_call.errors import CallFailed, Status
 from mcp_roundtrip_client.challenges import challenge_of, challenge_parameter
 from mcp_roundtrip_client.exchange import LOOPBACK, Response, request
-
-LOCAL_USER: Final = "urn:mcp-roundtrip:grant-type:local-user"
-"""The grant type of the local issuer: `mcp_roundtrip_local.issuer.token_endpoint` says the same."""
+from mcp_roundtrip_client.local_issuer import LOCAL_USER
 
 FORM: Final = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
 

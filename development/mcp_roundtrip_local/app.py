@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.observation.recorder import RunRecorder
+from mcp_roundtrip_local.options import Options
 from mcp_roundtrip_local.project import Project, Surroundings
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
@@ -38,20 +36,6 @@ from mcp_roundtrip_local.template.model import (
 )
 
 Log = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of `serve`."""
-
-    parameters: Mapping[str, str]
-    fresh: bool
-    python: str
-    watch_interval_s: float
-    variables: Mapping[str, str]
-    debug: bool
-    issuer: LocalIssuer | None = None
-    has_console: bool = True
 
 
 class LocalApp:
@@ -79,7 +63,7 @@ class LocalApp:
         self._endpoints = endpoints
         self._credentials = credentials
         self._options = options
-        self._python_version = _interpreter_version(options.python)
+        self._python_version = options.python_version()
         self._keys = TemplateKeys(kms)
         self._environments = Environments(recorder)
         self._lock = threading.Lock()
@@ -306,11 +290,3 @@ def _failed_result(message: str) -> InvocationResult:
     return InvocationResult(
         json.dumps({"errorType": "Runtime.Unknown", "errorMessage": message}).encode(), failed=True
     )
-
-
-def _interpreter_version(python: str) -> str:
-    if python == sys.executable:
-        return f"{sys.version_info.major}.{sys.version_info.minor}"
-    command = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    # The interpreter is the caller's choice.
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603

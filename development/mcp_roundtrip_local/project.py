@@ -19,7 +19,7 @@ from mcp_roundtrip_local.template.reader import Template
 class Surroundings:
     """What a template needs to be read: its keys, the URLs of its API and of SQS, and the requirements.
 
-    `declare` is told the tables and buckets. `note` receives errors in changed sources.
+    `declare` receives the tables and buckets. `note` receives errors in changed sources.
     """
 
     keys: TemplateKeys

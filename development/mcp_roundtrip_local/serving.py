@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from mcp_roundtrip_local.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
-from mcp_roundtrip_local.app import LocalApp, Log, Options
+from mcp_roundtrip_local.app import LocalApp, Log
 from mcp_roundtrip_local.console.console import Console
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
@@ -20,6 +20,7 @@ from mcp_roundtrip_local.issuer.server import serve_issuer
 from mcp_roundtrip_local.issuer.users import User
 from mcp_roundtrip_local.observation.causes import current_cause
 from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
+from mcp_roundtrip_local.options import Options
 from mcp_roundtrip_local.services.credentials import Credentials, Respond
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
@@ -98,14 +99,14 @@ def serve(
         if users is not None:
             issuer = stack.enter_context(serve_issuer(users, lambda: app.audience(), port=port and port + 1))
         options = Options(
-            _with_issuer(parameters or {}, issuer),
-            fresh,
-            python,
-            watch_interval_s,
-            given,
-            debug,
-            issuer,
-            console,
+            parameters=_with_issuer(parameters or {}, issuer),
+            fresh=fresh,
+            python=python,
+            watch_interval_s=watch_interval_s,
+            variables=given,
+            debug=debug,
+            issuer=issuer,
+            has_console=console,
         )
         app = LocalApp(
             template.resolve(), front.url, endpoints, credentials, kms, emulator, recorder, options

@@ -23,6 +23,7 @@ from mcp_roundtrip_call.__main__ import main
 from mcp_roundtrip_call.errors import CallFailed
 from mcp_roundtrip_call.terminal import Terminal
 from mcp_roundtrip_client.exchange import Response as ClientResponse
+from mcp_roundtrip_client.local_issuer import LOCAL_USER
 from mcp_roundtrip_client.terminal_text import printable_json
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.http.messages import Request, Response
@@ -227,7 +228,7 @@ def test_a_token_is_for_the_resource_and_the_paths_below_it(
         "http://127.0.0.1:3000/metadata": {"resource": resource, "authorization_servers": [issuer]},
         f"{issuer}/.well-known/oauth-authorization-server": {
             "token_endpoint": f"{issuer}/token",
-            "grant_types_supported": [sign_in.LOCAL_USER],
+            "grant_types_supported": [LOCAL_USER],
         },
         f"{issuer}/token": {"access_token": "a token", "user": "ada"},
     }

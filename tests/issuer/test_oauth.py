@@ -17,11 +17,11 @@ import pytest
 
 from mcp_roundtrip.auth.issuer_metadata import discover_jwks_uri
 from mcp_roundtrip.auth.jwks import parse_key_set
+from mcp_roundtrip_client.local_issuer import LOCAL_USER
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.issuer.server import serve_issuer
-from mcp_roundtrip_local.issuer.token_endpoint import LOCAL_USER
 from mcp_roundtrip_local.issuer.users import User
 from support.html_form import BrowserForm
 

@@ -37,6 +37,14 @@ REASONS: Final = {
     "signature": "The signature does not fit: the signed part, or the signature, was changed.",
     "payload": "The signed part is not a JSON object.",
     "claims": "A claim is missing, unknown or of the wrong type.",
+    # Only of certificates: the times and the binding of a state are not checked here.
+    "expired": "It had expired when the state was made.",
+    "not_yet_valid": "It was not valid yet when the state was made.",
+    "lifetime": "It is valid for longer than a certificate may be.",
+    "wrong_issuer": "It is of another issuer.",
+    "wrong_audience": "It is for another endpoint.",
+    "key": "Its key is not a P-256 key.",
+    "revoked": "It is revoked.",
 }
 """What each reason of StateRejected means for a person who looks at a state."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from mcp_roundtrip_client.exchange import LOOPBACK
 from mcp_roundtrip_local.issuer.errors import OAuthError
 
 MAX_DOCUMENT: Final = 5_120
@@ -25,7 +26,6 @@ MAX_REDIRECT_URIS: Final = 20
 FETCH_TIMEOUT_S: Final = 5.0
 
 _PREFIX: Final = "local-"
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _SCRIPTS: Final = frozenset({"javascript", "data", "vbscript", "blob", "file", "about"})
 
 
@@ -71,7 +71,7 @@ def find_client(client_id: str) -> Client:
 
 def is_loopback(parts: SplitResult) -> bool:
     """Return whether a URL is plain HTTP to this computer."""
-    return parts.scheme == "http" and parts.hostname in _LOOPBACK
+    return parts.scheme == "http" and parts.hostname in LOOPBACK
 
 
 def _name(document: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from typing import Final
 from urllib.parse import parse_qsl
 
+from mcp_roundtrip_client.local_issuer import LOCAL_USER
 from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
@@ -18,7 +19,7 @@ from mcp_roundtrip_local.issuer.errors import OAuthError
 from mcp_roundtrip_local.issuer.grants import CODE_LIFETIME_S, REFRESH_LIFETIME_S, OneTimeGrants
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.issuer.page import error_page, sign_in_page, style_sheet
-from mcp_roundtrip_local.issuer.token_endpoint import LOCAL_USER, TokenEndpoint
+from mcp_roundtrip_local.issuer.token_endpoint import TokenEndpoint
 from mcp_roundtrip_local.issuer.tokens import ALGORITHM
 from mcp_roundtrip_local.issuer.users import User, check_name, check_scopes
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from mcp_roundtrip_client.local_issuer import CALL_CLIENT, LOCAL_USER
 from mcp_roundtrip_local.issuer.authorization import check_resource
 from mcp_roundtrip_local.issuer.errors import OAuthError
 from mcp_roundtrip_local.issuer.grants import Grant, OneTimeGrants, check_verifier
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.issuer.tokens import LIFETIME_S
 from mcp_roundtrip_local.issuer.users import check_scopes
-
-LOCAL_USER: Final = "urn:mcp-roundtrip:grant-type:local-user"
-"""The grant type of `make call`: an access token for `user` and `scope`, or for the first user."""
-
-CALL_CLIENT: Final = "mcp-roundtrip-call"
 
 
 class TokenEndpoint:
