@@ -28,6 +28,11 @@ INDIA: Final = "Hyderabad, Telangana, India"
 ASKED: Final = ("wait", ".questions")
 DONE: Final = ("wait", ".result")
 ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), ASKED)
+SEND_ROUND_1_AS_BOB: Final = (
+    "for (const label of ['Experiments', 'Send as bob'])"
+    " [...document.querySelector('.round').querySelectorAll('button')]"
+    ".find((button) => button.textContent === label).click()"
+)
 ANSWER_PLACE: Final = (("check", INDIA), ("click", "Accept"), DONE)
 
 
@@ -255,6 +260,11 @@ def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_te
             ("texts", ".copy-as pre"),
             ("click", "Player test"),
             ("texts", ".copy-as pre"),
+            ("evaluate", SEND_ROUND_1_AS_BOB),
+            ASKED,
+            ("check", INDIA),
+            ("click", "Accept"),  # as bob, whom the round asked
+            ("wait", ".round:nth-child(5) .result:not(.failed)"),
             ("open", "#/client"),
             ("see", "no token"),
             ("check", "bob"),

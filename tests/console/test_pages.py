@@ -222,6 +222,10 @@ def test_unusual_schemas_and_results_do_not_break_the_page(console: Console) -> 
         },
         **{
             "tuple": {"type": "array", "prefixItems": [{}]},
+            "none": {
+                "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+                "default": None,
+            },
             "one": {"oneOf": [{"const": 5, "title": "five"}]},
         },
     }
@@ -246,6 +250,42 @@ def test_unusual_schemas_and_results_do_not_break_the_page(console: Console) -> 
     )
     assert visit.seen[3] == [*members]
     assert visit.seen[9] == ['{"anything":[1],"one":5}']
+    assert visit.complaints == []
+
+
+def test_an_address_that_cannot_be_read_is_reported(console: Console) -> None:
+    visit = console("#/tools/%", ("texts", "main h1"), ("open", "#/tools/large"), ("texts", "main h1"))
+    assert (visit.seen[0], visit.seen[2]) == (["This page cannot be shown"], ["large"])
+    assert visit.complaints == ["URIError: URI malformed"]
+
+
+def test_rounds_without_a_question_follow_each_other_until_the_console_stops(console: Console) -> None:
+    visit = console(
+        "#/tools/tool_error",
+        ("answer", "tools/call", {"resultType": "input_required", "requestState": "saved"}),
+        CALL,
+        ("see", "The console stopped here."),
+        ("count", ".round"),
+        ("texts", ".call-title .chip"),
+        ("answer", "tools/call", {**CACHED, "content": [{"type": "text", "text": "done"}]}),
+        ("click", "Go on"),
+        DONE,
+        ("count", ".round"),
+        ("texts", ".call-title .chip"),
+    )
+    assert (visit.seen[3], visit.seen[4]) == (61, ["stopped"])
+    assert (visit.seen[8], visit.seen[9]) == (62, ["completed"])
+
+
+def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
+    visit = console(
+        "#/tasks",
+        ("see", "No task yet."),
+        ("evaluate", "window.real = fetch; window.fetch = () => Promise.reject(new TypeError()); null"),
+        ("see", "The server does not answer."),
+        ("evaluate", "window.fetch = window.real; null"),
+        ("see", "No task yet."),
+    )
     assert visit.complaints == []
 
 

@@ -16,6 +16,8 @@ async function request(method, path, body, signal) {
     // A page of another origin cannot send this header without a preflight, which the server refuses.
     headers: { "x-console": "1", ...(body === undefined ? {} : { "content-type": "application/json" }) },
     body: body === undefined ? undefined : JSON.stringify(body),
+  }).catch((error) => {
+    throw error instanceof TypeError ? new ApiError(0, "The server does not answer. Is make run still running?", null) : error;
   });
   const text = await response.text();
   const document = parse(text);

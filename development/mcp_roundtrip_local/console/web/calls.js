@@ -1,8 +1,10 @@
 // Carries out calls: sends rounds, follows states without questions, and collects what the server recorded.
 
 import { announce } from "./dom.js";
+import { withoutBodies } from "./exchange.js";
 
-const MAX_STATE_ONLY_ROUNDS = 60;
+/** Rounds without a question that follow each other, before the user decides whether to go on. */
+const MAX_FOLLOWED = 60;
 const RECORD_DELAYS_MS = [0, 60, 150, 400, 1000];
 
 let lastId = 0;
@@ -24,36 +26,35 @@ export function createCalls({ store, client, api }) {
    * Send a round of a call: append it to `call.rounds`, and follow the response. Return the round when its
    * response is there.
    * @param {Call} call
-   * @param {{answers?: Object, requestState?: string, profile?: Profile, experiment?: string}} options
+   * @param {{answers?: Object, requestState?: string, profile?: Profile, experiment?: string, followed?: number}} options
+   *     `followed`: how many rounds without a question came directly before this one
    */
-  async function sendRound(call, { answers = {}, requestState, profile = call.profile, experiment } = {}) {
+  async function sendRound(call, { answers = {}, requestState, profile = call.profile, experiment, followed = 0 } = {}) {
+    const abort = new AbortController();
     const round = {
-      number: call.rounds.length + 1, answers, sentState: requestState ?? null, request: null, response: null,
+      number: call.rounds.length + 1, answers, sentState: requestState ?? null, profile, abort, request: null, response: null,
       exchangeId: null, startedAtMs: Date.now(), durationMs: null, exchange: null, state: null,
       ...(experiment ? { experiment } : {}),
     };
     call.rounds.push(round);
     call.status = "running";
-    call.abort = new AbortController();
     store.notify(`call:${call.id}`);
     const [method, params] = requestOf(call, answers, requestState);
     const onRequest = (request) => { round.request = request; };
-    const options = { profile, tool: call.feature, signal: call.abort.signal, onRequest };
+    const options = { profile, tool: call.feature, signal: abort.signal, onRequest };
     Object.assign(round, await client.exchange(method, params, options));
-    conclude(call, round);
+    const goesOn = outcomeOf(round) === "continue" && !abort.signal.aborted && followed < MAX_FOLLOWED;
+    conclude(call, round, goesOn);
     record(call, round);
-    if (outcomeOf(round) === "continue" && call.status === "running") {
-      await sendRound(call, { requestState: stateOf(round), profile });
-    }
+    if (goesOn) await sendRound(call, { requestState: stateOf(round), profile, followed: followed + 1 });
     return round;
   }
 
-  function conclude(call, round) {
+  /** Experiments can send several rounds at once: the call runs until the last of them has its response. */
+  function conclude(call, round, goesOn) {
     const outcome = outcomeOf(round);
-    const followed = call.rounds.filter((each) => outcomeOf(each) === "continue").length;
-    if (call.abort.signal.aborted) call.status = "stopped";
-    else if (outcome === "continue") call.status = followed > MAX_STATE_ONLY_ROUNDS ? "stopped" : "running";
-    else call.status = outcome;
+    if (goesOn || call.rounds.some(isAwaited)) call.status = "running";
+    else call.status = outcome === "continue" || round.abort.signal.aborted ? "stopped" : outcome;
     if (outcome === "task") call.taskId = resultOf(round).taskId;
     store.notify(`call:${call.id}`);
     if (call.status !== "running") announce(`${call.name}, round ${round.number}: ${describeOutcome(outcome)}`);
@@ -62,7 +63,7 @@ export function createCalls({ store, client, api }) {
   /** Fetch what the server recorded of a round, and the decoded state that it returned. */
   async function record(call, round) {
     const notify = () => store.notify(`call:${call.id}`);
-    const exchange = fetchExchange(round.exchangeId).then((found) => { round.exchange = found; }, () => {});
+    const exchange = fetchExchange(round.exchangeId).then((found) => { round.exchange = found && withoutBodies(found); }, () => {});
     const state = decode(round).then(
       (found) => { round.state = found; },
       (error) => { round.state = { error: error.message, ...(error.body ?? {}) }; });
@@ -95,16 +96,14 @@ export function createCalls({ store, client, api }) {
     return null;
   }
 
-  /** Answer the questions of a round, with the state that it returned. */
+  /** Answer the questions of a round with the state that it returned, as the client that it asked. */
   function answer(call, round, answers, experiment) {
-    return sendRound(call, { answers, requestState: stateOf(round) ?? undefined, experiment });
+    return sendRound(call, { answers, requestState: stateOf(round) ?? undefined, profile: round.profile, experiment });
   }
 
-  /** Stop waiting for a response. */
+  /** Stop waiting for responses. */
   function stop(call) {
-    call.status = "stopped";
-    call.abort?.abort();
-    store.notify(`call:${call.id}`);
+    for (const round of call.rounds.filter(isAwaited)) round.abort.abort();
   }
 
   return { start, sendRound, answer, stop };
@@ -133,6 +132,8 @@ export const stateOf = (round) => resultOf(round)?.requestState ?? null;
 export const questionsOf = (round) =>
   (resultOf(round)?.resultType === "input_required" ? resultOf(round).inputRequests ?? {} : {});
 
+const isAwaited = (round) => round.durationMs === null;
+
 /** Return the latest round that answers the questions of a round; undefined if there is none yet. */
 export function answeringRound(call, round) {
   const state = stateOf(round);
@@ -142,7 +143,7 @@ export function answeringRound(call, round) {
 
 /** Return how a round ended: null (not yet), "asking", "continue", "task", "completed" or "failed". */
 export function outcomeOf(round) {
-  if (round.durationMs === null) return null;
+  if (isAwaited(round)) return null;
   const result = resultOf(round);
   if (round.error || result === null) return "failed";
   if (result.resultType === "input_required") return Object.keys(questionsOf(round)).length > 0 ? "asking" : "continue";

@@ -1,5 +1,11 @@
 // Reads what the server recorded of a request: the tree of invocations below an HTTP exchange.
 
+/** Return an exchange without its bodies: a round has them already, and a state can be long. */
+export function withoutBodies({ requestBody, responseBody, invocations = [], ...exchange }) {
+  const strip = ({ payload, response, invocations: inner = [], ...others }) => ({ ...others, invocations: inner.map(strip) });
+  return { ...exchange, invocations: invocations.map(strip) };
+}
+
 /** Return the invocations of an exchange and those that they caused, the outer ones first. */
 export function invocationsOf(exchange) {
   const flatten = (invocations = []) => invocations.flatMap((each) => [each, ...flatten(each.invocations)]);

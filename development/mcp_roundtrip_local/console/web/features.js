@@ -10,21 +10,25 @@ const LISTS = [
 const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 const MAX_PAGES = 100;
 
-/** Load discovery and lists into the store. Problems become `featuresError`. */
+let latestTurn = 0;
+
+/** Load discovery and lists into the store, unless it is loaded again meanwhile. Problems become `featuresError`. */
 export async function loadFeatures({ store, client }) {
+  const turn = ++latestTurn;
   try {
     const discovered = await client.discover();
     const serverCapabilities = discovered.capabilities ?? {};
-    store.update({
+    const found = {
       serverCapabilities, instructions: discovered.instructions ?? null,
       serverInfo: discovered.serverInfo ?? discovered._meta?.[SERVER_INFO] ?? null,
-    });
+    };
     const features = { tools: [], prompts: [], resources: [], templates: [] };
     for (const list of LISTS.filter((each) => each.capability in serverCapabilities)) {
       features[list.group] = await loadList(client, list); // one after another: they share an execution environment
     }
-    store.update({ features, featuresError: null, areFeaturesLoaded: true });
+    if (turn === latestTurn) store.update({ ...found, features, featuresError: null, areFeaturesLoaded: true });
   } catch (error) {
+    if (turn !== latestTurn) return;
     store.update({ featuresError: error.message, areFeaturesLoaded: true });
     store.notify("features");
   }

@@ -45,7 +45,7 @@ function show({ movesFocus = true } = {}) {
   fill(main, viewOf(hash, leave.signal));
   const heading = main.querySelector("h1");
   const server = store.state.serverInfo?.name ?? "mcp-roundtrip";
-  document.title = heading === null ? server : `${heading.firstChild.textContent} · ${server}`;
+  document.title = heading === null ? server : `${heading.firstChild?.textContent ?? ""} · ${server}`;
   setMenu(false);
   if (!movesFocus) return;
   window.scrollTo(0, 0);
@@ -53,9 +53,14 @@ function show({ movesFocus = true } = {}) {
 }
 
 function viewOf(hash, signal) {
-  for (const [pattern, view] of ROUTES) {
-    const match = pattern.exec(hash);
-    if (match) return view(...match.slice(1).map(decodeURIComponent), signal);
+  try {
+    for (const [pattern, view] of ROUTES) {
+      const match = pattern.exec(hash);
+      if (match) return view(...match.slice(1).map(decodeURIComponent), signal);
+    }
+  } catch (error) {
+    reportError(error);
+    return element("article", {}, element("h1", { tabindex: -1 }, "This page cannot be shown"), element("p", {}, error.message));
   }
   return element("h1", { tabindex: -1 }, "There is no such page");
 }
@@ -82,16 +87,19 @@ async function start() {
   show({ movesFocus: false });
 }
 
-/** Load the lists again if a source has changed: the author may come back from an editor. */
+/** Load the lists again if a source, or the server, is another one: the author may come back from an editor. */
 async function refresh() {
   const before = store.state.application;
   const application = await api.application().catch(() => before);
-  if (application?.sourcesDigest === before?.sourcesDigest) return;
+  const areUsersSame = JSON.stringify(application?.users) === JSON.stringify(before?.users);
+  if (application?.sourcesDigest === before?.sourcesDigest && areUsersSame && store.state.featuresError === null) return;
   store.update({ application });
-  const listed = JSON.stringify(store.state.features);
+  if (!areUsersSame) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
+  const listed = ({ features, featuresError }) => JSON.stringify([features, featuresError]);
+  const shown = listed(store.state);
   await loadFeatures(context);
   showServer();
-  if (JSON.stringify(store.state.features) !== listed) show({ movesFocus: false });
+  if (listed(store.state) !== shown) show({ movesFocus: false });
 }
 
 function showServer() {

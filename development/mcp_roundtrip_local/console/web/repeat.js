@@ -1,19 +1,24 @@
 // Repeats an action until a signal aborts, and not while the page is hidden.
 
+const PAUSE_AFTER_ERROR_MS = 2_000;
+
 /**
  * @param {() => Promise<boolean | void>} action returns true when there is nothing more to do
  * @param {number} intervalMs the pause between the end of one action and the start of the next
  * @param {AbortSignal} signal
- * @param {(error: Error) => void} onError after which the action is repeated
+ * @param {(error: Error) => void} onError after which the action is repeated, more slowly
  */
 export async function repeat(action, intervalMs, signal, onError) {
   while (!signal.aborted) {
+    let wait = intervalMs;
     try {
       if (!document.hidden && (await action()) === true) return;
     } catch (error) {
-      if (!signal.aborted) onError(error);
+      if (signal.aborted) return;
+      onError(error);
+      wait = Math.max(wait, PAUSE_AFTER_ERROR_MS);
     }
-    await pause(intervalMs, signal);
+    await pause(wait, signal);
   }
 }
 

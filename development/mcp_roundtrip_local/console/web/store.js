@@ -33,8 +33,10 @@
  * @property {Object|null} exchange      what happened on the server, from the console API; comes later
  * @property {Object|null} state         the decoded requestState of the response, from the console API; comes later
  * @property {Record<string, any>} answers   the input responses that the request carried, by key
+ * @property {Profile} profile           the client and the user who sent it
+ * @property {AbortController} abort     stops waiting for the response
  * @property {string|null} sentState     the requestState that the request carried
- * @property {string} [experiment]       "resent", "older state", "damaged state", "other version" or "other user"
+ * @property {string} [experiment]       "resent", "older state", "damaged state", "other version", "other user" or "other client"
  */
 
 /** Return a store: `update` changes members of the state, `subscribe` hears of changes by member or topic. */
@@ -42,7 +44,13 @@ export function createStore(state) {
   const listeners = new Map();
 
   function notify(topic) {
-    for (const listener of [...(listeners.get(topic) ?? [])]) listener(state);
+    for (const listener of [...(listeners.get(topic) ?? [])]) {
+      try {
+        listener(state);
+      } catch (error) {
+        reportError(error); // a view that fails stops neither the other views nor the call
+      }
+    }
   }
 
   return {

@@ -37,13 +37,22 @@ export function modelQuestions(text) {
   let message = [];
   for (const line of text.split("\n")) {
     const found = MODEL_QUESTION.exec(line);
-    if (found !== null) {
-      const params = { mode: "form", message: message.join("\n"), requestedSchema: JSON.parse(found[2]) };
-      requests[JSON.parse(found[1])] = { method: "elicitation/create", params };
+    const requestedSchema = found && parse(found[2]);
+    if (requestedSchema) {
+      const params = { mode: "form", message: message.join("\n"), requestedSchema };
+      requests[parse(found[1])] = { method: "elicitation/create", params };
     }
-    message = found !== null || line === "" ? [] : [...message, line];
+    message = requestedSchema || line === "" ? [] : [...message, line];
   }
   return requests;
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null; // a tool's own text that looks like a question
+  }
 }
 
 /** Return the arguments of the next call: those of the last one, and the answers that the model passes on. */

@@ -4,7 +4,7 @@
 import { readBody } from "./body.js";
 import { nameHeader, parameterHeaders } from "./headers.js";
 import { isLegacy, prepareLegacy, sessionOf } from "./legacy.js";
-import { authorization } from "./profile.js";
+import { authorization, forgetTokens } from "./profile.js";
 
 const META = "io.modelcontextprotocol/";
 
@@ -79,6 +79,7 @@ export function createClient(store) {
       signal,
       credentials: "omit",
     });
+    if (response.status === 401) forgetTokens();
     const headers = Object.fromEntries(response.headers);
     const read = readBody(headers["content-type"] ?? "", await response.text(), request.body.id);
     return { exchangeId: headers["apigw-requestid"] ?? null, response: { status: response.status, headers, ...read } };

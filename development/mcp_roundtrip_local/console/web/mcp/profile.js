@@ -55,6 +55,9 @@ export const isLegacy = (profile) => LEGACY_VERSIONS.includes(profile.protocolVe
 const TOKEN_LIFE_MS = 60_000;
 const tokens = new Map();
 
+/** Forget all tokens: the server refused one, as after a restart with other keys. */
+export const forgetTokens = () => tokens.clear();
+
 /** Return the Authorization header of the profile's user; `{}` for an anonymous caller. Throws ApiError. */
 export async function authorization({ user, scopes }, clock = Date.now) {
   if (user === null) return {};
@@ -115,9 +118,9 @@ export function withUser(profile, application) {
 const STORED = "mcp-roundtrip-console-profile";
 
 /** Return the client of the last visit without its user, because users belong to one run of the server. */
-export function loadProfile(storage = localStorage) {
+export function loadProfile(storage) {
   try {
-    const stored = JSON.parse(storage.getItem(STORED) ?? "{}");
+    const stored = JSON.parse((storage ?? localStorage).getItem(STORED) ?? "{}");
     return { ...defaultProfile(), ...stored, user: null, scopes: null };
   } catch {
     return defaultProfile();

@@ -9,6 +9,7 @@ import { serverView } from "./server.js";
 const WAIT_MS = 20_000;
 const PAUSE_MS = 250;
 const MAX_ROWS = 300;
+const WAITING = "Waiting for a request…";
 const OWN_CLIENT = "mcp-roundtrip-console";
 const TRIGGERS = { async: "asynchronous", retry: "retry", queue: "queue", direct: "direct" };
 
@@ -16,7 +17,7 @@ const TRIGGERS = { async: "asynchronous", retry: "retry", queue: "queue", direct
 export function activityPage({ api }, signal) {
   const rows = new Map();
   const list = element("ol", { class: "activity-list" });
-  const hint = element("p", { class: "hint" }, "Waiting for a request…");
+  const hint = element("p", { class: "hint" }, WAITING);
   const own = element("input", { type: "checkbox", checked: true, onchange: filter });
   let after = 0;
 
@@ -28,13 +29,14 @@ export function activityPage({ api }, signal) {
     async () => {
       const changes = await api.activity(after, WAIT_MS, signal);
       if (changes.sequence < after) {
-      rows.clear(); // another run of the server
-      fill(list);
-    }
-    after = changes.sequence;
+        rows.clear(); // another run of the server
+        fill(list);
+      }
+      after = changes.sequence;
       const found = [...changes.exchanges.map(request), ...changes.invocations.map(invocation)];
       for (const row of found.sort((one, other) => one.startedAtMs - other.startedAtMs)) show(row);
       hint.hidden = rows.size > 0;
+      fill(hint, WAITING);
     },
     PAUSE_MS,
     signal,

@@ -16,7 +16,7 @@ export function callView(context, call, signal, isOpen = true) {
   const status = element("span", {});
   const facts = element("span", { class: "facts" });
   const stop = element("button", { type: "button", class: "quiet", onclick: () => context.calls.stop(call) }, "Stop");
-  const node = element("details", { class: "call", open: isOpen },
+  const node = element("details", { class: "call", open: isOpen, ontoggle: update },
     element("summary", { class: "call-head" }, icon("chevron"),
       element("h2", { class: "call-title" }, status,
         element("span", { class: "call-arguments" }, describeArguments(call))),
@@ -28,6 +28,7 @@ export function callView(context, call, signal, isOpen = true) {
     fill(facts, count(call.rounds.length, "round"), " · ", duration(total(call)), " · ", clockTime(call.rounds[0].startedAtMs));
     stop.hidden = call.status !== "running";
     node.setAttribute("aria-busy", String(call.status === "running"));
+    if (!node.open && cards.length === 0) return; // an older call: its rounds are built when it is opened
     while (cards.length < call.rounds.length) {
       const card = roundCard(context, call, call.rounds[cards.length], signal);
       cards.push(card);

@@ -73,7 +73,10 @@ export function combobox({ id, value, complete }) {
     else if (event.key === "ArrowUp") move(active === -1 ? 0 : -1);
     else if (event.key === "Enter" && active >= 0) choose(popup.children[active].textContent);
     else if (event.key === "Escape") close();
-    else return;
+    else {
+      if (event.key === "Enter") close(); // it sends the form
+      return;
+    }
     event.preventDefault();
   }
 

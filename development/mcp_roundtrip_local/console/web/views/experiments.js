@@ -13,15 +13,15 @@ export function experimentsPanel(context, call, round) {
   const send = async (experiment, options, note = "") => {
     fill(result, note);
     const received = receivedState(round);
-    await context.calls.sendRound(call, { answers: round.answers, requestState: received, experiment, ...options });
+    await context.calls.sendRound(call, { answers: round.answers, requestState: received, profile: round.profile, experiment, ...options });
   };
   return element(
     "div",
     { class: "experiments" },
-    resend(send),
+    resend(round, send),
     older(call, round, send),
     damage(context, round, send, result),
-    caller(context, call, send),
+    caller(context, round, send),
     version(context, call, send),
     result,
   );
@@ -42,11 +42,12 @@ function button(label, onclick) {
   return element("button", { type: "button", onclick }, label);
 }
 
-function resend(send) {
+function resend({ experiment: before }, send) {
+  const mark = ["other user", "other client"].includes(before) ? before : "resent"; // it is sent by the same client again
   return experiment(
     "Send this round again",
     "The same state and answers, as a client does whose response was lost. No server remembers the first time.",
-    button("Send again", () => send("resent", {})),
+    button("Send again", () => send(mark, {})),
   );
 }
 
@@ -101,10 +102,10 @@ function damage({ api }, round, send, result) {
 }
 
 /** Send the round as another user, or as the client of the page "Client". */
-function caller({ store }, call, send) {
+function caller({ store }, round, send) {
   const { application, profile } = store.state;
-  const users = (application?.users ?? []).map(({ name }) => name).filter((name) => name !== call.profile.user);
-  const isOther = JSON.stringify(profile) !== JSON.stringify(call.profile);
+  const users = (application?.users ?? []).map(({ name }) => name).filter((name) => name !== round.profile.user);
+  const isOther = JSON.stringify(profile) !== JSON.stringify(round.profile);
   if (users.length === 0 && !isOther) {
     return experiment("Be another client or user", [
       "Change what the client declares, its version or its user on the page ",
@@ -112,7 +113,7 @@ function caller({ store }, call, send) {
       "; then this round can be sent as that client.",
     ]);
   }
-  const as = (user) => send("other user", { profile: { ...call.profile, user, scopes: null } });
+  const as = (user) => send("other user", { profile: { ...round.profile, user, scopes: null } });
   return experiment(
     "Be another client or user",
     "A state belongs to the caller who received it.",

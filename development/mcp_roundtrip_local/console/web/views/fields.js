@@ -98,9 +98,10 @@ function optionView(input, { value, title }) {
   return element("label", { class: value === undefined ? "option none" : "option" }, input, element("span", {}, title));
 }
 
-function choices(options, { id, value = [], required }) {
+function choices(options, { id, value, required }) {
+  const chosenBefore = Array.isArray(value) ? value : [];
   const inputs = options.map((option, index) =>
-    element("input", { type: "checkbox", id: index === 0 ? id : null, checked: value.includes(option.value) }));
+    element("input", { type: "checkbox", id: index === 0 ? id : null, checked: chosenBefore.includes(option.value) }));
   const node = element("div", { class: "choices" }, options.map((option, index) => optionView(inputs[index], option)));
   return {
     node, input: inputs[0], isGroup: true, missing: CHOOSE,
@@ -112,10 +113,11 @@ function choices(options, { id, value = [], required }) {
 }
 
 /** A list of texts or numbers, one field for each item. */
-function list(items, schema, { id, value = [] }) {
+function list(items, schema, { id, value }) {
+  const given = Array.isArray(value) ? value : [];
   const rows = element("ol", { class: "items" });
   const isText = kindOf(items) === "text";
-  const first = Math.max(value.length, schema.minItems ?? 1, 1);
+  const first = Math.max(given.length, schema.minItems ?? 1, 1);
   const add = (text, rowId) => {
     const field = element("input", {
       id: rowId, class: "input", type: "text", autocomplete: "off", spellcheck: "false", value: text ?? "",
@@ -133,7 +135,7 @@ function list(items, schema, { id, value = [] }) {
     else row.remove();
     (neighbour ?? row).querySelector("input").focus();
   }
-  for (let index = 0; index < first; index++) add(value[index], index === 0 ? id : null);
+  for (let index = 0; index < first; index++) add(given[index], index === 0 ? id : null);
   const more = element("button", { type: "button", class: "quiet add", onclick: () => add().focus() },
     icon("plus"), "Add an item");
   return {

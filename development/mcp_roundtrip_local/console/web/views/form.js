@@ -55,7 +55,7 @@ function collect(fields) {
 function field(name, member, { root, required, value, complete, label: ownLabel }) {
   const schema = resolve(member, root);
   const [id, labelId, noteId, hintId, errorId] = ["field", "label", "note", "hint", "error"].map(uniqueId);
-  const made = control(schema, { root, required, id, complete, value: value === undefined ? schema.default : value });
+  const made = control(schema, { root, required, id, complete, value: value ?? schema.default ?? undefined });
   const error = element("p", { id: errorId, class: "error", hidden: true });
   const hint = element("p", { id: hintId, class: "hint" }, hintOf(schema));
   const text = ownLabel ?? (schema.title && !isDerived(schema.title, name) ? schema.title : name);

@@ -6,25 +6,27 @@ import { copyButton } from "./json_view.js";
 import { featureHash } from "./lists.js";
 
 export function homePage({ store, api }, signal) {
-  const page = element("div", {}, content(store));
-  store.subscribe("application", () => fill(page, content(store)), signal);
-  // Execution environments come and go.
+  const table = element("div", {});
+  const update = () => fill(table, store.state.application && functions(store.state.application));
+  store.subscribe("application", update, signal);
+  update();
+  // Execution environments come and go. The page stays as it is if the server does not answer.
   api.application().then((application) => { if (!signal.aborted) store.update({ application }); }, () => {});
-  return page;
+  return content(store, table);
 }
 
-function content(store) {
+function content(store, table) {
   const { application, features, serverInfo, instructions, featuresError } = store.state;
   return element("article", { class: "home" },
     element("header", { class: "page-head" },
       element("p", { class: "eyebrow" }, "MCP server on this computer"),
-      element("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? application?.serverName ?? "Console"),
+      element("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
       instructions && element("p", { class: "description prose" }, instructions)),
     featuresError && element("p", { class: "card error" }, featuresError),
     application && element("p", { class: "endpoint" },
       "Endpoint ", element("code", {}, application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
     tools(features.tools ?? []),
-    application && functions(application));
+    table);
 }
 
 function tools(listed) {
@@ -52,7 +54,5 @@ function functions({ functions: listed = [] }) {
           element("th", { scope: "row" }, element("code", {}, each.name)),
           element("td", {}, kinds[each.kind] ?? each.kind),
           element("td", {}, element("code", {}, each.file ?? "")),
-          element("td", {}, environmentsOf(each).join(", ") || "none yet")))))));
+          element("td", {}, each.environments.join(", ") || "none yet")))))));
 }
-
-const environmentsOf = (each) => (each.environmentIds ?? each.environments ?? []).map((one) => one.id ?? one);

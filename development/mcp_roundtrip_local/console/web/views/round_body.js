@@ -1,7 +1,7 @@
 // The main part of a round's card: its questions, the answers that were given, the task, or the result.
 
 import { element, fill, icon } from "../dom.js";
-import { answeringRound, outcomeOf } from "../calls.js";
+import { answeringRound, outcomeOf, resultOf, stateOf } from "../calls.js";
 import { questionChannel } from "../mcp/channels.js";
 import { channelView } from "./channel.js";
 import { jsonView } from "./json_view.js";
@@ -27,6 +27,7 @@ export function roundBody(context, call, round, signal) {
 
 function stageOf(call, round) {
   const outcome = outcomeOf(round);
+  if (outcome === "continue" && call.status === "stopped" && round === call.rounds.at(-1)) return "stopped";
   if (outcome !== "asking") return outcome ?? "waiting";
   const next = answeringRound(call, round);
   return next === undefined ? "asking" : `answered in round ${next.number}`;
@@ -37,7 +38,6 @@ function contentOrRaw(context, call, round, stage, signal) {
   try {
     return contentOf(context, call, round, stage, signal);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
     const problem = `The response cannot be shown, because it does not have the shape of a result: ${error.message}.`;
     return [element("p", { class: "error" }, problem), jsonView(round.response?.body ?? null, { label: "response" })];
   }
@@ -47,7 +47,8 @@ function contentOf(context, call, round, stage, signal) {
   switch (stage) {
     case "waiting": return hint("Waiting for the response…");
     case "continue": return hint("The server saved its progress in requestState and asked for the next round at once.");
-    case "task": return task(context, call, signal);
+    case "stopped": return stopped(context, call, round);
+    case "task": return task(context, call, resultOf(round).taskId, signal);
     case "asking": return form(context, call, round);
     case "completed": case "failed": return concluded(context, call, round);
     default: return answered(context, call, round);
@@ -56,11 +57,18 @@ function contentOf(context, call, round, stage, signal) {
 
 const hint = (text) => element("p", { class: "hint" }, text);
 
-function task(context, call, signal) {
-  const link = element("a", { href: `#/tasks/${call.taskId}` }, element("code", {}, call.taskId));
+function stopped({ calls }, call, round) {
+  const goOn = () => calls.sendRound(call, { requestState: stateOf(round), profile: round.profile });
+  return element("div", { class: "settled" },
+    hint("The server asked for the next round at once. The console stopped here."),
+    element("button", { type: "button", onclick: goOn }, "Go on"));
+}
+
+function task(context, call, taskId, signal) {
+  const link = element("a", { href: `#/tasks/${encodeURIComponent(taskId)}` }, element("code", {}, taskId));
   return [
     element("p", { class: "became-task" }, icon("task"), "The call became a task: ", link),
-    taskView(context, call.taskId, call, signal),
+    taskView(context, taskId, call, signal),
   ];
 }
 

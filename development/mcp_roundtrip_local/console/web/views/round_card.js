@@ -4,7 +4,7 @@ import { element, fill, icon, uniqueId } from "../dom.js";
 import { outcomeOf, questionsOf } from "../calls.js";
 import { clockTime, duration } from "../format.js";
 import { environmentOf, serviceSummary } from "../exchange.js";
-import { entriesOf, journalStrip } from "./journal.js";
+import { journalStrip } from "./journal.js";
 import { roundBody } from "./round_body.js";
 import { roundLog } from "./round_log.js";
 import { roundPanels } from "./round_panels.js";
@@ -20,18 +20,24 @@ export function roundCard(context, call, round, signal) {
   const title = element("h2", { id: uniqueId("round"), tabindex: -1 }, `Round ${round.number}`);
   const [chips, facts] = ["chips", "facts"].map((name) => element("span", { class: name }));
   const strip = element("div", {});
-  const parts = [roundLog(round), roundBody(context, call, round, signal), roundPanels(context, call, round)];
+  const log = roundLog(round);
+  const parts = [roundBody(context, call, round, signal), roundPanels(context, call, round)];
+  let known = "";
   const node = element("li", { class: "round", "aria-labelledby": title.id },
     element("div", { class: "round-head" }, title, chips, strip, facts),
-    parts.map((part) => part.node));
+    log.node, parts.map((part) => part.node));
 
   function update() {
+    for (const part of parts) part.update();
     const outcome = outcomeOf(round);
+    const now = [outcome, round.exchange !== null, round.state !== null].join();
+    if (now === known) return; // a call can have a hundred rounds
+    known = now;
     node.dataset.outcome = outcome ?? "running";
     fill(chips, chipsOf(round, outcome));
     fill(facts, factsOf(round));
-    if (strip.childElementCount === 0 && entriesOf(round).length > 0) fill(strip, journalStrip(round));
-    for (const part of parts) part.update();
+    fill(strip, journalStrip(round));
+    log.update();
   }
 
   return { node, update, focus: () => title.focus({ preventScroll: true }) };

@@ -29,6 +29,7 @@ export function roundPanels(context, call, round) {
     place.hidden = open === null;
     fill(place, open?.render(context, call, round));
     update();
+    if (open !== null) node.scrollIntoView({ block: "nearest" }); // the button may be at the lower edge of the window
   }
 
   function update() {

@@ -41,6 +41,7 @@ export function taskView(context, id, call, signal) {
     result: element("div", {}),
     workers: element("div", {}),
     problem: element("p", { class: "error", hidden: true }),
+    refusal: element("p", { class: "error", role: "status", hidden: true }),
   };
   const poll = element("input", { type: "checkbox", checked: true });
   const task = { id, call, row: null, detailed: null, nextPollMs: 0, polledAtMs: null, shown: {} };
@@ -51,13 +52,15 @@ export function taskView(context, id, call, signal) {
     showTask(context, task, client, parts);
     return TERMINAL.has(task.row.status) && TERMINAL.has(task.detailed?.status) && task.row.environmentId === null;
   };
-  client.refresh = refresh;
-  repeat(refresh, REFRESH_MS, signal, (error) => showProblem(parts, error.message));
+  const report = (error) => showProblem(parts.problem, error.message);
+  client.refresh = () => refresh().catch(report);
+  repeat(refresh, REFRESH_MS, signal, report);
   return element(
     "div",
     { class: "task-body" },
     parts.head,
     parts.problem,
+    parts.refusal,
     parts.question,
     parts.result,
     parts.workers,
@@ -99,13 +102,24 @@ function clientOf({ client, store }, task) {
   };
 }
 
-function showProblem({ problem }, text) {
-  problem.hidden = text === "";
-  fill(problem, text);
+function showProblem(place, text) {
+  place.hidden = text === "";
+  fill(place, text);
+}
+
+/** Carry out what the user clicked. A refusal stays on the page until the next click. */
+async function act(action, client, { refusal }) {
+  showProblem(refusal, "");
+  try {
+    await action();
+  } catch (error) {
+    showProblem(refusal, error.message);
+  }
+  await client.refresh();
 }
 
 function showTask(context, task, client, parts) {
-  showProblem(parts, "");
+  showProblem(parts.problem, "");
   const { row, detailed } = task;
   const now = (part, key, view) => {
     if (task.shown[part] === key) return;
@@ -120,17 +134,13 @@ function showTask(context, task, client, parts) {
   now("result", JSON.stringify([row.result, row.error]), () => result(row));
   const leaseLeft = Math.max(0, Math.ceil(((row.leaseUntilMs ?? 0) - Date.now()) / 1000));
   now("workers", JSON.stringify([row.runs, row.workState, row.environmentId, row.environmentId === null && leaseLeft]), () =>
-    workersView(context, row, leaseLeft, client.refresh),
+    workersView(context, row, leaseLeft, (action) => act(action, client, parts)),
   );
 }
 
 function head({ row, detailed }, client, parts) {
   const isOpen = !TERMINAL.has(row.status);
-  const cancel = () =>
-    client.cancel().then(
-      () => announce("Cancelled."),
-      (error) => showProblem(parts, error.message),
-    );
+  const cancel = () => act(() => client.cancel().then(() => announce("Cancelled.")), client, parts);
   const message = detailed?.statusMessage ?? row.statusMessage;
   return [
     element(
@@ -162,11 +172,7 @@ function question({ store }, task, client, parts, requests) {
   return questionForm({
     round,
     roots: store.state.roots,
-    send: (responses) =>
-      client
-        .answer(requests, responses)
-        .then(client.refresh)
-        .catch((error) => showProblem(parts, error.message)),
+    send: (responses) => act(() => client.answer(requests, responses), client, parts),
   }).node;
 }
 

@@ -28,7 +28,10 @@ export function tasksPage({ api }, signal) {
     },
     REFRESH_MS,
     signal,
-    (error) => fill(place, element("p", { class: "error" }, error.message)),
+    (error) => {
+      shown = "";
+      fill(place, element("p", { class: "error" }, error.message));
+    },
   );
   return element(
     "article",

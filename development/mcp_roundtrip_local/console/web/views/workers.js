@@ -1,6 +1,6 @@
 // The workers of a task: what each replayed and ran, and the loss of the running one.
 
-import { announce, element, fill, icon } from "../dom.js";
+import { announce, element, icon } from "../dom.js";
 import { clockTime, duration } from "../format.js";
 import { journalTable, mark } from "./journal.js";
 
@@ -16,9 +16,9 @@ const TRIGGERS = {
  * Return a card for each worker, and what happens next.
  * @param {object} row the task of the console API
  * @param {number} leaseLeft seconds until the lease ends
- * @param {() => void} refresh shows the task again
+ * @param {(action: () => Promise<void>) => void} act carries out what was clicked, and shows the task again
  */
-export function workersView(context, row, leaseLeft, refresh) {
+export function workersView(context, row, leaseLeft, act) {
   const { runs = [] } = row;
   return element(
     "section",
@@ -28,17 +28,17 @@ export function workersView(context, row, leaseLeft, refresh) {
     element(
       "ol",
       { class: "timeline" },
-      runs.map((run, index) => workerCard(context, run, index, refresh)),
+      runs.map((run, index) => workerCard(context, run, index, act)),
     ),
-    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, refresh) : element("p", { class: "hint next" }, next(row)),
+    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, act) : element("p", { class: "hint next" }, next(row)),
   );
 }
 
 const isLost = ({ workState, environmentId }) => workState === "leased" && environmentId === null;
 
 /** A lease protects against two workers at once: before it ends, a lost worker looks like a slow one. */
-function lost({ api }, row, leaseLeft, refresh) {
-  const expire = () => api.expireLease(row.id).then(refresh, (error) => announce(error.message));
+function lost({ api }, row, leaseLeft, act) {
+  const expire = () => act(() => api.expireLease(row.id));
   return element(
     "div",
     { class: "lost" },
@@ -70,19 +70,13 @@ function next({ workState, environmentId, wakeAtMs, runs = [] }) {
   }
 }
 
-function workerCard({ api }, run, index, refresh) {
+function workerCard({ api }, run, index, act) {
   const isRunning = run.endedAtMs === null;
-  const problem = element("p", { class: "error", hidden: true });
-  async function kill() {
-    try {
+  const kill = () =>
+    act(async () => {
       await api.kill(run.environmentId);
       announce(`${run.environmentId} was killed.`);
-    } catch (error) {
-      problem.hidden = false;
-      fill(problem, error.message);
-    }
-    refresh();
-  }
+    });
   return element(
     "li",
     { class: "round worker", dataset: { outcome: isRunning ? "running" : run.error ? "failed" : "completed" } },
@@ -119,7 +113,6 @@ function workerCard({ api }, run, index, refresh) {
         ),
         element("span", { class: "hint" }, "SIGKILL, as if its computer were lost"),
       ),
-    problem,
     run.journal.length > 0 &&
       element("div", { class: "round-body" }, journalTable(run.journal, { label: `Journal of worker ${index + 1}` })),
   );
