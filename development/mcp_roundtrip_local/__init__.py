@@ -2,7 +2,7 @@
 
 ``python -m mcp_roundtrip_local`` is the command; `serve` does the same from Python. Where to look:
 
-- `serving`: `serve`, which starts all servers; `app`: `LocalApp`, which runs the functions of the template
+- `serving`: `serve`, which starts all servers (`options`); `app`: `LocalApp`, which runs the functions
 - `template/`: reads template.yaml, resolves its intrinsic functions, checks its parameters
 - `http/`: the HTTP server on 127.0.0.1, and which requests of web pages it refuses
 - `api_gateway/`: the HTTP API: routes, events in payload format 2.0, CORS

@@ -24,7 +24,7 @@ def sign_in_page(request: AuthorizationRequest, users: Sequence[User], given: Ma
 <h1>Sign in to {escape(request.resource)}</h1>
 <p><strong>{escape(request.client.name)}</strong> asks for access. The answer goes to \
 <code>{escape(_origin(request.redirect_uri))}</code>.</p>
-<p class="note">This is the local issuer of <code>make run</code>. It has no passwords: whoever uses \
+<p class="note">This is the local issuer of <code>make run</code>. It has no passwords: everyone who uses \
 this computer may be any user. Its tokens are valid for this run only.</p>
 <form method="post" action="/authorize">
 {_hidden(given)}
