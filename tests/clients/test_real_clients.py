@@ -25,7 +25,7 @@ from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.page_user import answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
-from support.recorded_traffic import Recorded, recorded
+from support.recorded_traffic import Exchange, Recorded, recorded
 
 pytest_plugins = ["support.real_clients"]
 
@@ -86,10 +86,15 @@ def probe(probe_server: Recorded) -> Recorded:
     return probe_server
 
 
+def first_message(server: Recorded) -> Exchange:
+    """Return the first message. The client of an earlier test may still ask for its stream, with GET."""
+    return next(exchange for exchange in server.exchanges if exchange.body)
+
+
 def test_it_opens_as_the_matrix_says(client: RealClient, process: ClientProcess, examples: Recorded) -> None:
     with process.connected(examples.url, tasks=client.tasks):
         process.tools()
-    opening = examples.exchanges[0]
+    opening = first_message(examples)
     assert opening.method == client.opens_with
     params = opening.body["params"]
     if client.opens_with == INITIALIZE:
@@ -110,7 +115,7 @@ def test_its_profile_is_what_it_sends(
 ) -> None:
     with process.connected(examples.url, **{option: True}):
         process.tools()
-    opening = examples.exchanges[0]
+    opening = first_message(examples)
     expected = ClientProfile.load(profile)
     params = opening.body["params"]
     meta = {} if expected.is_legacy else params["_meta"]
@@ -165,7 +170,8 @@ def test_a_user_who_does_not_answer_ends_the_call(
     with process.connected(examples.url):
         called = process.call("get_weather", HYDERABAD, {"action": action})
     assert error in called.error
-    assert examples.exchanges[-1].body["params"]["inputResponses"]["place"]["action"] == action
+    last = [exchange for exchange in examples.exchanges if exchange.body][-1]
+    assert last.body["params"]["inputResponses"]["place"]["action"] == action
 
 
 @select(lambda client: "url" in client.asks)
