@@ -68,6 +68,7 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         "APPROVAL_SENDER",
         "APPROVAL_TABLE",
         "APPROVERS",
+        "ARCHIVE_API_URL",
         "AZURE_DEVOPS_SECRET",
         "AZURE_DEVOPS_URL",
         "DATABASES_API_URL",

@@ -1,12 +1,13 @@
-"""A stand-in for Open-Meteo's geocoding and forecast APIs, with a few places and invented weather.
+"""A stand-in for Open-Meteo's geocoding, forecast and archive APIs, with a few places and invented weather.
 
-Source: https://open-meteo.com/en/docs and https://open-meteo.com/en/docs/geocoding-api.
+Source: https://open-meteo.com/en/docs, with /geocoding-api and
+/historical-weather-api.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -32,13 +33,15 @@ CODES = (0, 2, 3, 61, 80, 1, 0)
 
 
 def respond(request: Request) -> Response:
-    """Answer a request for places or for a forecast."""
+    """Answer a request for places, for a forecast or for past weather."""
     url = urlsplit(request.target)
     query = dict(parse_qsl(url.query))
     if (request.method, url.path) == ("GET", "/v1/search"):
         return json_response(200, search(query["name"], int(query.get("count", 10))))
     if (request.method, url.path) == ("GET", "/v1/forecast"):
         return json_response(200, forecast(query))
+    if (request.method, url.path) == ("GET", "/v1/archive"):
+        return json_response(200, archive(query))
     return json_response(404, {"error": True, "reason": "Not Found"})
 
 
@@ -79,6 +82,23 @@ def forecast(query: Mapping[str, str]) -> dict[str, Any]:
         dates = [(now + timedelta(days=day)).date().isoformat() for day in days]
         answer["daily"] = {"time": dates, **_only(columns, query["daily"])}
     return answer
+
+
+def archive(query: Mapping[str, str]) -> dict[str, Any]:
+    """Return past weather that depends on the latitude and on the month."""
+    latitude = float(query["latitude"])
+    first, last = (date.fromisoformat(query[name]) for name in ("start_date", "end_date"))
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    from_july = min((first.month - 7) % 12, (7 - first.month) % 12)
+    season = from_july if latitude >= 0 else 6 - from_july
+    columns = {
+        "temperature_2m_mean": [round(31 - abs(latitude) / 2 - 2 * season, 1)] * len(days),
+        "precipitation_sum": [0.8 * (day.day % 3) for day in days],
+        "wind_speed_10m_max": [12.5] * len(days),
+        "weather_code": [CODES[day.day % len(CODES)] for day in days],
+    }
+    daily = {"time": [day.isoformat() for day in days], **_only(columns, query["daily"])}
+    return {"latitude": latitude, "longitude": float(query["longitude"]), "daily": daily}
 
 
 def _only(values: Mapping[str, Any], names: str) -> dict[str, Any]:

@@ -4,6 +4,8 @@ The data comes from Open-Meteo. If no form and no link can reach the user, the m
 """
 
 import asyncio
+from collections import Counter
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
@@ -23,12 +25,14 @@ FORECAST_TTL_MS = 3_600_000
 
 SOURCE = "Weather data by Open-Meteo.com (CC BY 4.0)"
 
+Month = Annotated[int, Field(ge=1, le=12)]
+
 Locations = Annotated[list[str], Field(min_length=2, max_length=5)]
 
 
 class Weather(BaseModel):
     place: str
-    time: str = Field(description="Local time of the measurement")
+    time: str = Field(description="Local time of the measurement, or the month")
     conditions: str
     temperature_c: float
     precipitation_mm: float
@@ -55,16 +59,17 @@ class Forecast(BaseModel):
 
 
 @server.tool(annotations={"readOnlyHint": True}, channels=("app", "page", "model"))
-def get_weather(ctx: Context, location: str) -> Weather:
-    """Get the current weather in a city.
+def get_weather(ctx: Context, location: str, month: Month | None = None) -> Weather:
+    """Get the current weather in a city, or what it was like in a month of last year.
 
     Args:
         location: A city, such as "Tokyo" or "Paris, Texas".
+        month: 1 for January to 12 for December; without it, the weather is the current one.
     """
     places = find(location)
     label = next(iter(places)) if len(places) == 1 else ctx.ask(which(location, places))[0]
     # A step keeps its result, so that later rounds need no second request; Retry bridges short outages.
-    report: Weather = ctx.step("weather", weather, places[label], retry=RETRY)
+    report: Weather = ctx.step("weather", weather, places[label], month, retry=RETRY)
     return report
 
 
@@ -109,8 +114,10 @@ def which(location: str, places: dict[str, Place]) -> Elicit[str]:
     return Elicit("place", message, one_of(places, description="Place"))
 
 
-def weather(place: Place) -> Weather:
-    """Request the current weather. Raises Unavailable."""
+def weather(place: Place, month: int | None = None) -> Weather:
+    """Request the current weather, or that of a month of last year. Raises Unavailable."""
+    if month is not None:
+        return weather_of_month(place, month)
     now = open_meteo.current(place)
     return Weather(
         place=place.label,
@@ -119,6 +126,24 @@ def weather(place: Place) -> Weather:
         temperature_c=now["temperature_2m"],
         precipitation_mm=now["precipitation"],
         wind_kmh=now["wind_speed_10m"],
+    )
+
+
+def weather_of_month(place: Place, month: int) -> Weather:
+    """Request the weather of a month of last year: means, the sum of the rain, the most frequent conditions.
+
+    Raises Unavailable.
+    """
+    year = datetime.now(UTC).year - 1
+    days = open_meteo.days_of_month(place, year, month)
+    codes = Counter(CONDITIONS.get(day["weather_code"], "unknown") for day in days)
+    return Weather(
+        place=place.label,
+        time=f"{year}-{month:02}",
+        conditions=codes.most_common(1)[0][0],
+        temperature_c=round(sum(day["temperature_2m_mean"] for day in days) / len(days), 1),
+        precipitation_mm=round(sum(day["precipitation_sum"] for day in days), 1),
+        wind_kmh=round(sum(day["wind_speed_10m_max"] for day in days) / len(days), 1),
     )
 
 

@@ -1,7 +1,9 @@
-"""A client of Open-Meteo's geocoding and forecast APIs (https://open-meteo.com/en/docs)."""
+"""A client of Open-Meteo's geocoding, forecast and archive APIs (https://open-meteo.com/en/docs)."""
 
 import json
 import os
+from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -75,8 +77,23 @@ def current(place: Place) -> dict[str, Any]:
 def daily(place: Place, days: int) -> list[dict[str, Any]]:
     """Return the `daily` object of the forecast API as one object for each day. Raises Unavailable."""
     fields = "temperature_2m_max,temperature_2m_min,precipitation_sum,weather_code"
-    columns = _forecast(place, daily=fields, forecast_days=days)["daily"]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return list(_rows(_forecast(place, daily=fields, forecast_days=days)["daily"]))
+
+
+def days_of_month(place: Place, year: int, month: int) -> list[dict[str, Any]]:
+    """Return the `daily` object of the archive API for a month (1 to 12), as `daily` does.
+
+    Raises Unavailable.
+    """
+    url = os.environ.get("ARCHIVE_API_URL", "https://archive-api.open-meteo.com")
+    first, last = f"{year}-{month:02}-01", f"{year}-{month:02}-{monthrange(year, month)[1]}"
+    fields = "temperature_2m_mean,precipitation_sum,wind_speed_10m_max,weather_code"
+    query = {**_position(place), "start_date": first, "end_date": last, "timezone": "auto", "daily": fields}
+    return list(_rows(_get(f"{url}/v1/archive", **query)["daily"]))
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
 def _names(row: dict[str, Any]) -> set[str]:
@@ -85,8 +102,11 @@ def _names(row: dict[str, Any]) -> set[str]:
 
 def _forecast(place: Place, **query: str | int) -> Any:
     url = os.environ.get("WEATHER_API_URL", "https://api.open-meteo.com")
-    position = {"latitude": place.latitude, "longitude": place.longitude}
-    return _get(f"{url}/v1/forecast", **position, timezone="auto", **query)
+    return _get(f"{url}/v1/forecast", **_position(place), timezone="auto", **query)
+
+
+def _position(place: Place) -> dict[str, float]:
+    return {"latitude": place.latitude, "longitude": place.longitude}
 
 
 def _get(url: str, **query: str | float) -> Any:

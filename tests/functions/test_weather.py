@@ -37,6 +37,7 @@ def open_meteo(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenMeteo]:
     server = HttpServer(service, max_body=MAX_BODY).start()
     monkeypatch.setenv("GEOCODING_API_URL", server.url)
     monkeypatch.setenv("WEATHER_API_URL", server.url)
+    monkeypatch.setenv("ARCHIVE_API_URL", server.url)
     yield service
     server.close()
 
@@ -56,6 +57,21 @@ def test_an_unambiguous_name_needs_no_question(play: Player) -> None:
 def test_the_call_in_the_proposals_needs_only_a_location(play: Player) -> None:
     weather = play.call("get_weather", {"location": "New York"}).structured
     assert weather["place"] == "New York, United States"
+
+
+def test_a_month_is_that_of_last_year(play: Player, open_meteo: OpenMeteo) -> None:
+    asked = play.call("get_weather", {**HYDERABAD, "month": 7})
+    weather = asked.answer(place=INDIA).structured
+    assert weather["time"].endswith("-07")
+    assert weather["temperature_c"] == 22.3
+    assert weather["precipitation_mm"] == 24.8
+    assert weather["conditions"] == "rain"
+    assert open_meteo.paths[-1] == "/v1/archive"
+
+
+@pytest.mark.parametrize("month", [0, 13, "July"])
+def test_a_month_is_a_number_from_1_to_12(play: Player, month: Any) -> None:
+    assert play.call("get_weather", {**TOKYO, "month": month}).failed
 
 
 def test_an_ambiguous_name_is_asked(play: Player) -> None:

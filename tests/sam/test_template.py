@@ -391,7 +391,7 @@ OWN = {
     "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
     "ProvisionFunction": {"DATABASES_API_URL"},
     "WorkItemsFunction": {"AZURE_DEVOPS_SECRET", "AZURE_DEVOPS_URL"},
-    "WeatherFunction": {"GEOCODING_API_URL", "WEATHER_API_URL"},
+    "WeatherFunction": {"GEOCODING_API_URL", "WEATHER_API_URL", "ARCHIVE_API_URL"},
 }
 
 
