@@ -88,8 +88,8 @@ def days_of_month(place: Place, year: int, month: int) -> list[dict[str, Any]]:
     url = os.environ.get("ARCHIVE_API_URL", "https://archive-api.open-meteo.com")
     first, last = f"{year}-{month:02}-01", f"{year}-{month:02}-{monthrange(year, month)[1]}"
     fields = "temperature_2m_mean,precipitation_sum,wind_speed_10m_max,weather_code"
-    query = {**_position(place), "start_date": first, "end_date": last, "timezone": "auto", "daily": fields}
-    return list(_rows(_get(f"{url}/v1/archive", **query)["daily"]))
+    period = {"start_date": first, "end_date": last, "timezone": "auto"}
+    return list(_rows(_get(f"{url}/v1/archive", **_position(place), **period, daily=fields)["daily"]))
 
 
 def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:

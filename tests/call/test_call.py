@@ -128,7 +128,7 @@ def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(
 def test_the_tools_are_listed_with_their_arguments(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(app, capsys)
     assert run.status == 0
-    assert "get_weather location=string\n    Get the current weather in a city.\n" in run.printed
+    assert "get_weather location=string [month=integer]\n    Get the current weather in a city, or" in run.printed
     assert "provision_database name=string [region=string]\n" in run.printed
 
 
@@ -269,7 +269,7 @@ OPTIONS = {"TOOL": "", "ARGS": "--args", "ANSWERS": "--answers"}
 
 def test_the_commands_of_the_page_work(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
     commands = re.findall(r"^ *make call(.*)$", PAGE.read_text(), re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         pairs = [word.split("=", 1) for word in shlex.split(command)]
         arguments = [word for name, value in pairs for word in (OPTIONS[name], value) if word]
