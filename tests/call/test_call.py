@@ -128,7 +128,7 @@ def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(
 def test_the_tools_are_listed_with_their_arguments(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run(app, capsys)
     assert run.status == 0
-    assert "get_weather location=string [month=integer]\n    Get the current weather in a city, or" in run.printed
+    assert "get_weather location=string [month=integer]\n    Get the current weather in a " in run.printed
     assert "provision_database name=string [region=string]\n" in run.printed
 
 
