@@ -2,7 +2,7 @@
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
 #   PORT=… FRESH=1                   for run: another port; a new execution environment for each request
 #   JSON=1                           for run: print JSON, one object per line, for scripts
-#   CONSOLE=0                        for run: no console, for a port that others can reach
+#   CONSOLE=0                        for run: no console
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours

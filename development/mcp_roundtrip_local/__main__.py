@@ -19,7 +19,7 @@ from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.source_watcher import call_periodically
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
-from mcp_roundtrip_local.terminal.banner import DEFAULT_PORT, banner, console_url, mcp_url
+from mcp_roundtrip_local.terminal.banner import DEFAULT_PORT, banner, mcp_url
 from mcp_roundtrip_local.terminal.json_lines import JsonLines
 from mcp_roundtrip_local.terminal.terminal import Terminal
 
@@ -73,7 +73,7 @@ def _serve(options: argparse.Namespace) -> None:
         call_periodically(lambda: terminal.show_running(time.time() * 1000), SHOW_RUNNING_S),
     ):
         if options.json:
-            json_lines.put({"type": "started", "consoleUrl": console_url(app), "mcpUrl": mcp_url(app)})
+            json_lines.put({"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)})
         else:
             _print(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
         _wait_for_parent()
@@ -106,9 +106,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "--fresh", action="store_true", help="start a new execution environment for every request"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line, for scripts")
-    parser.add_argument(
-        "--no-console", action="store_true", help="serve no console, for a port that others can reach"
-    )
+    parser.add_argument("--no-console", action="store_true", help="serve no console")
     parser.add_argument(
         "--parameter",
         type=_parameter,

@@ -20,10 +20,9 @@ from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.options import Options
-from mcp_roundtrip_local.project import Project, Surroundings
+from mcp_roundtrip_local.project import Project, ProjectServices
+from mcp_roundtrip_local.sdk_services import SdkServices
 from mcp_roundtrip_local.services.credentials import Credentials
-from mcp_roundtrip_local.services.emulator import Emulator
-from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
 from mcp_roundtrip_local.template.model import (
     Application,
@@ -49,22 +48,19 @@ class LocalApp:
         self,
         template: Path,
         url: str,
-        endpoints: Mapping[str, str],
-        credentials: Credentials,
-        kms: FakeKms,
-        emulator: Emulator,
+        services: SdkServices,
         recorder: RunRecorder,
         options: Options,
     ) -> None:
-        self.kms = kms
-        self.emulator = emulator
+        self.kms = services.kms
+        self.emulator = services.emulator
         self.recorder = recorder
         self._url = url
-        self._endpoints = endpoints
-        self._credentials = credentials
+        self._endpoints = services.endpoints
+        self._credentials = services.credentials
         self._options = options
         self._python_version = options.python_version()
-        self._keys = TemplateKeys(kms)
+        self._keys = TemplateKeys(self.kms)
         self._environments = Environments(recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
@@ -91,9 +87,9 @@ class LocalApp:
         return self._options.issuer
 
     @property
-    def has_console(self) -> bool:
-        """Whether the HTTP API also serves the console."""
-        return self._options.has_console
+    def console_url(self) -> str | None:
+        """The URL of the console, with a slash at the end; None if it is not served."""
+        return self._options.console_url
 
     def audience(self) -> str:
         """Return the URI of the endpoint, for which access tokens are."""
@@ -262,7 +258,7 @@ class LocalApp:
     def _open_project(self, template: Path) -> Project:
         note, options = self.recorder.note, self._options
         cache = template.parent / ".cache/requirements"
-        surroundings = Surroundings(
+        services = ProjectServices(
             self._keys,
             self._url,
             self._endpoints["AWS_ENDPOINT_URL_SQS"],
@@ -270,7 +266,7 @@ class LocalApp:
             self.emulator.declare,
             note,
         )
-        return Project(template, options.parameters, surroundings, watch_interval_s=options.watch_interval_s)
+        return Project(template, options.parameters, services, watch_interval_s=options.watch_interval_s)
 
     def _launch(self, function: Function) -> ExecutionEnvironment:
         self._started.append(function.name)  # list.append is atomic; += is not

@@ -21,7 +21,7 @@ class Options:
     variables: Mapping[str, str]
     debug: bool
     issuer: LocalIssuer | None = None
-    has_console: bool = True
+    console_url: str | None = None
 
     def python_version(self) -> str:
         """Return the version of the interpreter, such as 3.13. Raises OSError and CalledProcessError."""

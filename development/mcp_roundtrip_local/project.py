@@ -16,7 +16,7 @@ from mcp_roundtrip_local.template.reader import Template
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ProjectServices:
     """What a template needs to be read: its keys, the URLs of its API and of SQS, and the requirements.
 
     `declare` receives the tables and buckets. `note` receives errors in changed sources.
@@ -41,14 +41,14 @@ class Project:
         self,
         template: Path,
         parameters: Mapping[str, str],
-        surroundings: Surroundings,
+        services: ProjectServices,
         *,
         watch_interval_s: float,
     ) -> None:
         self.template = template
         self.parameters = parameters
         self.edited = EditedSources()
-        self._surroundings = surroundings
+        self._services = services
         self._interval_s = watch_interval_s
         self._unreadable: set[Path] = set()
         self.application = self._read(Template(template, parameters))
@@ -63,14 +63,14 @@ class Project:
         errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
         self._unreadable = changed if errors else set()
         for error in errors.values():
-            self._surroundings.note(f"{error}\nFunctions restart when this file is corrected.")
+            self._services.note(f"{error}\nFunctions restart when this file is corrected.")
         if errors:
             return set()
         try:
             self.edited.refresh(changed)
             self._replace(Template(self.template, self.parameters))
         except (TemplateError, SourceError) as invalid:
-            self._surroundings.note(f"{invalid}\nFunctions restart when this is corrected.")
+            self._services.note(f"{invalid}\nFunctions restart when this is corrected.")
             return set()
         return changed
 
@@ -90,7 +90,7 @@ class Project:
             self._watcher = self._watch()
 
     def _read(self, template: Template) -> Application:
-        given = self._surroundings
+        given = self._services
         given.keys.create(template.keys())
         found = template.application(given.keys.arns, given.api_url, given.sqs_url)
         given.declare(found.storage)

@@ -97,14 +97,16 @@ def main(folder: Path) -> None:
         template = write_application(Path(written))
         for scheme in ("light", "dark"):
             with serve(template, fresh=True, log=lambda line: None) as app:
-                take(console_of(ask, app.url("/")), scheme, folder.resolve() / f"console-{scheme}.png")
+                take(
+                    console_of(ask, f"{app.console_url}"), scheme, folder.resolve() / f"console-{scheme}.png"
+                )
 
     with (
         start_browser(find_chromium()) as ask,
         serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=lambda line: None) as app,
     ):
         os.environ["DATABASES_TAKE_S"] = "4"  # as in make run: the time in which the worker is killed
-        take_workers(console_of(ask, app.url("/")), folder.resolve() / "console-workers-light.png")
+        take_workers(console_of(ask, f"{app.console_url}"), folder.resolve() / "console-workers-light.png")
 
 
 def take_workers(console: Console, path: Path) -> None:

@@ -247,7 +247,7 @@ def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_te
 ) -> None:
     users = make_users("ada bob", "weather:read")
     with serve(PROJECT / "template.yaml", users=users, log=lambda line: None) as app:
-        visit = open_console(app.url("/"))(
+        visit = open_console(f"{app.console_url}")(
             "#/tools/get_weather",
             *ASK_FOR_PLACE,
             *ANSWER_PLACE,

@@ -291,7 +291,7 @@ def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
 
 def test_lists_follow_the_sources(console_app: LocalApp, open_console: Callable[[str], Console]) -> None:
     # A page that was opened as localhost calls the server by this name.
-    console = open_console(console_app.url("/").replace("127.0.0.1", "localhost"))
+    console = open_console(f"{console_app.console_url}".replace("127.0.0.1", "localhost"))
     visit = console(
         "#/tools/tool_error",
         ("answer", "tools/list", {**CACHED, "tools": MANY[1:3]}),

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.console.console import Console
-from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_other_sites, without_browser
-from mcp_roundtrip_local.console.journal_writes import JournalWrites
+from mcp_roundtrip_local.console.guard import (
+    refuse_embedding,
+    refuse_other_sites,
+    refuse_strangers,
+    without_browser,
+)
 from mcp_roundtrip_local.console.pages import page_file
+from mcp_roundtrip_local.console.redirect import redirect_to_console
 from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.template.model import Route
 from support.sam_applications import Running, http, write_application
 
 HOST = ("host", "127.0.0.1:3000")
@@ -19,6 +24,10 @@ OWN_ORIGIN = ("origin", "http://127.0.0.1:3000")
 JSON = ("content-type", "application/json")
 CLIENT = ("x-console", "1")
 SAME = ("sec-fetch-site", "same-origin")
+
+
+def console_url(running: Running, path: str = "") -> str:
+    return f"{running.app.console_url}{path}"
 
 
 def refused(method: str, *headers: tuple[str, str]) -> int | None:
@@ -78,23 +87,41 @@ def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files() -
 )
 def test_a_tunnel_from_the_internet_does_not_share_the_console(running: Running, header: str) -> None:
     forwarded = {header: "203.0.113.7", "accept": "text/html"}
-    for path in ("/", "/console/", "/console/main.js", "/console/api/application"):
-        assert http(running.app.url(path), headers=forwarded).status == 403
+    for path in ("", "console/", "console/main.js", "console/api/application", "echo"):
+        assert http(console_url(running, path), headers=forwarded).status == 403
     put = {**forwarded, "x-console": "1", "content-type": "application/json"}
-    url = running.app.url("/console/api/sources/Echo")
+    url = console_url(running, "console/api/sources/Echo")
     assert http(url, method="PUT", body=b"{}", headers=put).status == 403
     assert http(running.app.url("/echo"), headers=forwarded).status == 200
+    assert "location" not in http(running.app.url("/"), headers=forwarded).headers
 
 
 def test_the_console_plays_a_client_that_is_no_browser() -> None:
     sent = (HOST, OWN_ORIGIN, SAME, CLIENT, JSON, ("referer", "http://x/"), ("cookie", "a=b"))
-    assert without_browser(Request("POST", "/mcp", sent)).headers == (HOST, JSON)
-    for headers in (
+    request = Request("POST", "/mcp", sent)
+    assert refuse_strangers(request) is None
+    assert without_browser(request, 4000).headers == (("host", "127.0.0.1:4000"), JSON)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (HOST, ("sec-fetch-mode", "navigate"), ("sec-fetch-site", "none")),
         (HOST, OWN_ORIGIN, SAME),
         (HOST, ("origin", "https://app.example"), CLIENT),
-        (HOST, OWN_ORIGIN, CLIENT, ("sec-fetch-site", "cross-site")),
-    ):
-        assert without_browser(Request("POST", "/mcp", headers)).headers == headers
+        (HOST, OWN_ORIGIN, CLIENT, ("sec-fetch-site", "same-site")),
+        (HOST, CLIENT, ("sec-fetch-site", "cross-site")),
+    ],
+)
+def test_no_page_of_the_template_is_shown_under_the_origin_of_the_console(
+    running: Running, headers: tuple[tuple[str, str], ...]
+) -> None:
+    refusal = refuse_strangers(Request("GET", "/report.html", headers))
+    assert refusal is not None
+    assert refusal.status == 404
+    assert http(running.app.url("/echo")).status == 200
+    assert http(console_url(running, "echo")).status == 404
+    assert http(console_url(running, "echo"), headers=dict([CLIENT])).status == 200
 
 
 @pytest.mark.parametrize(
@@ -108,7 +135,9 @@ def test_only_the_files_of_the_page_are_served(name: str) -> None:
     assert page_file(name).status == 404
 
 
-def test_a_browser_gets_the_page_and_programs_get_the_template_s_own_response(running: Running) -> None:
+def test_a_browser_is_led_to_the_console_and_programs_get_the_template_s_own_response(
+    running: Running,
+) -> None:
     page = http(running.app.url("/"), headers={"accept": "text/html,*/*;q=0.8"})
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'self'" in page.headers["content-security-policy"]
@@ -116,41 +145,54 @@ def test_a_browser_gets_the_page_and_programs_get_the_template_s_own_response(ru
     assert page.headers["x-content-type-options"] == "nosniff"
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
-    assert http(running.app.url("/console/")).body == page.body
+    assert http(console_url(running)).body == page.body == http(console_url(running, "console/")).body
     assert "apigw-requestid" in http(running.app.url("/")).headers
-    assert http(running.app.url("/console/main.js"), method="POST", body=b"{}").status == 405
+    assert http(console_url(running, "console/main.js"), method="POST", body=b"{}").status == 405
+
+
+@pytest.mark.parametrize(
+    ("host", "location"),
+    [
+        ("127.0.0.1:3000", "http://127.0.0.1:3002/"),
+        ("LOCALHOST:3000", "http://localhost:3002/"),
+        ("localhost", "http://localhost:3002/"),
+        ("[::1]:3000", "http://[::1]:3002/"),
+        ("[::1]", "http://[::1]:3002/"),
+    ],
+)
+def test_the_redirect_to_the_console_keeps_the_host_name(host: str, location: str) -> None:
+    headers = (("host", host), ("accept", "text/html"))
+    answer = redirect_to_console(Request("GET", "/?a=1", headers), (), 3002)
+    assert answer is not None
+    assert (answer.status, dict(answer.headers)["location"]) == (302, location)
 
 
 def test_another_host_name_does_not_reach_the_console(running: Running) -> None:
-    for path in ("/", "/console/", "/console/api/application"):
-        answer = http(running.app.url(path), headers={"host": "evil.example", "accept": "text/html"})
+    for path in ("", "console/", "console/api/application"):
+        answer = http(console_url(running, path), headers={"host": "evil.example", "accept": "text/html"})
         assert answer.status == 421
 
 
 def test_errors_of_the_api_are_json_with_a_message(running: Running) -> None:
-    missing = http(running.app.url("/console/api/nothing"))
+    missing = http(console_url(running, "console/api/nothing"))
     assert (missing.status, list(missing.json())) == (404, ["message"])
     post = {"x-console": "1", "content-type": "application/json"}
-    wrong = http(running.app.url("/console/api/application"), method="POST", body=b"{}", headers=post)
+    wrong = http(console_url(running, "console/api/application"), method="POST", body=b"{}", headers=post)
     assert (wrong.status, list(wrong.json())) == (405, ["message"])
-    many = http(running.app.url("/console/api/application?" + "a=1&" * 50))
+    many = http(console_url(running, "console/api/application?" + "a=1&" * 50))
     assert (many.status, list(many.json())) == (400, ["message"])
 
 
 def test_the_application_is_described(running: Running) -> None:
-    found = http(running.app.url("/console/api/application")).json()
+    found = http(console_url(running, "console/api/application")).json()
     assert found["mcpUrl"].startswith(running.app.url(""))
     assert {"name": "Echo", "kind": "tool", "file": "echo/app.py"}.items() <= found["functions"][0].items()
     assert found["parameters"] == {"Stage": "test"}
 
 
 def test_a_template_keeps_its_own_route_for_the_root() -> None:
-    class App:
-        def routes(self) -> list[object]:
-            return [type("R", (), {"path": "/", "method": "GET"})]
-
-    console = Console(lambda: App(), JournalWrites(lambda: None), print)  # type: ignore[arg-type,return-value]  # only its routes are used
-    assert console.respond(Request("GET", "/", (HOST, ("accept", "text/html")))) is None
+    request = Request("GET", "/", (HOST, ("accept", "text/html")))
+    assert redirect_to_console(request, [Route("GET", "/", "F")], 3002) is None
 
 
 def test_a_run_without_the_console_serves_only_the_template(tmp_path: Path) -> None:
@@ -165,5 +207,6 @@ def test_a_run_without_the_console_serves_only_the_template(tmp_path: Path) -> N
               Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
         """
     with serve(write_application(tmp_path, template, source), log=None, console=False) as app:
+        assert app.console_url is None
         for path in ("/", "/console/", "/console/api/application"):
             assert http(app.url(path), headers={"accept": "text/html"}).body == path.encode()

@@ -89,6 +89,10 @@ def accept(value: Any) -> dict[str, Any]:
     return {"action": "accept", "content": {"value": value}}
 
 
+def api_url(app: LocalApp, path: str) -> str:
+    return f"{app.console_url}console/api/{path}"
+
+
 @dataclass(frozen=True)
 class Console:
     """The API of a running template, and an MCP client of the same template."""
@@ -99,7 +103,7 @@ class Console:
     def api(self, path: str, body: Any = None, method: str = "") -> Response:
         data = None if body is None else json.dumps(body).encode()
         default = "GET" if body is None else "POST"
-        return http(self.app.url(f"/console/api/{path}"), method=method or default, body=data, headers=WRITES)
+        return http(api_url(self.app, path), method=method or default, body=data, headers=WRITES)
 
     def read(self, path: str, body: Any = None, method: str = "") -> Any:
         answer = self.api(path, body, method)
@@ -153,8 +157,8 @@ def test_the_function_behind_the_endpoint_owns_everything(console: Console) -> N
     found = console.read("application")
     assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Orders")
     assert found["owners"] == {}
-    by_name = console.app.url("/").replace("127.0.0.1", "localhost")
-    assert http(by_name + "console/api/application").json()["mcpUrl"] == by_name
+    by_name = api_url(console.app, "application").replace("127.0.0.1", "localhost")
+    assert http(by_name).json()["mcpUrl"] == console.app.url("/").replace("127.0.0.1", "localhost")
     assert {each["name"]: each["kind"] for each in found["functions"]} == {
         "Orders": "tool",
         "Worker": "worker",
@@ -287,27 +291,25 @@ def test_unknown_names_are_not_found(console: Console, path: str, body: Any, met
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused(console: Console, body: bytes) -> None:
-    answer = http(console.app.url("/console/api/states"), method="POST", body=body, headers=WRITES)
+    answer = http(api_url(console.app, "states"), method="POST", body=body, headers=WRITES)
     assert (answer.status, list(answer.json())) == (400, ["message"])
 
 
 def test_a_body_that_is_too_large_is_refused(console: Console) -> None:
     for size in (3_000_000, 11_000_000):
-        answer = http(console.app.url("/console/api/states"), method="POST", body=b" " * size, headers=WRITES)
+        answer = http(api_url(console.app, "states"), method="POST", body=b" " * size, headers=WRITES)
         assert answer.status == 413
 
 
 def test_a_page_of_another_origin_cannot_use_the_api_through_the_server(console: Console) -> None:
     for origin in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
-        url = console.app.url("/console/api/sources/Orders")
+        url = api_url(console.app, "sources/Orders")
         assert http(url, headers=origin).status == 403
         assert http(url, method="PUT", body=b"{}", headers={**WRITES, **origin}).status == 403
     plain = {"content-type": "text/plain"}
-    assert (
-        http(console.app.url("/console/api/states"), method="POST", body=b"{}", headers=plain).status == 403
-    )
+    assert http(api_url(console.app, "states"), method="POST", body=b"{}", headers=plain).status == 403
     preflight = http(
-        console.app.url("/console/api/states"),
+        api_url(console.app, "states"),
         method="OPTIONS",
         headers={"origin": "https://evil.example", "access-control-request-method": "POST"},
     )

@@ -19,7 +19,7 @@ from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip_local.console.damage import damaged
+from mcp_roundtrip_local.console.damage import flip_one_byte
 from mcp_roundtrip_local.console.requests import ConsoleError
 from mcp_roundtrip_local.console.state_keys import state_keys
 from mcp_roundtrip_local.console.state_view import describe_state, read_journal
@@ -151,7 +151,7 @@ def test_a_state_of_other_keys_is_refused() -> None:
 def test_a_state_with_any_changed_character_is_refused(encrypted: bool, delegated: bool) -> None:
     of = deployment(encrypted=encrypted, delegated=delegated)
     token = of.seal(FIRST.to_json())
-    reasons = {refused(of, damaged(token, at)["requestState"]) for at in range(0, len(token), 11)}
+    reasons = {refused(of, flip_one_byte(token, at)["requestState"]) for at in range(0, len(token), 11)}
     assert {reason.removeprefix("certificate_") for reason in reasons} <= REASONS.keys()
     assert ("decryption" in reasons) is encrypted
 
@@ -159,15 +159,15 @@ def test_a_state_with_any_changed_character_is_refused(encrypted: bool, delegate
 def test_the_damaged_part_is_named() -> None:
     of = deployment()
     token = of.seal(FIRST.to_json())
-    found = damaged(token)
+    found = flip_one_byte(token)
     assert found["part"] == "ciphertext"
     assert [a != b for a, b in zip(token, found["requestState"], strict=True)].count(True) == 1
-    assert damaged(token, 0)["part"] == "header"
-    assert damaged(token, len(token) - 1)["part"] == "tag"
-    assert damaged(deployment(encrypted=False).seal(FIRST.to_json()))["part"] == "claims"
+    assert flip_one_byte(token, 0)["part"] == "header"
+    assert flip_one_byte(token, len(token) - 1)["part"] == "tag"
+    assert flip_one_byte(deployment(encrypted=False).seal(FIRST.to_json()))["part"] == "claims"
     for position in (-1, len(token)):
         with pytest.raises(ConsoleError):
-            damaged(token, position)
+            flip_one_byte(token, position)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
 def console_urls(app: LocalApp) -> list[str]:
     """Return requests of the console that run code, decrypt states, or show that it is there."""
     paths = ("api/sources/F", "api/states", "api/activity", "index.html")
-    return [app.url(f"/console/{path}") for path in paths]
+    return [f"{app.console_url}console/{path}" for path in paths]
 
 
 def test_a_page_of_another_origin_cannot_invoke_a_function(
@@ -130,6 +130,46 @@ def test_dns_rebinding_cannot_invoke_a_function(app: LocalApp, runtime: RuntimeA
         assert {status for _, _, status in answers} == {421}
     assert app.processes_started == 0
     assert runtime.reports.empty()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_page_that_the_template_serves_cannot_use_the_console(
+    app: LocalApp, visit: Visit, name: str
+) -> None:
+    page = app.url("/report.html").replace("127.0.0.1", name)
+    urls = [url.replace("127.0.0.1", name) for url in [*console_urls(app), f"{app.console_url}mcp"]]
+    answers = visit(page, ATTACK, {"urls": urls})
+    assert {url for _, url, _ in answers} >= set(urls)
+    assert {status for method, _, status in answers if method != "OPTIONS"} <= {403, 404}
+    assert app.edited.files("F") == {}
+    assert app.processes_started == 0
+
+
+WINDOW = """
+    <script type="module">
+      await ready;
+      const seen = [];
+      const read = (window) => { try { return window.document.body.innerHTML; } catch { return null; } };
+      const frame = document.createElement("iframe");
+      frame.src = given.url;
+      await new Promise((resolve) => { frame.onload = resolve; document.body.append(frame); });
+      seen.push(read(frame.contentWindow));
+      const opened = window.open(given.url);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      seen.push(opened && read(opened));
+      for (const text of seen) if (text) await fetch(given.leak, { method: "POST", body: text });
+      window.done = true;
+    </script>
+    """
+
+
+def test_a_page_that_the_template_serves_cannot_read_the_window_of_the_console(
+    app: LocalApp, visit: Visit
+) -> None:
+    url, leak = app.url("/"), app.url("/leak")
+    answers = visit(app.url("/report.html"), WINDOW, {"url": url, "leak": leak})
+    assert url in {each for _, each, _ in answers}
+    assert leak not in {each for _, each, _ in answers}
 
 
 ALLOWED = """

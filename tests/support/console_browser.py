@@ -49,18 +49,19 @@ def console_app() -> Iterator[LocalApp]:
 
 @pytest.fixture(scope="module")
 def open_console(chromium: Chromium) -> Iterator[Callable[[str], Console]]:
-    """Open the console of a server, by the URL of its root."""
+    """Open the console of a server, by the URL of the console."""
     with start_browser(chromium) as ask:
         yield lambda root: console_of(ask, root)
 
 
 @pytest.fixture(scope="module")
 def console(console_app: LocalApp, open_console: Callable[[str], Console]) -> Console:
-    return open_console(console_app.url("/"))
+    assert console_app.console_url is not None
+    return open_console(console_app.console_url)
 
 
 def console_of(ask: Callable[[Any], Any], root: str) -> Console:
-    """Return the console of a server, by the URL of its root, in a browser."""
+    """Return the console of a server, by the URL of the console, in a browser."""
     return lambda address, *steps, **more: _visit(ask, root + address, steps, more)
 
 

@@ -9,7 +9,7 @@ from traceback import format_exc
 from typing import Any
 from urllib.parse import unquote
 
-from mcp_roundtrip_local.console.guard import refuse_other_sites
+from mcp_roundtrip_local.console.guard import authority, refuse_other_sites
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError, read_body, read_query
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.peer_users import refuse_other_users
@@ -43,9 +43,13 @@ class ApiRoute:
 
 
 class Api:
-    """Answers requests below `PREFIX`. `log` receives the traceback of an unexpected error."""
+    """Answers requests below `PREFIX`.
 
-    def __init__(self, routes: Sequence[ApiRoute], log: Callable[[str], None]) -> None:
+    `log` receives the traceback of an unexpected error. The HTTP API of the template has `endpoint_port`.
+    """
+
+    def __init__(self, routes: Sequence[ApiRoute], log: Callable[[str], None], endpoint_port: int) -> None:
+        self._endpoint_port = endpoint_port
         self._routes = tuple(routes)
         self._log = log
 
@@ -71,7 +75,7 @@ class Api:
             if route.method == request.method:
                 body = {} if request.method == "GET" else read_body(request)
                 parameters = {**read_query(request.target), **found}
-                return route.handler(ApiRequest(parameters, body, request.header("host")))
+                return route.handler(ApiRequest(parameters, body, authority(request, self._endpoint_port)))
         raise ConsoleError(405, f"{request.method} is not allowed for this path")
 
 

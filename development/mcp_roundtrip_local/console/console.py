@@ -1,14 +1,18 @@
-"""Which requests are the console's, and what answers them."""
+"""The console's own server: its page, its API, and the endpoint for the client that the page plays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from mcp_roundtrip_local.api_gateway.routing import has_root
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.api import PREFIX, Api
-from mcp_roundtrip_local.console.guard import refuse_embedding, refuse_proxies, without_browser
+from mcp_roundtrip_local.console.guard import (
+    refuse_embedding,
+    refuse_proxies,
+    refuse_strangers,
+    without_browser,
+)
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
 from mcp_roundtrip_local.console.pages import INDEX, page_file
 from mcp_roundtrip_local.console.routes import api_routes
@@ -19,39 +23,36 @@ FOLDER: Final = "/console/"
 
 
 class Console:
-    """Answers the requests of a browser for `/`, and everything below `/console/`.
+    """Answers the requests to the console's port.
 
-    `app` returns the running template, `writes` has the writes of its tasks. A template with its own route
-    for `/` keeps it.
+    `app` returns the running template, `writes` has the writes of its tasks. `endpoint` answers what the page
+    sends to the HTTP API, which has the port `endpoint_port`.
     """
 
     def __init__(
-        self, app: Callable[[], LocalApp], writes: JournalWrites, log: Callable[[str], None]
+        self,
+        app: Callable[[], LocalApp],
+        writes: JournalWrites,
+        log: Callable[[str], None],
+        endpoint: Callable[[Request], Response],
+        endpoint_port: int,
     ) -> None:
-        self._app = app
-        self._api = Api(api_routes(app, writes), log)
+        self._api = Api(api_routes(app, writes), log, endpoint_port)
+        self._endpoint = endpoint
+        self._endpoint_port = endpoint_port
 
-    def before(self, respond: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        """Return `respond` for all requests but the console's."""
-        return lambda request: self.respond(request) or respond(without_browser(request))
-
-    def respond(self, request: Request) -> Response | None:
-        """Answer a request to the console; return None for every other request."""
+    def respond(self, request: Request) -> Response:
+        """Answer one request."""
         path = request.target.partition("?")[0]
-        if path == "/" and self._is_for_page(request):
-            path = FOLDER
-        if path != FOLDER.rstrip("/") and not path.startswith(FOLDER):
-            return None
-        answer = refuse_proxies(request) or (
-            self._api.respond(request)
-            if path.startswith(PREFIX)
-            else _page(request, path[len(FOLDER) :] or INDEX)
-        )
-        return with_security_headers(answer)
-
-    def _is_for_page(self, request: Request) -> bool:
-        accepts = "text/html" in (request.header("accept") or "")
-        return request.method in ("GET", "HEAD") and accepts and not has_root(self._app().routes())
+        if refusal := refuse_proxies(request):
+            return with_security_headers(refusal)
+        if path.startswith(PREFIX):
+            return with_security_headers(self._api.respond(request))
+        if path.startswith(FOLDER) or (path == "/" and request.method in ("GET", "HEAD")):
+            return with_security_headers(_page(request, path[len(FOLDER) :] or INDEX))
+        if refusal := refuse_strangers(request):
+            return with_security_headers(refusal)
+        return self._endpoint(without_browser(request, self._endpoint_port))
 
 
 def _page(request: Request, name: str) -> Response:

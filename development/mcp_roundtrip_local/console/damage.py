@@ -19,7 +19,7 @@ _LONGEST: Final = {3: 1, 5: 3}
 """The index of the part that holds the content."""
 
 
-def damaged(token: str, position: int | None = None) -> dict[str, Any]:
+def flip_one_byte(token: str, position: int | None = None) -> dict[str, Any]:
     """Return the state with another character at `position`, and which part that is. Raises ConsoleError.
 
     Without a position, the middle of the content is changed. The new character is in the alphabet of

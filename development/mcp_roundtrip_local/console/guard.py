@@ -1,4 +1,4 @@
-"""Refuse requests to the console's API that a page of another site causes.
+"""Refuse requests to the console that a page of another origin causes, also a page of the template.
 
 The API decrypts states, kills processes and runs edited code, so it is stricter than the gateway: neither
 AllowedOrigins nor a missing preflight lets another origin in. The Host is checked before (see
@@ -25,18 +25,21 @@ _OF_PROXIES: Final = frozenset(
 )
 """Headers that proxies add: RFC 7239, RFC 9110 §7.6.3, and those of tunnels."""
 
-_OF_BROWSERS: Final = frozenset({CLIENT_HEADER, "origin", "referer", "cookie"})
+_OF_BROWSERS: Final = frozenset({CLIENT_HEADER, "host", "origin", "referer", "cookie"})
+
+
+def came_through_proxy(request: Request) -> str | None:
+    """Return the header that a proxy has added, such as a tunnel from the internet; None if there is none."""
+    names = (name for name, _ in request.headers)
+    return next((n for n in names if n.lower() in _OF_PROXIES or n.lower().startswith("x-forwarded-")), None)
 
 
 def refuse_proxies(request: Request) -> Response | None:
-    """Return the refusal of a request that came through a proxy, such as a tunnel from the internet.
-
-    A tunnel that rewrites Host shares the template's routes with everyone, and must not share the console.
-    """
-    for name, _ in request.headers:
-        if name.lower() in _OF_PROXIES or name.lower().startswith("x-forwarded-"):
-            return _refusal(403, f"the console is not available through a proxy or a tunnel (header {name})")
-    return None
+    """Return the refusal of a request that came through a proxy: a tunnel must not share the console."""
+    header = came_through_proxy(request)
+    if header is None:
+        return None
+    return _refusal(403, f"the console is not available through a proxy or a tunnel (header {header})")
 
 
 def refuse_other_sites(request: Request) -> Response | None:
@@ -70,22 +73,36 @@ def refuse_embedding(request: Request) -> Response | None:
     return _refusal(403, "pages of other sites may not load the console: open it in its own window")
 
 
-def without_browser(request: Request) -> Request:
-    """Return a request that the console's page sends to the template's own routes as a program sends it.
+def refuse_strangers(request: Request) -> Response | None:
+    """Return the refusal of a request to the template's routes that the console's page did not send.
 
-    There the console plays an MCP client, which is no browser and has no Origin. A page of another origin
-    cannot send the console's header: it needs a preflight, and its Origin is another one anyway.
+    Only these requests may reach the routes under the console's origin: a page of the template that the
+    browser showed there could use the console.
     """
     origin, site = request.header("origin"), request.header("sec-fetch-site")
     is_own = origin in (None, _own_origin(request)) and site in (None, "same-origin")
-    if request.header(CLIENT_HEADER) != "1" or not is_own:
-        return request
+    if request.header(CLIENT_HEADER) == "1" and is_own:
+        return None
+    return _refusal(404, "only the console is at this address: the endpoint has another port")
+
+
+def without_browser(request: Request, port: int) -> Request:
+    """Return a request of the console's page as a program sends it to the HTTP API at `port`.
+
+    The console plays an MCP client there, which is no browser and has no Origin.
+    """
     kept = tuple(
         (name, value)
         for name, value in request.headers
         if name.lower() not in _OF_BROWSERS and not name.lower().startswith("sec-")
     )
-    return replace(request, headers=kept)
+    return replace(request, headers=(("host", authority(request, port)), *kept))
+
+
+def authority(request: Request, port: int) -> str:
+    """Return the host name that the browser knows the server by, with another port."""
+    host = (request.header("host") or "127.0.0.1").lower()
+    return f"{host if host.endswith(']') else host.rpartition(':')[0] or host}:{port}"
 
 
 def _own_origin(request: Request) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -27,13 +27,13 @@ class ConsoleError(Exception):
 class ApiRequest:
     """One request.
 
-    `parameters` are those of the path and of the query, `body` is the JSON object or {}. `host` is the
-    authority under which the page knows the server: 127.0.0.1 or localhost, with the port.
+    `parameters` are those of the path and of the query, `body` is the JSON object or {}. `endpoint_host` is
+    the authority of the HTTP API with the host name of the page: 127.0.0.1 or localhost, with the port.
     """
 
     parameters: Mapping[str, str]
-    body: Mapping[str, Any] = field(default_factory=dict)
-    host: str | None = None
+    body: Mapping[str, Any]
+    endpoint_host: str
 
     def whole_number(self, name: str, default: int, most: int) -> int:
         """Return a parameter that is a whole number from 0; at most `most`. Raises ConsoleError."""

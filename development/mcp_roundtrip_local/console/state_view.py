@@ -10,7 +10,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.callers import caller_of
-from mcp_roundtrip_local.console.damage import damaged
+from mcp_roundtrip_local.console.damage import flip_one_byte
 from mcp_roundtrip_local.console.issued_states import describe_damage, find_issued
 from mcp_roundtrip_local.console.journals import journal_rows
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
@@ -46,7 +46,7 @@ def damage_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     position = request.body.get("position")
     if position is not None and type(position) is not int:
         raise ConsoleError(400, "position must be a whole number")
-    return damaged(request.text("requestState"), position)
+    return flip_one_byte(request.text("requestState"), position)
 
 
 def describe_state(token: str, state: VerifiedState, before: Journal | None, now: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ for each connection.
 
 from __future__ import annotations
 
+import errno
 import socket
 import socketserver
 import sys
@@ -81,6 +82,16 @@ class HttpServer:
     def _run(self) -> None:
         while not self._closing:
             self._server.handle_request()
+
+
+def listen_near(respond: Callable[[Request], Response], port: int, max_body: int) -> HttpServer:
+    """Return a server at this port, or at a free one if the port is in use or 0."""
+    try:
+        return HttpServer(respond, port=port, max_body=max_body)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or port == 0:
+            raise
+        return HttpServer(respond, port=0, max_body=max_body)
 
 
 class _Server(socketserver.ThreadingTCPServer):

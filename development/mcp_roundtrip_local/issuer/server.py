@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -12,7 +11,7 @@ from urllib.parse import parse_qsl
 from mcp_roundtrip_client.local_issuer import LOCAL_USER
 from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.http.server import listen_near
 from mcp_roundtrip_local.issuer.authorization import RedirectedError, read_request, redirect
 from mcp_roundtrip_local.issuer.clients import register
 from mcp_roundtrip_local.issuer.errors import OAuthError
@@ -179,17 +178,8 @@ def serve_issuer(
 ) -> Iterator[LocalIssuer]:
     """Run an issuer for an endpoint until the block ends. If `port` is in use, another one is selected."""
     respond: list[Callable[[Request], Response]] = []
-    with closing(_listen(lambda request: respond[0](request), port)) as server:
+    with closing(listen_near(lambda request: respond[0](request), port, MAX_BODY)) as server:
         issuer = LocalIssuer(server.url, users, resource)
         respond.append(IssuerServer(issuer).respond)
         server.start()
         yield issuer
-
-
-def _listen(respond: Callable[[Request], Response], port: int) -> HttpServer:
-    try:
-        return HttpServer(respond, port=port, max_body=MAX_BODY)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE or port == 0:
-            raise
-        return HttpServer(respond, port=0, max_body=MAX_BODY)

@@ -62,10 +62,10 @@ def mcp_url(app: LocalApp) -> str:
 
 
 def console_url(app: LocalApp) -> str | None:
-    """Return the URL of the console, if it is served. A template's own route for `/` keeps that path."""
-    if not app.has_console:
-        return None
-    return app.url("/console/" if has_root(app.routes()) else "/")
+    """Return the URL that a person opens for the console: `/` leads to it, unless the template has one."""
+    if app.console_url is None or has_root(app.routes()):
+        return app.console_url
+    return app.url("/")
 
 
 def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]:

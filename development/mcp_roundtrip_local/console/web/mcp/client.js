@@ -70,7 +70,7 @@ export function createClient(store) {
 
   /** Send a prepared request and read its response. */
   async function post(request, signal) {
-    // The page may have been opened as localhost: its policy allows requests to its own origin only.
+    // The page may send requests to its own origin only, which passes them to the endpoint's port.
     const response = await fetch(new URL(request.url, location.href).pathname, {
       method: "POST",
       // The runner drops this header with Origin: the console plays a client that is no browser.
