@@ -64,20 +64,23 @@ def write_application(folder: Path, runtime: str, architecture: str, wheel: Path
         )
     if folder.exists():
         raise NewApplicationError(f"{folder} exists already")
-    files = render(name, runtime, architecture)
     folder.mkdir(parents=True)
     try:
-        for path, text in files.items():
+        own_wheel = put_wheel(folder / "layer/wheels", wheel)
+        for path, text in render(name, runtime, architecture, own_wheel).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
-        put_wheel(folder / "layer/wheels", wheel)
     except BaseException:
         shutil.rmtree(folder)
         raise
 
 
-def render(name: str, runtime: str, architecture: str) -> dict[Path, str]:
-    """Return the files of an application by their paths."""
+def render(name: str, runtime: str, architecture: str, wheel: Path | None = None) -> dict[Path, str]:
+    """Return the files of an application by their paths.
+
+    The application installs `wheel` by its path, so that no package of an index can take its place: pip would
+    prefer a wheel with a build tag, of the same version.
+    """
     values = {
         "project_name": name,
         "runtime": runtime,
@@ -90,7 +93,8 @@ def render(name: str, runtime: str, architecture: str) -> dict[Path, str]:
         if "__pycache__" not in path.parts
     }
     pinned = Path("layer/requirements.txt")
-    return {**files, pinned: _PIN.sub(f"{NAME}=={installed_version()}", files[pinned])}
+    requirement = f"{NAME}=={installed_version()}" if wheel is None else f"./layer/wheels/{wheel.name}"
+    return {**files, pinned: _PIN.sub(requirement, files[pinned])}
 
 
 def _substitute(text: str, values: Mapping[str, str]) -> str:

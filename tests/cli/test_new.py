@@ -48,8 +48,7 @@ def test_no_placeholder_is_left() -> None:
 
 def test_the_version_is_the_one_that_is_released_with_it() -> None:
     """sam init does not replace it, so the template itself has it."""
-    pinned = (APPLICATION / "layer/requirements.txt").read_text("utf-8").splitlines()[-1]
-    assert pinned == f"mcp-roundtrip=={VERSION}"
+    assert requirements(APPLICATION)[-1] == f"mcp-roundtrip=={VERSION}"
 
 
 def test_the_target_is_in_every_place_of_the_template() -> None:
@@ -60,10 +59,15 @@ def test_the_target_is_in_every_place_of_the_template() -> None:
     assert template.count("x86_64") == 3
 
 
+def requirements(application: Path) -> list[str]:
+    return (application / "layer/requirements.txt").read_text("utf-8").splitlines()
+
+
 def test_a_package_of_an_index_is_only_pinned(tmp_path: Path, origin: Origin) -> None:
     origin(None)
     assert main([str(tmp_path / "orders")]) == 0
     assert [path.name for path in (tmp_path / "orders/layer/wheels").iterdir()] == [".gitkeep"]
+    assert requirements(tmp_path / "orders")[-1] == f"mcp-roundtrip=={VERSION}"
 
 
 def test_a_wheel_that_was_installed_from_a_file_is_copied(
@@ -72,6 +76,7 @@ def test_a_wheel_that_was_installed_from_a_file_is_copied(
     origin({"url": wheel.as_uri(), "archive_info": {}})
     assert main([str(tmp_path / "orders")]) == 0
     assert (tmp_path / "orders/layer/wheels" / WHEEL).read_bytes() == b"a wheel"
+    assert requirements(tmp_path / "orders")[-1] == f"./layer/wheels/{WHEEL}"
 
 
 def test_a_wheel_that_was_moved_can_be_named(
@@ -110,7 +115,12 @@ def test_a_wheel_is_built_from_what_was_installed(
 ) -> None:
     built: list[str] = []
     origin(record)
-    monkeypatch.setattr(package_source, "_build", lambda requirement, folder: built.append(requirement))
+
+    def build(requirement: str, folder: Path) -> Path:
+        built.append(requirement)
+        return folder / WHEEL
+
+    monkeypatch.setattr(package_source, "_build", build)
     assert main([str(tmp_path / "orders")]) == 0
     assert built == [requirement]
 
