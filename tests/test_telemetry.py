@@ -87,6 +87,16 @@ def test_a_failure_is_logged_with_traceback_and_reason(lines: Lines) -> None:
     assert metric["state_unavailable"] == [1.0]
 
 
+@pytest.mark.parametrize("redacts", [True, False])
+def test_a_traceback_has_the_values_of_the_request_only_on_the_author_s_computer(
+    lines: Lines, redacts: bool
+) -> None:
+    observer = LogObserver(redacts=redacts)
+    observer.redact(lambda: [{"card": "4111-1111"}])
+    observer.record_failure("tool_raised", ValueError("refused: 4111-1111"))
+    assert ("4111-1111" in lines()[0]["exception"]) is not redacts
+
+
 def test_the_reason_of_a_foreign_exception_is_not_logged(lines: Lines) -> None:
     class Refused(Exception):
         reason = "card 4111"

@@ -42,7 +42,7 @@ class LogObserver:
     `service` is in each of them, and `namespace` is that of the metrics. Lines below `level` are not written;
     an unknown level is logged and ignored. `clock_ms` returns monotonic milliseconds. `starts_cold` is
     whether the first request waits for the initialization. `trace_header` returns the X-Ray trace header of
-    the invocation.
+    the invocation. With `redacts`, tracebacks do not have the values of requests.
     """
 
     def __init__(
@@ -54,10 +54,12 @@ class LogObserver:
         level: str = "INFO",
         starts_cold: bool = True,
         trace_header: Callable[[], str | None] = lambda: None,
+        redacts: bool = True,
     ) -> None:
         self._clock_ms = clock_ms
         self._namespace = namespace
         self._starts_cold = starts_cold
+        self._redacts = redacts
         self._invocations = 0
         self._began_ms = clock_ms()
         self._aws_calls: Counter[str] = Counter()
@@ -106,18 +108,24 @@ class LogObserver:
             self._lines.write("INFO", event, fields)
 
     def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        """Log an exception with its redacted traceback at level ERROR, and with a metric."""
-        from mcp_roundtrip.redaction import redacted_traceback  # most requests do not fail
-
+        """Log an exception with its traceback at level ERROR, and with a metric."""
         # An exception of the author's may have a `reason` with data that a metric must not contain.
         reason = error.reason if isinstance(error, ErrorWithReason) else None
         if reason is not None:
             fields["reason"] = reason
-        values = [value for redaction in self._redactions for value in redaction()]
-        exception = redacted_traceback(error, values)
+        exception = self._traceback(error)
         name = type(error).__name__
         self._lines.write("ERROR", event, {**fields, "exception": exception, "exception_name": name})
         self._put_metric(event, reason)
+
+    def _traceback(self, error: BaseException) -> str:
+        from traceback import format_exception  # most requests do not fail
+
+        from mcp_roundtrip.redaction import redacted_traceback
+
+        if not self._redacts:
+            return "".join(format_exception(error))
+        return redacted_traceback(error, [value for redaction in self._redactions for value in redaction()])
 
     def on_exception(self, error: BaseException) -> None:
         """Do nothing: `record_failure` logs the unexpected exceptions."""

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 ON_DEMAND: Final = "on-demand"
 
+LOCAL_LOG_STREAM: Final = "local"
+"""The log stream of the local runner. On Lambda nothing else can set the variable, which Lambda reserves."""
+
 MAX_ENDPOINTS: Final = 16
 """Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
 
@@ -72,6 +75,7 @@ def observer() -> Observer:
         level=log_level(os.environ),
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
         trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
+        redacts=os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") != LOCAL_LOG_STREAM,
     )
 
 
