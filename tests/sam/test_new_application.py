@@ -166,6 +166,12 @@ def test_the_metadata_of_the_wheel_are_those_of_the_project(wheel: Path) -> None
     assert metadata["License-Expression"] == project["license"]
     assert metadata["Requires-Python"] == project["requires-python"]
     assert metadata["Description-Content-Type"] == "text/markdown"
+    links = re.findall(r'\]\((?!#)([^)]*)\)|src(?:set)?="([^"]*)"', metadata.get_payload())
+    assert len(links) > 20
+    release = f"{project['urls']['Repository']}/{{}}/v{project['version']}/"
+    for link, image in links:
+        assert link.startswith(("https://", "http://")) or image.startswith(release.format("raw"))
+    assert release.format("blob") + "docs/tutorial/index.md" in dict(links)
     assert metadata.get_all("Classifier") == project["classifiers"]
     assert len(metadata.get_all("Project-URL", [])) == len(project["urls"])
     required = [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]

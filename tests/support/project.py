@@ -10,7 +10,8 @@ TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 
 COPIED = (
     *("development", "edge", "events", "functions", "layers", "tests"),
-    *("LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml", "template.yaml"),
+    *("LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml", "setup.py"),
+    "template.yaml",
 )
 
 
