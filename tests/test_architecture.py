@@ -44,10 +44,13 @@ MAY_IMPORT = {
     "adapters": {"errors", "canonical", "http", "protocol"},
     "aws": {"errors", "internal_errors", "canonical", "state", "tasks"},
     "s3": {"errors", "schema", "aws"},
-    "ports": {"http", "auth", "state", "tasks"},
+    "audit": {"canonical", "journal", "principal"},
+    "audit_logs": {"audit", "aws", "ports", "settings"},
+    "ports": {"http", "auth", "principal", "state", "tasks"},
     "server": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports", "auth"),
         *("fallbacks", "journal", "protocol", "schema", "engine", "state", "tasks", "question_page"),
+        "audit",
     },
     "prewarm": set[str](),
     "garbage_collection": set[str](),
@@ -63,7 +66,7 @@ MAY_IMPORT = {
             "settings",
             "log_lines",
         ),
-        *("telemetry", "state", "tasks", "aws", "prewarm"),
+        *("telemetry", "state", "tasks", "aws", "prewarm", "audit_logs"),
     },
     "entry": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports"),

@@ -13,7 +13,7 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.ports import DeploymentConfig, Ports
+from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Ports
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
@@ -85,6 +85,7 @@ def make_ports(
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
     tasks: TaskTable | None = None,
     server_card: str | None = None,
+    audit: AuditLog | None = None,
 ) -> Ports:
     """Return ports that stay within the process. Pass the same `key` to environments that share states."""
     time = clock or FakeClock()
@@ -113,6 +114,7 @@ def make_ports(
         links=lambda: links,
         forward=forward or _refuse_forwarding,
         tasks=(tasks or TaskTable(time)).port,
+        audit=audit,
     )
 
 

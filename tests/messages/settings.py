@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.wiring import _owner_function, _pinned_key
+from mcp_roundtrip.wiring import _owner_function
 from messages.cases import says
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
@@ -119,6 +120,11 @@ def more_open_tasks_than_a_call_can_read() -> None:
     given(MAX_OPEN_TASKS="101")
 
 
+@says("MCP_AUDIT: must be principal or hash, a colon, and the name of a log group", SettingsError)
+def audit_records_without_a_log_group() -> None:
+    given(AUDIT="hash")
+
+
 @says(
     "MCP_SERVER_CARD: must be a reverse domain name, a slash and a name, such as com.example/weather",
     SettingsError,
@@ -185,7 +191,7 @@ def an_owner_with_several_functions() -> None:
     SettingsError,
 )
 def a_key_without_its_public_half() -> None:
-    _pinned_key(KEY, {})
+    pinned_key(KEY, {})
 
 
 @says(
@@ -195,7 +201,7 @@ def a_key_without_its_public_half() -> None:
     SettingsError,
 )
 def a_public_half_that_is_none() -> None:
-    _pinned_key(KEY, {KEY.rpartition("/")[2]: b"MFkw"})
+    pinned_key(KEY, {KEY.rpartition("/")[2]: b"MFkw"})
 
 
 @says("MCP_OWNERS: names no function for 'find'; add it, or run `make catalog`", SettingsError)

@@ -668,4 +668,4 @@ def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
 def test_every_parameter_has_a_description_or_a_self_explanatory_name() -> None:
     declared = transformed()["Parameters"]
     undescribed = {name for name, each in declared.items() if "Description" not in each}
-    assert undescribed == {"PythonRuntime", "Architecture", "LogRetentionDays"}
+    assert undescribed == {"PythonRuntime", "Architecture", "LogRetentionDays", "AuditRetentionDays"}

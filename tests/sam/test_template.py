@@ -360,6 +360,7 @@ def test_there_are_no_separate_policies() -> None:
 SHARED = {
     "MCP_ALLOWED_ORIGINS",
     "MCP_AUDIENCE",
+    "MCP_AUDIT",
     "MCP_AUTH_MODE",
     "MCP_IAM_PRINCIPAL",
     "MCP_ISSUER",

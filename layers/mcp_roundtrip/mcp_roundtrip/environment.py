@@ -20,6 +20,8 @@ from mcp_roundtrip.settings import (
     MAX_TASK_LEASE_S,
     MIN_TASK_LEASE_S,
     PREFIX,
+    Audit,
+    AuditMode,
     AwsClientKind,
     IamPrincipal,
     Settings,
@@ -33,6 +35,9 @@ _ORIGIN: Final = r"[a-z][a-z0-9+.-]*://[^\s/?#*]+"
 
 _QUEUE_URL: Final = r"https?://"
 _WORKER: Final = r"arn:[a-z-]+:lambda:|https?://"
+
+# The API Reference of CloudWatch Logs, `logGroupName`.
+_LOG_GROUP: Final = r"[\w./#-]{1,512}"
 
 # The characters of a function's name or ARN with an alias or $LATEST; * is the owner.
 _OWNER_PATTERN: Final = r"[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*"
@@ -88,6 +93,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         flow_ttl_s=variables.count("FLOW_TTL_S", DEFAULTS["flow_ttl_s"]),
         max_body_bytes=variables.count("MAX_BODY_BYTES", DEFAULTS["max_body_bytes"], most=MAX_EVENT_BYTES),
         max_json_values=variables.count("MAX_JSON_VALUES", DEFAULTS["max_json_values"]),
+        audit=_audit(variables),
         server_card=_server_card(variables),
     )
 
@@ -168,6 +174,16 @@ def _server_card(variables: _Variables) -> str | None:
         problem = "must be a reverse domain name, a slash and a name, such as com.example/weather"
         raise SettingsError("MCP_SERVER_CARD", problem)
     return name
+
+
+def _audit(variables: _Variables) -> Audit | None:
+    mode, _, group = (variables.text("AUDIT") or "").partition(":")
+    if not mode:
+        return None
+    if mode not in AuditMode.__members__.values() or not re.fullmatch(_LOG_GROUP, group):
+        problem = f"must be {' or '.join(AuditMode)}, a colon, and the name of a log group"
+        raise SettingsError("MCP_AUDIT", problem)
+    return Audit(AuditMode(mode), group)
 
 
 def _task_worker(variables: _Variables) -> str | None:

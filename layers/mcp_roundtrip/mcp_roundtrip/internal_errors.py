@@ -16,6 +16,7 @@
         ├── KeyServiceError      KMS did not sign or answer
         ├── StoreError           the task table could not be read or written
         ├── ForwardingFailed     a function behind the front door did not answer
+        ├── AuditFailed          an audit record could not be stored
         └── SettingsError        a setting is missing or contradictory (.setting)
 """
 
@@ -92,6 +93,10 @@ class StoreError(ErrorWithReason):
 
 class ForwardingFailed(ErrorWithReason):
     """The function that owns a tool did not answer a forwarded call. The reason is for the log only."""
+
+
+class AuditFailed(ErrorWithReason):
+    """An audit record could not be stored. The reason is for the log only."""
 
 
 class SettingsError(ErrorWithReason):

@@ -11,6 +11,7 @@ from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
+    from mcp_roundtrip.principal import Principal
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
     from mcp_roundtrip.tasks.dispatching import Dispatcher
@@ -52,6 +53,21 @@ class Observer(Protocol):
 
     def on_exception(self, error: BaseException) -> None:
         """Receive each exception that a feature raises, before `record_failure` receives unexpected ones."""
+
+
+class AuditLog(Struct, frozen=True):
+    """Where audit records are stored.
+
+    `write`: takes epoch milliseconds and the JSON text of a line, and returns when it is stored.
+    `identify`: returns the members that identify a principal. Both raise AuditFailed.
+    `source`: the members of every line: the stack and the function.
+    `trace_header`: returns the X-Ray trace header of the invocation.
+    """
+
+    write: Callable[[int, str], None]
+    identify: Callable[[Principal], Mapping[str, str]]
+    source: Mapping[str, str]
+    trace_header: Callable[[], str | None] = lambda: None
 
 
 class TaskPort(Struct, frozen=True):
@@ -107,6 +123,7 @@ class Ports(Struct, frozen=True):
     `forward`: takes owner, event, custom client context and timeout in seconds, and returns the owner's
     response or raises ForwardingFailed.
     `for_endpoint`: returns the ports of an endpoint by its URI (None: unknown), if it is not configured.
+    `audit`: where audit records are stored; None if there are none.
     """
 
     config: DeploymentConfig
@@ -122,3 +139,4 @@ class Ports(Struct, frozen=True):
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
     tasks: Callable[[], TaskPort]
     for_endpoint: Callable[[str | None], Ports] | None = None
+    audit: AuditLog | None = None

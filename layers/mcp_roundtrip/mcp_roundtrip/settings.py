@@ -89,6 +89,20 @@ class IamPrincipal(StrEnum):
     SESSION = "session"
 
 
+class AuditMode(StrEnum):
+    """How audit records identify callers: by their subject, or by a keyed hash of it."""
+
+    PRINCIPAL = "principal"
+    HASH = "hash"
+
+
+class Audit(Struct, frozen=True):
+    """How audit records identify callers, and the log group that stores them."""
+
+    mode: AuditMode
+    log_group: str
+
+
 class Settings(Struct, frozen=True):
     """The settings of a deployment. Each is the environment variable `MCP_` and the field in upper case.
 
@@ -166,11 +180,18 @@ class Settings(Struct, frozen=True):
     """Limit of a request body."""
     max_json_values: int = MAX_JSON_VALUES
     """Limit of JSON values in a request body. The memory and time of a request grow with them."""
+    audit: Audit | None = None
+    """How audit records identify callers, and their log group: `principal:<group>` or `hash:<group>`.
+
+    With `hash`, the KMS key `alias/<issuer>-audit` derives the key of the hashes: it needs `MCP_ISSUER`.
+    """
     server_card: str | None = None
     """The name in the Server Card, such as `com.example/weather`; without it, no card is served."""
 
     def __post_init__(self) -> None:
         self._check_authorization()
+        if self.audit is not None and self.audit.mode is AuditMode.HASH:
+            self.required("issuer")
         has_encryption_keys = self.state_encryption_key_arn or self.trusted_state_encryption_key_arns
         if self.state_encryption is StateEncryption.DISABLED and has_encryption_keys:
             raise SettingsError(

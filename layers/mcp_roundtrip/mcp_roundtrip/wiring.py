@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, share_service_name
-from mcp_roundtrip.ports import DeploymentConfig, Observer, Ports, TaskPort
+from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import (
     AwsClientKind,
     Settings,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mcp_roundtrip.aws.client_interface import AwsClient
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.forwarder import LambdaForwarder
-    from mcp_roundtrip.aws.kms import PinnedKey
     from mcp_roundtrip.prewarm import Function
     from mcp_roundtrip.state.claims import Limits
     from mcp_roundtrip.state.codec import RequestStateCodec
@@ -143,6 +142,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         links=lambda: parts.links,
         forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
         tasks=tasks,
+        audit=None if settings.audit is None else _audit_log(settings, clients),
     )
 
 
@@ -208,12 +208,12 @@ class _StateParts:
 
     @cached_property
     def _keys(self) -> tuple[Signer, PublicKeys]:
-        from mcp_roundtrip.aws.kms import KmsKey, KmsPublicKeys, KmsSigner
+        from mcp_roundtrip.aws.kms import KmsKey, KmsPublicKeys, KmsSigner, pinned_key
 
         self._settings.required("state_key_arn")
         arns = self._settings.key_arns("state_key_arn", "trusted_state_key_arns")
         pinned = self._settings.state_public_keys
-        keys = [_pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, time.time) for arn in arns]
+        keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, time.time) for arn in arns]
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:
@@ -251,21 +251,6 @@ class _StateParts:
             random=kernel_random,
             renewals=self._renewals,
         )
-
-
-def _pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
-    from mcp_roundtrip.aws.kms import PinnedKey, PublicHalf
-
-    try:
-        return PinnedKey(arn, PublicHalf.from_der(public_keys[arn.rpartition("/")[2]]))
-    except KeyError:
-        raise SettingsError(
-            "MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}; add it as <key id>:<Base64>"
-        ) from None
-    except ValueError as error:
-        raise SettingsError(
-            "MCP_STATE_PUBLIC_KEYS", f"has no P-256 key for {arn}; copy it from `aws kms get-public-key`"
-        ) from error
 
 
 def _aws_clients(settings: Settings) -> AwsClients:
@@ -306,6 +291,12 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
         settings.task_lease_s * 1000,
         dispatcher.hide_message,
     )
+
+
+def _audit_log(settings: Settings, clients: Callable[[], AwsClients]) -> AuditLog:
+    from mcp_roundtrip.audit_logs import make_audit_log  # off by default
+
+    return make_audit_log(settings, clients, os.environ, os.urandom)
 
 
 def _forwarder(clients: AwsClients) -> LambdaForwarder:

@@ -29,6 +29,9 @@ _PARTITIONS: Final = (
     (r"us-isof-\w+-\d+", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
 )
 
+_SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
+"""Service -> its name in the variables of endpoints, if that differs from the upper-case name."""
+
 _FIPS_BY_DEFAULT: Final = frozenset({"dynamodb", "sqs"})
 """In GovCloud the ordinary endpoints of these services are FIPS endpoints, and have no other name."""
 
@@ -94,7 +97,8 @@ def parse_endpoint(url: str) -> ServiceEndpoint | None:
 def _configured_url(service: str, environment: Mapping[str, str]) -> str | None:
     if _is_true(environment, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"):
         return None
-    return environment.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environment.get("AWS_ENDPOINT_URL")
+    name = _SERVICE_IDS.get(service, service.upper())
+    return environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL")
 
 
 def _is_true(environment: Mapping[str, str], name: str) -> bool:

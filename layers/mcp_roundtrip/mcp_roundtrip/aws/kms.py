@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from msgspec import Struct
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
-from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.state.epochs import short_key_id
 from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S, retry_pause_s
 from mcp_roundtrip.state.keys import is_valid_signature, kid_of, raw_signature
@@ -91,6 +91,20 @@ class PinnedKey(Struct, frozen=True):
 
     def trusted_public_half(self) -> PublicHalf:
         return self.public_half
+
+
+def pinned_key(arn: str, public_keys: Mapping[str, bytes]) -> PinnedKey:
+    """Return the signing key with its public half from the settings. Raises SettingsError if it has none."""
+    try:
+        return PinnedKey(arn, PublicHalf.from_der(public_keys[arn.rpartition("/")[2]]))
+    except KeyError:
+        raise SettingsError(
+            "MCP_STATE_PUBLIC_KEYS", f"has no public key for {arn}; add it as <key id>:<Base64>"
+        ) from None
+    except ValueError as error:
+        raise SettingsError(
+            "MCP_STATE_PUBLIC_KEYS", f"has no P-256 key for {arn}; copy it from `aws kms get-public-key`"
+        ) from error
 
 
 class KmsKey:

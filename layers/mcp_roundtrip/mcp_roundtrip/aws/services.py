@@ -191,6 +191,7 @@ SERVICES: Final[Mapping[str, Service]] = {
     "dynamodb": JsonService(
         "dynamodb", "1.0", "DynamoDB_20120810", _decode_dynamodb, (("Accept-Encoding", "identity"),)
     ),
+    "logs": JsonService("logs", "1.1", "Logs_20140328"),
     "sqs": JsonService("sqs", "1.0", "AmazonSQS", extra_headers=(("x-amzn-query-mode", "true"),)),
 }
 """The services that can be called without boto3."""

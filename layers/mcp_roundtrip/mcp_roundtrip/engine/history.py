@@ -78,6 +78,11 @@ class History:
         """Return the values of all entries, as JSON data."""
         return [entry.value for entry in self._entries.values()]
 
+    def new_entries(self) -> list[Entry]:
+        """Return the entries that this pass has added, and those that it has replaced."""
+        replayed = {entry.key: entry for entry in self.journal.entries}
+        return [entry for key, entry in self._entries.items() if replayed.get(key) is not entry]
+
     def answers_before(self, prefix: str) -> list[list[Any]]:
         """Return the keys and answers used so far in the branch of this prefix and in those around it."""
         keys = sorted(key for key in self._used_keys if prefix.startswith(key[: key.rfind("/") + 1]))

@@ -29,6 +29,7 @@ class ClientInputs(Struct, frozen=True):
     - `find_channels` returns the channels; most passes ask nothing and need none.
     - `model_responses` are the responses that a model passed on, by key. They count for questions of the
       channel "model" only.
+    - `response_channels` are the channels of responses that came through another one than the client, by key.
     - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
     """
 
@@ -37,6 +38,7 @@ class ClientInputs(Struct, frozen=True):
     find_channels: Callable[[], Channels]
     model_responses: Mapping[str, Any] = field(default_factory=dict)
     polls_urls: bool = True
+    response_channels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def channels(self) -> Channels:

@@ -114,10 +114,19 @@ class WorkerInvocation(Struct, frozen=True):
 
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
         """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
-        ports, port, task_id = self.ports, self.ports.tasks(), pk.partition("#")[2]
         remaining_ms = lambda_remaining_ms(self.context)
-        deadline_ms = worker_deadline_ms(ports.clock_ms(), remaining_ms)
+        deadline_ms = worker_deadline_ms(self.ports.clock_ms(), remaining_ms)
         invocation = Invocation(self.correlation_id, deadline_ms, self.context)
+        delivery = Delivery(delivery_id, remaining_ms, self.ports.tasks().lease_ms, on_renewed)
+        run = partial(self._run, pk, delivery)
+        if self.ports.audit is None:
+            return run(self.ports, invocation)
+        from mcp_roundtrip.server.auditing import work_with_audit  # off by default
+
+        return work_with_audit(run, self.ports, invocation)
+
+    def _run(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
+        port, task_id = ports.tasks(), pk.partition("#")[2]
         worker = Worker(
             port.store,
             port.dispatcher,
@@ -130,8 +139,8 @@ class WorkerInvocation(Struct, frozen=True):
             wait_ms=ports.wait_ms,
         )
         # A worker writes to its table until the invocation ends.
-        with retries_until(ports.clock_ms() + remaining_ms):
-            return worker.work(pk, Delivery(delivery_id, remaining_ms, port.lease_ms, on_renewed))
+        with retries_until(ports.clock_ms() + delivery.remaining_ms):
+            return worker.work(pk, delivery)
 
     def _hide(self, pk: str, queue: str | None, receipt_handle: str, lease_ms: int) -> None:
         """Hide a message until a lease is over. If that fails, it is hidden for as long as before."""

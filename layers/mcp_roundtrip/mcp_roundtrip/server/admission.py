@@ -148,6 +148,8 @@ def authorize(
             observer.record("catalog_drift", method=context.request.method, remedy=CATALOG_DRIFT_REMEDY)
         raise unknown()
     required = item.scopes if scopes is None else scopes
+    if (operation := context.invocation.operation) is not None:
+        operation.find(item, required, context.scopes, options)
     if not options.satisfies(context.scopes, required):
         raise unknown() if options.hides_unauthorized(context.invocation) else InsufficientScope(required)
     return item

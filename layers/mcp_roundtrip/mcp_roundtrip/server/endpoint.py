@@ -59,6 +59,13 @@ class Endpoint(Struct, frozen=True):
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
+        if ports.audit is None:
+            return self._respond(request, ports, invocation)
+        from mcp_roundtrip.server.auditing import respond_with_audit  # off by default
+
+        return respond_with_audit(self._respond, request, ports, invocation)
+
+    def _respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         checked: ValidRequest | InvalidRequest | None = None
         try:
             if self.owner_response is not None:
@@ -67,7 +74,7 @@ class Endpoint(Struct, frozen=True):
                     return owned
             if (
                 request.path.endswith("/questions")
-                and (page := self._question_page(request, ports)) is not None
+                and (page := self._question_page(request, ports, invocation)) is not None
             ):
                 return page
             if (
@@ -90,6 +97,8 @@ class Endpoint(Struct, frozen=True):
             return self._respond_to_exception(error, checked, request, ports, invocation)
 
     def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
+        if (operation := context.invocation.operation) is not None:
+            operation.admit(context)
         is_legacy = context.request.is_legacy
         legacy = self.legacy_handlers if is_legacy else None
         handler = find_handler(self.handlers if legacy is None else legacy(), context.request.method)
@@ -127,7 +136,9 @@ class Endpoint(Struct, frozen=True):
             reply = Reply(internal_error(invocation.correlation_id))
         return error_response(request_id, reply, request, ports.observer, status)
 
-    def _question_page(self, request: HttpRequest, ports: Ports) -> HttpResponse | None:
+    def _question_page(
+        self, request: HttpRequest, ports: Ports, invocation: Invocation
+    ) -> HttpResponse | None:
         """Return the response of the question page, which a link opens without authorization."""
         if not ports.config.has_task_table:
             return None
@@ -136,7 +147,7 @@ class Endpoint(Struct, frozen=True):
         if not question_page.is_question_page(request, ports.config.audience()):
             return None
         try:
-            return question_page.respond(request, ports, self.name or "")
+            return question_page.respond(request, ports, self.name or "", invocation.operation)
         except Exception as error:  # its visitor is a person, not an MCP client
             log_fault(ports.observer, error)
             return question_page.failure_response(request, ports)

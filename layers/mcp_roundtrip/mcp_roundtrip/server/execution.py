@@ -65,6 +65,8 @@ def _can_continue(call: FeatureCall) -> bool:
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
     """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
+    if (operation := call.context.invocation.operation) is not None:
+        operation.begin_pass(call, run)
     feature, observer = call.feature, call.context.ports.observer
     observer.tag(flow=run.history.journal.flow_id)
     try:

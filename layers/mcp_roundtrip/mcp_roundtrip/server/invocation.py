@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -104,12 +104,35 @@ def signature_digest(own: Sequence[Any], *types: str | None) -> str | None:
     return None if None in types else digest("mcp-rs/v1/signature", [*own, *types], size=12)
 
 
+class Operation(Protocol):
+    """An audited operation (`server.audited_operation`). The types of its arguments need this module."""
+
+    def admit(self, context: Any) -> None:
+        """Note a RequestContext. Raises ProtocolError if the record of a change cannot be stored."""
+
+    def find(self, item: Any, required: Sequence[str], granted: frozenset[str], options: Any) -> None:
+        """Note the feature of the request, and the scopes."""
+
+    def add_fields(self, fields: Mapping[str, Any]) -> None:
+        """Add fields to the record."""
+
+    def begin(self, call: Any) -> None:
+        """Store the record of a FeatureCall. Raises ProtocolError (503) if that fails."""
+
+    def begin_pass(self, call: Any, run: Any) -> None:
+        """Do the same before a pass, and note its Run."""
+
+    def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None:
+        """Store the record of answers to a Task. Raises ProtocolError (503) if that fails."""
+
+
 class Invocation(Struct, frozen=True):
     """Facts about the Lambda invocation.
 
     `correlation_id`: the id that error messages quote, and every log line carries.
     `deadline_ms`: when the response has to leave, on the monotonic clock of `Ports.clock_ms`.
     `max_response_bytes`: how many bytes of response body the event source accepts.
+    `operation`: the audited operation; None if there are no audit records.
     """
 
     correlation_id: str
@@ -118,6 +141,7 @@ class Invocation(Struct, frozen=True):
     event: Mapping[str, Any] | None = None
     forwarded: Forwarded = _NOT_FORWARDED
     max_response_bytes: int = MAX_RESPONSE_BYTES
+    operation: Operation | None = None
 
 
 def invocation_id(lambda_context: Any) -> str:

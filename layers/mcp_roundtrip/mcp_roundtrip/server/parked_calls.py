@@ -136,9 +136,14 @@ class _Resumption:
         self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
 
     def store(self, task: Task, responses: Mapping[str, Any], channel: Channel) -> None:
-        """Store the responses to open questions that this channel asked. Raises ItemTooLarge, StoreError."""
+        """Store the responses to open questions that this channel asked.
+
+        Raises ItemTooLarge, StoreError, and ProtocolError if no audit record can be stored.
+        """
+        if (operation := self.call.context.invocation.operation) is not None:
+            operation.begin(self.call)
         try:
-            self.calls.tasks.store_responses(task.pk, responses, channels=(channel,))
+            self.calls.tasks.store_responses(task.pk, responses, channels=(channel,), via=channel)
         except UnknownTask:
             return  # it expired meanwhile
 

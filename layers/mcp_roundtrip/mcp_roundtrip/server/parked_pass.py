@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -46,7 +47,9 @@ class ParkedPass(Struct):
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
         )
-        run = new_run(call, self.channels, history.journal, history.responses, options)
+        run = new_run(
+            call, self.channels, history.journal, history.responses, options, history.response_channels
+        )
         self.round = self.make_round(call, run)
         outcome = run_pass(call, run)
         if isinstance(run.fault, RETRYABLE):
@@ -81,10 +84,16 @@ def new_run(
     journal: Journal,
     responses: Any = None,
     options: TaskOptions | None = None,
+    response_channels: Mapping[str, str] | None = None,
 ) -> Run:
     """Create the run of a pass. The protocol's own input requests are not among its channels."""
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
     usable = Channels({}, channels.fallbacks)
-    inputs = ClientInputs(responses or {}, is_resumed=True, find_channels=lambda: usable)
+    inputs = ClientInputs(
+        responses or {},
+        is_resumed=True,
+        find_channels=lambda: usable,
+        response_channels=response_channels or {},
+    )
     notifications = NotificationBuffer(meta.progress_token, meta.log_level, max_bytes)
     return Run(journal, inputs, host_services(call), notifications, options)

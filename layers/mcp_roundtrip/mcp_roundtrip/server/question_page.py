@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.ports import Ports
@@ -35,6 +36,7 @@ from mcp_roundtrip.question_page.posted import (
     query_value,
 )
 from mcp_roundtrip.question_page.style import STYLE_SOURCE
+from mcp_roundtrip.server.invocation import Operation
 from mcp_roundtrip.tasks.question_links import LinkedQuestions, QuestionLinks
 
 HEADERS: Final = {
@@ -73,10 +75,15 @@ def is_question_page(request: HttpRequest, audience: str) -> bool:
     return parts.scheme in ("https", "http") and request.path[:1] == "/" and expected.endswith(request.path)
 
 
-def respond(request: HttpRequest, ports: Ports, server: str) -> HttpResponse:
-    """Respond to a request for the page, and log its end. `server` is the name that the page shows."""
+def respond(
+    request: HttpRequest, ports: Ports, server: str, operation: Operation | None = None
+) -> HttpResponse:
+    """Respond to a request for the page, and log its end. `server` is the name that the page shows.
+
+    `operation` is the audited operation, if there are audit records.
+    """
     try:
-        outcome = _respond(request, ports, server)
+        outcome = _respond(request, ports, server, operation)
     except MalformedForm:
         outcome = _Outcome("malformed")
     except StoreError as error:
@@ -109,7 +116,7 @@ def _body(outcome: _Outcome) -> tuple[str, int]:
     return render_notice(notice.title, notice.text), notice.status
 
 
-def _respond(request: HttpRequest, ports: Ports, server: str) -> _Outcome:
+def _respond(request: HttpRequest, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
     if request.method in ("GET", "HEAD"):
         token = query_value(request.query, TOKEN)
         found = _links(ports).find(token)
@@ -128,7 +135,7 @@ def _respond(request: HttpRequest, ports: Ports, server: str) -> _Outcome:
         return _Outcome("too_large")
     posted = parse_form(request.body)
     ports.observer.redact(lambda: [value for values in posted.values() for value in values])
-    return _take_answers(posted, ports, server)
+    return _take_answers(posted, ports, server, operation)
 
 
 def _links(ports: Ports) -> QuestionLinks:
@@ -141,7 +148,7 @@ def _form(found: LinkedQuestions, token: str, server: str) -> FormPage:
     return FormPage(server, found.tool, token, version, questions, initial_values(questions))
 
 
-def _take_answers(posted: Values, ports: Ports, server: str) -> _Outcome:
+def _take_answers(posted: Values, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
     """Store the answers. A form that is not stored is shown again with what the user typed."""
     token, links = only_value(posted, TOKEN), _links(ports)
     found = links.find(token)
@@ -154,9 +161,13 @@ def _take_answers(posted: Values, ports: Ports, server: str) -> _Outcome:
     if answers.errors:
         return _Outcome("invalid", 422, replace(form, errors=answers.errors))
     try:
+        if operation is not None and found.task is not None:
+            operation.begin_answers(found.tool, found.task, answers.responses)
         stored = links.answer(token, answers.responses)
     except StoreError as error:
         ports.observer.record_failure("task_table_unavailable", error)
+        return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
+    except ProtocolError:  # no audit record can be stored, which is logged
         return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))
     except ItemTooLarge:
         return _Outcome("too_large", 413, replace(form, problem=NOTICES["too_large"].text))

@@ -81,7 +81,12 @@ class TaskRunner(Struct, frozen=True):
         )
         run = Run(
             history.journal,
-            ClientInputs(history.responses, is_resumed=True, find_channels=partial(self.channels, call)),
+            ClientInputs(
+                history.responses,
+                is_resumed=True,
+                find_channels=partial(self.channels, call),
+                response_channels=history.response_channels,
+            ),
             host_services(call),
             StatusMessages(write=recorder.report_status),
             TaskOptions(recorder=recorder, is_offered=True),

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks.changes import Item, Value
-from mcp_roundtrip.tasks.model import CALL, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
+from mcp_roundtrip.tasks.model import CALL, CLIENT, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
 
 MAX_INLINE_RESULT = 100_000
 """The longest result, in characters of JSON, in a task's own item. Each poll reads it."""
@@ -57,10 +57,13 @@ def entry_from_item(item: Item) -> Entry:
     return Entry(key, kind, json_value(item["v"]), fingerprint)
 
 
-def response_to_item(task: Task, wire_key: str, asked: OutstandingRequest, raw: Any) -> dict[str, Value]:
-    """Return the item of the client's response to an outstanding request."""
+def response_to_item(
+    task: Task, wire_key: str, asked: OutstandingRequest, raw: Any, via: str = CLIENT
+) -> dict[str, Value]:
+    """Return the item of the response to an outstanding request; `via` is the channel of the response."""
     item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact_json(raw))
-    return item | _fingerprint(asked.fingerprint)
+    channel: dict[str, Value] = {} if via == CLIENT else {"via": via}
+    return item | _fingerprint(asked.fingerprint) | channel
 
 
 def _item(task: Task, sort_key: str, **members: Value) -> dict[str, Value]:
@@ -75,7 +78,8 @@ class TaskHistory(Struct, frozen=True):
     """The stored call and journal of a task, and the responses that no pass has accepted yet.
 
     `responses` has these responses by journal key, `response_keys` the wire key of the last response of each
-    journal key. `next_order` is the position of the next journal entry.
+    journal key. `next_order` is the position of the next journal entry. `response_channels` has the channel
+    of each response that did not come from the client, by journal key.
     """
 
     call: TaskCall
@@ -83,6 +87,7 @@ class TaskHistory(Struct, frozen=True):
     responses: Mapping[str, Any]
     response_keys: Mapping[str, str]
     next_order: int
+    response_channels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_items(cls, task: Task, items: Iterable[Item]) -> TaskHistory:
@@ -96,6 +101,7 @@ class TaskHistory(Struct, frozen=True):
         response_keys = {str(row["key"]): _wire_key(row) for row in rows if _is_response(row)}
         entries: list[Entry] = []
         responses: dict[str, Any] = {}
+        channels: dict[str, str] = {}
         outstanding: dict[str, Fingerprint] = {}
         for row in rows:
             entry = _response_entry(row) if _is_response(row) else entry_from_item(row)
@@ -103,9 +109,12 @@ class TaskHistory(Struct, frozen=True):
                 entries.append(entry)
             elif response_keys[entry.key] == _wire_key(row) and entry.fingerprint is not None:
                 responses[entry.key], outstanding[entry.key] = entry.value, entry.fingerprint
+                if "via" in row:
+                    channels[entry.key] = str(row["via"])
         journal = Journal(task.flow_id, tuple(entries), outstanding)
         next_order = max((int(row["n"]) for row in rows), default=-1) + 1
-        return cls(TaskCall.from_item(by_sk[CALL]), journal, responses, response_keys, next_order)
+        call = TaskCall.from_item(by_sk[CALL])
+        return cls(call, journal, responses, response_keys, next_order, channels)
 
 
 def _is_response(row: Item) -> bool:

@@ -76,11 +76,15 @@ def _partition_key(token: str) -> str:
 
 
 class LinkedQuestions(Struct, frozen=True):
-    """What a link leads to. `requests` are the open InputRequest objects by wire key, in order."""
+    """What a link leads to. `requests` are the open InputRequest objects by wire key, in order.
+
+    `task` is the task or parked call that asks them.
+    """
 
     state: LinkState
     tool: str = ""
     requests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    task: Task | None = None
 
 
 class QuestionLinks(Struct, frozen=True):
@@ -109,7 +113,7 @@ class QuestionLinks(Struct, frozen=True):
             return "incomplete"
         answered = {key: responses[key] for key in found.requests}
         try:
-            is_stored = self.tasks.store_responses(str(link["call"]), answered, channels=LINKED)
+            is_stored = self.tasks.store_responses(str(link["call"]), answered, channels=LINKED, via=PAGE)
         except UnknownTask:
             return "ended"
         return "stored" if is_stored else "answered"
@@ -127,7 +131,7 @@ class QuestionLinks(Struct, frozen=True):
             return LinkedQuestions("answered", tool)
         if task.is_terminal:
             return LinkedQuestions("ended", tool)
-        return LinkedQuestions("open", tool, requests)
+        return LinkedQuestions("open", tool, requests, task)
 
     def _read(self, token: str) -> Item | None:
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):

@@ -189,9 +189,12 @@ class Tasks(Struct, frozen=True):
             raise UnknownTask(task_id)
         self.store_responses(pk, responses, channels=(CLIENT,))
 
-    def store_responses(self, pk: str, responses: Mapping[str, Any], *, channels: Collection[str]) -> bool:
+    def store_responses(
+        self, pk: str, responses: Mapping[str, Any], *, channels: Collection[str], via: str = CLIENT
+    ) -> bool:
         """Store responses to outstanding requests of these channels; return whether they count.
 
+        `via` is the channel through which they came: a question of an app can be answered on the page.
         The first response to each request counts, also if its caller failed before it closed the request:
         then this call closes it and returns False. Of several responses, the first by wire key decides. After
         the last one, the worker is dispatched, if the task has one. Raises UnknownTask, StoreError, and
@@ -205,7 +208,8 @@ class Tasks(Struct, frozen=True):
             if task.status is not Status.INPUT_REQUIRED or not answered:
                 return counts
             items = [
-                response_to_item(task, key, task.requests[key], responses[key]) for key in sorted(answered)
+                response_to_item(task, key, task.requests[key], responses[key], via)
+                for key in sorted(answered)
             ]
             present = [self.store.put_new(item) for item in items]
             counts = counts or present[0] is None or present[0]["v"] == items[0]["v"]

@@ -1,0 +1,290 @@
+"""An audited operation: a request or a pass of a worker, and what its record says.
+
+Its `begun` line is stored before code of a feature runs, its `ended` line once the outcome is known. The
+outcome is that of the log, whose events `auditing` hands to the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from mcp_roundtrip.audit import (
+    Answer,
+    AskedQuestion,
+    AuditRecord,
+    action_of,
+    answers_of,
+    client_members,
+    steps_of,
+)
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.internal_errors import AuditFailed
+from mcp_roundtrip.ports import AuditLog, Ports
+from mcp_roundtrip.protocol.constants import (
+    PROMPTS_GET,
+    RESOURCES_READ,
+    TASKS_CANCEL,
+    TASKS_INPUT_RESPONSE,
+    TASKS_UPDATE,
+    TOOLS_CALL,
+)
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.trace import TraceContext
+from mcp_roundtrip.server.invocation import internal_error
+from mcp_roundtrip.server.model import FeatureCall, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.tasks.model import Status, Task
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.run import Run  # a front door has no engine
+
+CALLS: Final[Mapping[str, str]] = {TOOLS_CALL: "tool", PROMPTS_GET: "prompt", RESOURCES_READ: "resource"}
+"""The methods that call a feature, with its kind."""
+
+TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
+"""The methods that change a task. Polls are not recorded."""
+
+QUESTION_PAGE: Final = "question_page"
+"""The `method` of a form that was posted on the question page."""
+
+REFUSALS: Final = frozenset({401, 403, 429})
+"""The statuses whose refusals are recorded for every method."""
+
+_REASONS: Final = frozenset({"state_refused", "unauthorized", "insufficient_scope", "task_limit_reached"})
+"""The events that say why a request was refused."""
+
+_CHANNELS: Final[Mapping[str, str]] = {"asked_through_model": "model", "asked_in_app": "app"}
+"""The outcomes of replies that repeat questions, with their channels. Others have a link to the page."""
+
+FLOW_FOUND: Final = "flow_found"
+"""What `observe` is told when the following lines of the log have a flow. It is no event of the log."""
+
+_ASKING: Final = frozenset({"request_completed", "url_elicitation_required", "call_parked"})
+
+
+class AuditedOperation:
+    """An operation under way, and what is known about it."""
+
+    def __init__(self, log: AuditLog, ports: Ports, correlation_id: str, *, is_worker: bool = False) -> None:
+        self._log = log
+        self._ports = ports
+        self._began_ms = ports.clock_ms()
+        self._has_begun = self._is_dropped = False
+        self._method: str | None = None
+        self._context: RequestContext | None = None
+        self._runs: list[Run] = []
+        self._channels: dict[str, str] = {}
+        self._asked_keys: Sequence[str] = ()
+        self._asked: Sequence[AskedQuestion] = ()
+        self._answered: Sequence[Answer] = ()
+        self._fields: dict[str, Any] = {}
+        self._end_event: str | None = None
+        self._is_view = False
+        self._line = AuditRecord(
+            ports.random_bytes(16).hex(),
+            "begun",
+            0,
+            log.source,
+            correlation_id=correlation_id,
+            xray_trace_id=_xray_trace_id(log.trace_header()),
+            is_worker=is_worker,
+        )
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    def admit(self, context: RequestContext) -> None:
+        """Note who sends which request. Raises ProtocolError if a change of a task cannot be recorded."""
+        self._take_context(context)
+        uri = context.params.get("uri")
+        self._is_view = isinstance(uri, str) and uri.startswith("ui://")
+        if self._method in TASK_CHANGES:
+            task_id = context.params.get("taskId")
+            self._set(task=task_id[:64] if isinstance(task_id, str) else None)
+            self._begin()
+
+    def find(
+        self, item: Any, required: Sequence[str], granted: frozenset[str], options: ServerOptions
+    ) -> None:
+        """Note the feature of the request, the scopes that it requires, and those that satisfy them."""
+        used = (
+            scope
+            for scope in sorted(granted)
+            if any(options.satisfies(frozenset({scope}), [each]) for each in required)
+        )
+        self._set(
+            feature_kind=CALLS.get(self._method or ""),
+            feature=item.name,
+            scopes_required=tuple(required),
+            scopes_used=tuple(used),
+        )
+
+    def add_fields(self, fields: Mapping[str, Any]) -> None:
+        """Add the fields of a hook."""
+        self._fields |= fields
+
+    def begin(self, call: FeatureCall) -> None:
+        """Store the `begun` line, unless it is stored. Raises ProtocolError (503) if that fails."""
+        self._take_context(call.context)
+        self._set(feature_kind=call.feature.kind, feature=call.feature.name)
+        self._begin()
+
+    def begin_pass(self, call: FeatureCall, run: Run) -> None:
+        """Note a pass, and store the `begun` line before it. Raises ProtocolError (503) if that fails."""
+        self._runs.append(run)
+        self._set(flow=run.history.journal.flow_id)
+        if call.params.is_in_app:
+            self._channels |= dict.fromkeys(run.inputs.responses, "app")
+        self._channels |= run.inputs.response_channels
+        self._channels |= dict.fromkeys(run.inputs.model_responses, "model")
+        if self._line.is_worker:
+            self._set(task=str(call.context.request.id))
+        self.begin(call)
+
+    def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
+        """Store the `begun` line of a form of the question page. Raises ProtocolError if that fails."""
+        self._method = QUESTION_PAGE
+        flow = task.flow_id or None
+        task_id = task.task_id if task.worker else None  # a parked call has no worker, and is no task
+        self._set(method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=flow)
+        keys = {wire_key: asked.key for wire_key, asked in task.requests.items()}
+        self._answered = [
+            Answer(keys.get(wire_key, wire_key), action_of(raw), "page")
+            for wire_key, raw in responses.items()
+        ]
+        self._begin()
+
+    def observe(self, event: str, fields: Mapping[str, Any]) -> None:
+        """Take the outcome from an event of the log."""
+        if event == FLOW_FOUND:
+            self._set(flow=fields["flow"])
+        if event in _REASONS:
+            self._set(reason=fields.get("reason") or event)
+        if event in _ASKING and "asked" in fields:
+            self._asked_keys = fields["asked"]
+        if event in ("request_forwarded", "forwarding_failed"):
+            self._is_dropped = True  # the owner has the record
+        if event == "lease_lost":
+            self._set(outcome=event)
+        if event not in ("request_completed", "request_refused"):
+            return
+        self._end_event = event
+        refused = "error" if self._has_begun else "refused"
+        self._set(
+            outcome=refused if event == "request_refused" else fields.get("outcome", "complete"),
+            round=fields.get("round"),
+            task=fields.get("task") or self._line.task,
+            code=fields.get("code"),
+            status=fields.get("status"),
+        )
+
+    def _take_context(self, context: RequestContext) -> None:
+        self._method, meta = context.request.method, context.request.meta
+        self._context = context
+        self._set(
+            method=self._method,
+            client=client_members(meta.info),
+            protocol_version=None if self._line.is_worker else meta.protocol_version,
+            trace_id=TraceContext.from_meta(meta.trace).trace_id if meta.trace else None,
+        )
+
+    def _set(self, **members: Any) -> None:
+        self._line = replace(self._line, **members)
+
+    # -- the lines ----------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self._has_begun:
+            return
+        try:
+            self._identify()
+            self._write("begun", self._line)
+        except AuditFailed as error:
+            self._is_dropped = True
+            self._log_failure(error, "begun")
+            refusal = internal_error(self._line.correlation_id or "")
+            raise ProtocolError(INTERNAL_ERROR, str(refusal), http_status=503) from error
+        self._has_begun = True
+
+    def end(self) -> None:
+        """Store the `ended` line if the operation is one that is recorded. A failure is logged only."""
+        if self._is_dropped or not (self._has_begun or self._is_recorded):
+            return
+        try:
+            self._identify()
+            self._write("ended", self._final_line())
+        except AuditFailed as error:
+            self._log_failure(error, "ended")
+
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether a request that ran no code of a feature has a record."""
+        if self._end_event == "request_refused" and self._line.status in REFUSALS:
+            return True
+        if self._method not in CALLS or self._end_event is None:
+            return False
+        return self._end_event == "request_refused" or not self._is_view
+
+    def end_pass(self, task: Task | None, error: Exception | None = None) -> None:
+        """Store the `ended` line of a worker's pass, which left the task like this or raised the error."""
+        if error is not None:
+            self._set(outcome="worker_failed", reason=getattr(error, "reason", None))
+        elif task is not None and self._line.outcome is None:
+            self._set(outcome=_task_outcome(task))
+            asked = task.requests.values()
+            self._asked = [AskedQuestion(each.key, each.request["method"], each.channel) for each in asked]
+        self.end()
+
+    def _final_line(self) -> AuditRecord:
+        entries = {entry.key: entry for run in self._runs for entry in run.history.new_entries()}
+        is_answered = self._line.outcome == f"{QUESTION_PAGE}_answered"
+        return replace(
+            self._line,
+            phase="ended",
+            asked=self._asked or self._questions(),
+            answered=answers_of(entries.values(), self._channels) or (self._answered if is_answered else ()),
+            steps=steps_of(entries.values()),
+            fields=self._fields,
+            duration_ms=round(self._ports.clock_ms() - self._began_ms, 1),
+        )
+
+    def _questions(self) -> list[AskedQuestion]:
+        """Return the questions that the reply asks.
+
+        Without a pass, the reply repeats questions of a parked call, which are always elicitations.
+        """
+        requests = {key: request for run in self._runs for key, request in run.requests.items()}
+        channel = _CHANNELS.get(self._line.outcome or "", "page")
+        return [
+            AskedQuestion(key, requests[key].method, requests[key].channel)
+            if key in requests
+            else AskedQuestion(key, "elicitation/create", channel)
+            for key in self._asked_keys
+        ]
+
+    def _identify(self) -> None:
+        principal = None if self._context is None else self._context.principal
+        if principal is not None and self._line.principal is None:
+            self._set(principal=self._log.identify(principal))
+
+    def _write(self, phase: str, line: AuditRecord) -> None:
+        now_ms = int(self._ports.clock() * 1000)
+        self._log.write(now_ms, replace(line, phase=phase, time_ms=now_ms).to_line())
+
+    def _log_failure(self, error: AuditFailed, phase: str) -> None:
+        record, outcome = self._line.record, self._line.outcome
+        self._ports.observer.record_failure(
+            "audit_failed", error, phase=phase, record=record, outcome=outcome
+        )
+
+
+def _task_outcome(task: Task) -> str:
+    if task.status is not Status.COMPLETED:
+        return task.status.value
+    return "tool_error" if isinstance(task.result, Mapping) and task.result.get("isError") else "complete"
+
+
+def _xray_trace_id(header: str | None) -> str | None:
+    return header.split(";")[0].removeprefix("Root=") if header else None
