@@ -166,9 +166,13 @@ def test_the_approval_page_is_on_the_address_of_the_api(given: dict[str, str], u
 
 @every_auth_mode
 def test_the_server_card_is_public_and_has_a_route_only_if_it_has_a_name(auth_mode: str) -> None:
-    route = routes_of(auth_mode, ServerCard="com.example/tools")["GET /mcp/server-card"]
-    assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
-    assert route["Target"] == "integrations/${FrontDoorIntegration}"
+    cards = {f"{method} /mcp/server-card" for method in ("GET", "HEAD", "OPTIONS")}
+    routes = routes_of(auth_mode, ServerCard="com.example/tools")
+    assert cards == {key for key in routes if key.endswith("/server-card")}
+    assert not cards & routes_of(auth_mode).keys()
+    for route in map(routes.get, cards):
+        assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
+        assert route["Target"] == "integrations/${FrontDoorIntegration}"
     assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
 
 
@@ -297,9 +301,8 @@ def test_nothing_but_the_api_may_invoke_a_function_and_only_on_its_paths() -> No
         f"{FRONT_DOOR}McpPermission": "*/mcp",
         f"{FRONT_DOOR}ToolsPermission": "*/tools/*",
         f"{FRONT_DOOR}QuestionPagePermission": f"*{QUESTIONS}",
-        f"{FRONT_DOOR}ServerCardPermission": "GET/mcp/server-card",
-        f"{FRONT_DOOR}MetadataPermission": "GET/.well-known/*",
-        f"{FRONT_DOOR}MetadataHeadPermission": "HEAD/.well-known/*",
+        f"{FRONT_DOOR}ServerCardPermission": "*/mcp/server-card",
+        f"{FRONT_DOOR}MetadataPermission": "*/.well-known/*",
         "ApprovalFunctionPagePermission": "*/approvals/*",
     }
     permissions = of_type("AWS::Lambda::Permission")

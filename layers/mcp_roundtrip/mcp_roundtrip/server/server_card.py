@@ -22,6 +22,9 @@ MEDIA_TYPE: Final = "application/mcp-server-card+json"
 MAX_AGE_S: Final = 3_600
 """How long clients may cache a card."""
 
+MAX_VERSION: Final = 255
+"""Characters of a version: the limit of the schema."""
+
 _METHODS: Final = ("GET", "HEAD", "OPTIONS")
 
 # SEP-2127, "CORS Requirements". Clients in browsers send their MCP-Protocol-Version here, too.
@@ -52,7 +55,7 @@ def make_card(
     return {
         "$schema": SCHEMA,
         "name": name,
-        "version": info["version"],
+        "version": info["version"][:MAX_VERSION],
         "description": options.description or (title or info["name"])[:MAX_DESCRIPTION],
         **({"title": title[:MAX_DESCRIPTION]} if title else {}),
         "remotes": [
