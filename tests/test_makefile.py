@@ -64,20 +64,32 @@ def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
     assert f"{sys.executable} -m venv other" in done.stdout
 
 
+def lint(folder: Path, program: str, **environment: str) -> list[str]:
+    """Run `make lint` with a shell command in place of ruff and mypy; return the lines that it prints."""
+    shutil.copy(ROOT / "Makefile", folder)
+    for name in ("ruff", "mypy"):
+        interpreter(folder / "other/bin" / name, program.format(name=name))
+    (folder / "other/.dev").touch()
+    command = ["make", "lint", "VENV=other", "--old-file=other/.dev", "--silent"]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        command, cwd=folder, env={**variables, **environment}, capture_output=True, text=True, check=False
+    )
+    return done.stdout.splitlines()
+
+
 def test_lint_ignores_a_folder_that_holds_no_function(tmp_path: Path) -> None:
     """Git does not remove the folder of a removed function if it contains caches."""
-    shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "functions/removed/__pycache__").mkdir(parents=True)
     (tmp_path / "functions/present").mkdir()
     (tmp_path / "functions/present/app.py").touch()
-    interpreter(tmp_path / "other/bin/python", "3.13")
-    for program in ("ruff", "mypy"):
-        interpreter(tmp_path / "other/bin" / program, f'{program} "$@"')
-    command = ["make", "lint", "VENV=other", "--old-file=other/.dev", "--silent"]
-    (tmp_path / "other/.dev").touch()
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["ruff check", "ruff format --check", "mypy", "mypy functions/present"]
+    lines = lint(tmp_path, '{name} "$@"')
+    assert lines == ["ruff check", "ruff format --check", "mypy", "mypy functions/present"]
+
+
+def test_python_keeps_what_it_compiles(tmp_path: Path) -> None:
+    lines = lint(tmp_path, '"${{PYTHONDONTWRITEBYTECODE-not set}}"', PYTHONDONTWRITEBYTECODE="1")
+    assert {*lines} == {"not set"}
 
 
 def supporting(module: Path) -> set[Path]:
@@ -114,8 +126,15 @@ def test_make_check_needs_no_tools_outside_its_virtual_environment() -> None:
 def test_no_interpreter_is_removed_as_an_intermediate_file(tmp_path: Path) -> None:
     done = make(tmp_path, "test")
     assert done.returncode == 0, done.stderr
-    assert ".venv-strands/bin/python -m pip install" in done.stdout
+    assert ".venv-lock/bin/uv pip install --quiet --python .venv-strands/bin/python " in done.stdout
     assert not re.search(r"^rm .*/bin/python", done.stdout, re.MULTILINE)
+
+
+def test_an_index_that_pip_is_configured_for_is_used(tmp_path: Path) -> None:
+    done = make(tmp_path, "test", f"PYTHON={sys.executable}", PIP_INDEX_URL="https://pypi.example/simple")
+    assert done.returncode == 0, done.stderr
+    assert ".venv-strands/bin/python -m pip install" in done.stdout
+    assert "/uv " not in done.stdout
 
 
 def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
