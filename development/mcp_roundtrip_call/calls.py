@@ -18,7 +18,7 @@ MAX_ROUNDS: Final = 100
 
 MIN_POLL_S: Final = 0.1
 MAX_POLL_S: Final = 60.0
-"""The seconds between polls of a task, whatever its server asks for."""
+"""The bounds of the time between polls of a task, in seconds. Within them, its `pollIntervalMs` counts."""
 
 Result = Mapping[str, Any]
 

@@ -528,7 +528,7 @@ def test_a_call_that_is_repeated_after_its_page_is_another_effect() -> None:
         assert text(client.call("pay")) == "paid"
     references, idempotency_keys = zip(*keys, strict=True)
     assert len(set(references)) == 1
-    assert len(set(idempotency_keys)) == 2, "one for each call, whatever passes it takes"
+    assert len(set(idempotency_keys)) == 2, "one for each call, in all of its passes"
     assert len(keys) == 4
 
 

@@ -4,12 +4,12 @@ It is ministack with the additions of artefact/ministack_app.py and with enforce
 A function may do what its role and the key policies allow. Differences from AWS that concern a
 deployment (ministack 1.5.33):
 
-- Functions run on the interpreter that runs ministack, whatever their Runtime says, with its boto3, by a
+- Functions run on the interpreter that runs ministack, for every Runtime, with its boto3, by a
   separate worker instead of awslambdaric, from a writable folder.
 - TTL and point-in-time recovery of tables are not applied; throttling of routes and
   EventInvokeConfig are stored but not applied; traffic is not shifted, aliases change at once.
 - The last log lines of a function can appear with its next invocation. Its exceptions are a 502 with text.
-- An endpoint's real URL is `ENDPOINT/_aws/execute-api/API/STAGE/PATH`, whatever the outputs say.
+- An endpoint's real URL is `ENDPOINT/_aws/execute-api/API/STAGE/PATH`, not that of the outputs.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 `make test` found no Node.js to install it with.
 
 Differences from AWS that concern this project (4.0.0): a failed condition is returned without
-the item, whatever ReturnValuesOnConditionCheckFailure says; sizes of text are counted in UTF-16 code units
+the item, also with ReturnValuesOnConditionCheckFailure; sizes of text are counted in UTF-16 code units
 instead of bytes; TransactWriteItems and UpdateTimeToLive are not implemented.
 """
 

@@ -21,7 +21,7 @@ from samcli.cli.main import cli
 
 
 def main(path: str) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks: clients get their status
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # this process waits for no fork: clients get their status
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()

@@ -67,7 +67,7 @@ class AuthorizationRequest:
 def read_request(given: Mapping[str, str], issuer: str, resource: str) -> AuthorizationRequest:
     """Return the request in these parameters; `resource` is the endpoint's URI.
 
-    Raises OAuthError while it is unknown where the client may be told, and RedirectedError afterwards.
+    Raises OAuthError while no redirect URI is known that may receive the error, then RedirectedError.
     """
     client = find_client(given.get("client_id", ""))
     redirect_uri = given.get("redirect_uri") or client.redirect_uris[0]

@@ -37,7 +37,7 @@ this computer may be any user. Its tokens are valid for this run only.</p>
 
 
 def error_page(code: str, description: str, location: str | None = None) -> Response:
-    """Return the page for a request whose client is not told, or only if the user goes to `location`."""
+    """Return the page for a refused request; its client gets the error only if the user opens `location`."""
     body = f"<h1>This request is refused</h1>\n<p><code>{escape(code)}</code>: {escape(description)}.</p>"
     if location is not None:
         body += f'\n<p><a href="{escape(location)}">Tell the client at {escape(_origin(location))}</a></p>'

@@ -104,7 +104,7 @@ def tool_error() -> str:
 
 @server.tool
 def crash() -> str:
-    """Raise an exception that nobody expects."""
+    """Raise an exception that is no ToolError."""
     raise RuntimeError("boom")
 
 
