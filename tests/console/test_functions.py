@@ -47,6 +47,22 @@ PROFILE, CHANNELS, TEXT, VOLATILE = (
 )
 
 
+def test_the_newest_calls_that_have_room_are_kept_for_a_reload(call: Call) -> None:
+    calls = [
+        {"id": f"c{number}", "status": status, "rounds": [{"abort": {}, "durationMs": duration}]}
+        for number, (status, duration) in enumerate([("completed", 1), ("running", 2), ("running", None)])
+    ]
+    state = {"calls": calls, "roots": [], "profile": {"user": "ada", "scopes": None, "capabilities": {}}}
+    whole, short = call(
+        ("session.js", "sessionText", "run-1", state), ("session.js", "sessionText", "run-1", state, 150)
+    )
+    kept = json.loads(whole)
+    assert [each["id"] for each in kept["calls"]] == ["c0", "c1", "c2"]
+    assert [each["rounds"][0].keys() for each in kept["calls"]] == [{"durationMs"}] * 3
+    assert (kept["run"], kept["user"]) == ("run-1", {"user": "ada", "scopes": None})
+    assert [each["id"] for each in json.loads(short)["calls"]] == ["c1", "c2"]
+
+
 def test_a_capability_is_declared_and_removed_with_its_members(call: Call) -> None:
     form, url, tools = ["elicitation", "form"], ["elicitation", "url"], ["sampling", "tools"]
     assert call(

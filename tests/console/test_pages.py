@@ -27,6 +27,7 @@ MANY = [
     }
     for number in range(200)
 ]
+QUESTION = {"type": "object", "properties": {"answer": {"type": "string"}}}
 CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
 
 
@@ -287,6 +288,74 @@ def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
         ("see", "No task yet."),
     )
     assert visit.complaints == []
+
+
+def test_calls_survive_a_reload_of_the_page(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        CALL,
+        ASKED,
+        RECORDED,
+        ("reload",),
+        ("check", "Yes"),
+        ("click", "Accept"),
+        DONE,
+        ("open", "#/prompts/greet"),
+        ("reload",),
+        ("open", "#/tools/hostile"),
+        DONE,
+        ("count", ".round"),
+        ("texts", ".call-title .chip"),
+        ("texts", ".round:last-child .environment .chip"),
+    )
+    assert visit.seen[-3:] == [2, ["completed"], ["warm"]]
+    assert visit.complaints == []
+
+
+def test_what_was_typed_survives_a_change_of_the_lists(console: Console) -> None:
+    def tool(*names: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+        return {**CACHED, "tools": [{"name": "typed", "inputSchema": schema}]}
+
+    question = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": QUESTION}}
+    visit = console(
+        "",
+        ("answer", "tools/list", tool("one")),
+        ("reload",),
+        ("open", "#/tools/typed"),
+        ("answer", "tools/call", {"resultType": "input_required", "inputRequests": {"q": question}}),
+        CALL,
+        ASKED,
+        ("fill", "answer", "half"),
+        ("fill", "one", "kept"),
+        ("answer", "tools/list", tool("one", "two")),
+        ("change_sources",),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("wait", ".call-form .field:nth-child(2)"),
+        ("evaluate", "[...document.querySelectorAll('main .input')].map((each) => each.value)"),
+        ("click", "Edit as JSON"),
+        ("fill", "Arguments", '{"half'),
+        ("answer", "tools/list", {**CACHED, "tools": []}),
+        ("change_sources", "without the tool"),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("see", "No such tool"),
+        ("answer", "tools/list", tool("other")),
+        ("change_sources", "with the tool"),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("wait", ".page-head"),
+        ("evaluate", "document.querySelector('.call-form textarea').value"),
+    )
+    assert visit.seen[12] == ["kept", "", "half"]
+    assert visit.seen[-1] == '{"half'
+    assert visit.complaints == []
+
+
+def test_a_task_that_does_not_exist_is_not_followed(console: Console) -> None:
+    visit = console(
+        "#/tasks/unknown", ("see", "no longer follows the task"), ("count", "main input[type=checkbox]")
+    )
+    assert visit.seen[1] == 0
+    assert len(visit.complaints) == 1, "the browser reports the 404"
 
 
 def test_lists_follow_the_sources(console_app: LocalApp, open_console: Callable[[str], Console]) -> None:

@@ -205,10 +205,20 @@ def test_activity_waits_for_the_next_request(console: Console) -> None:
         "outcome": "input_required",
         "asked": ["size"],
         "function": "Orders",
+        "isFromConsole": False,
         "failed": False,
     }.items() <= line.items()
     for query in ("after=x", "after=-1", "waitMs=1e3", "after=" + "9" * 40):
         assert console.api(f"activity?{query}").status == 400
+
+
+def test_a_request_of_the_console_is_marked_by_its_way_and_not_by_its_name(console: Console) -> None:
+    sequence = console.read("activity")["sequence"]
+    named_alike = json.dumps({"params": {"clientInfo": {"name": "mcp-roundtrip-console"}}}).encode()
+    http(console.app.url("/"), method="POST", body=named_alike, headers=WRITES)
+    http(f"{console.app.console_url}x", method="POST", body=b"{}", headers=WRITES)
+    lines = console.read(f"activity?after={sequence}")["exchanges"]
+    assert [line["isFromConsole"] for line in lines] == [False, True]
 
 
 def test_the_state_of_a_round_is_decoded(console: Console) -> None:

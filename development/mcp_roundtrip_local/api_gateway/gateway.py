@@ -60,7 +60,13 @@ class Gateway:
         request_id = str(uuid.uuid4())
         path = request.target.partition("?")[0]  # a query may contain secrets
         recorded = HttpExchange(
-            request_id, self._recorder.now_ms(), request.method, path, request.headers, request.body
+            request_id,
+            self._recorder.now_ms(),
+            request.method,
+            path,
+            request.headers,
+            request.body,
+            request.from_console,
         )
         self._recorder.begin_exchange(recorded)
         response = self._with_cors(request, request_id)

@@ -62,6 +62,7 @@ def summarize(exchange: HttpExchange) -> dict[str, Any]:
         "method": exchange.method,
         "path": exchange.path,
         "status": exchange.status,
+        "isFromConsole": exchange.from_console,
         **sent,
         **outcome,
         "function": None if innermost is None else innermost.function,

@@ -29,6 +29,7 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     path = endpoint_path(app.routes())
     modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
     return {
+        "run": app.recorder.run_id,
         "mcpUrl": f"http://{request.endpoint_host}{path}",
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),

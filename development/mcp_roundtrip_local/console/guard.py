@@ -96,7 +96,7 @@ def without_browser(request: Request, port: int) -> Request:
         for name, value in request.headers
         if name.lower() not in _OF_BROWSERS and not name.lower().startswith("sec-")
     )
-    return replace(request, headers=(("host", authority(request, port)), *kept))
+    return replace(request, headers=(("host", authority(request, port)), *kept), from_console=True)
 
 
 def authority(request: Request, port: int) -> str:

@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request. `target` is percent-encoded; `body` is empty if `too_large`."""
+    """An HTTP request. `target` is percent-encoded; `body` is empty if `too_large`.
+
+    The client that the console plays sends requests that are `from_console`.
+    """
 
     method: str
     target: str
@@ -19,6 +22,7 @@ class Request:
     protocol: str = "HTTP/1.1"
     source_ip: str = "127.0.0.1"
     source_port: int = 0
+    from_console: bool = False
 
     def header(self, name: str) -> str | None:
         """Return the first value of the header; `name` is in lower case."""

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
+from uuid import uuid4
 
 from mcp_roundtrip_local.observation.records import (
     Began,
@@ -41,7 +42,7 @@ class RunRecorder:
     """Keeps the newest trees, and passes events to its listeners. Thread-safe.
 
     The oldest trees are dropped when there are more than `max_trees`, or when they exceed `max_bytes`; those
-    that have ended first. What happens in a dropped tree is not kept.
+    that have ended first. What happens in a dropped tree is not kept. `run_id` is another one in each run.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class RunRecorder:
         max_bytes: int = MAX_BYTES,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
     ) -> None:
+        self.run_id = str(uuid4())
         self.now_ms = now_ms
         self._listeners = listeners
         self._max_trees = max_trees

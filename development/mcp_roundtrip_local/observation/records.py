@@ -72,7 +72,8 @@ class HttpExchange:
     """A request to the HTTP API and its response.
 
     `id` is the value of the response header `apigw-requestid`. `path` has no query, which may contain
-    secrets. Until the response is sent, `duration_ms` and `status` are None.
+    secrets. Until the response is sent, `duration_ms` and `status` are None. The client that the console
+    plays has sent a request that is `from_console`.
     """
 
     id: str
@@ -81,6 +82,7 @@ class HttpExchange:
     path: str
     request_headers: Headers
     request_body: bytes
+    from_console: bool = False
     duration_ms: float | None = None
     status: int | None = None
     response_headers: Headers = ()

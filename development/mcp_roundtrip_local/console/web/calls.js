@@ -101,12 +101,21 @@ export function createCalls({ store, client, api }) {
     return sendRound(call, { answers, requestState: stateOf(round) ?? undefined, profile: round.profile, experiment });
   }
 
+  /** Add calls of an earlier visit of the page. */
+  function restore(calls) {
+    lastId = Math.max(lastId, ...calls.map(({ id }) => Number(id.slice(1))));
+    store.update({ calls: [...calls, ...store.state.calls] });
+    for (const call of calls) {
+      for (const round of call.rounds.filter((each) => each.exchange === null && each.exchangeId !== null)) record(call, round);
+    }
+  }
+
   /** Stop waiting for responses. */
   function stop(call) {
     for (const round of call.rounds.filter(isAwaited)) round.abort.abort();
   }
 
-  return { start, sendRound, answer, stop };
+  return { start, sendRound, answer, restore, stop };
 }
 
 /** Return the method and the params of a round of a call. */

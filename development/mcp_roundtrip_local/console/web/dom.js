@@ -87,6 +87,12 @@ export function icon(name) {
   return svg;
 }
 
+/** Return a radio button with its label. `control` names it, so that the focus finds it in a page that is built again. */
+export function radioOption(name, control, checked, onchange, ...label) {
+  return element("label", { class: "option" },
+    element("input", { type: "radio", name, dataset: { control }, checked, onchange }), element("span", {}, label));
+}
+
 /** Tell a screen reader something that changed elsewhere on the page. */
 export function announce(text) {
   document.getElementById("announcements").textContent = text;

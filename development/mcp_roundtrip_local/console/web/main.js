@@ -6,6 +6,7 @@ import { element, fill, icon } from "./dom.js";
 import { loadFeatures } from "./features.js";
 import { createClient } from "./mcp/client.js";
 import { loadProfile, summary, withUser } from "./mcp/profile.js";
+import { keepSession, readSession } from "./session.js";
 import { createStore } from "./store.js";
 import { activityPage } from "./views/activity.js";
 import { clientPage } from "./views/client.js";
@@ -82,9 +83,22 @@ async function start() {
   });
   store.update({ application: await api.application().catch(() => null) });
   store.update({ profile: withUser(store.state.profile, store.state.application) });
+  resumeSession(store.state.application);
   await loadFeatures(context);
   showServer();
   show({ movesFocus: false });
+}
+
+/** Show the calls of this window again after a reload of the page. */
+function resumeSession(application) {
+  if (application === null) return;
+  const session = readSession(application.run);
+  if (session !== null) {
+    context.calls.restore(session.calls);
+    const isUser = application.users.some(({ name }) => name === session.user.user);
+    store.update({ roots: session.roots, profile: { ...store.state.profile, ...(isUser ? session.user : {}) } });
+  }
+  keepSession(store, application.run);
 }
 
 /** Load the lists again if a source, or the server, is another one: the author may come back from an editor. */
@@ -95,11 +109,10 @@ async function refresh() {
   if (application?.sourcesDigest === before?.sourcesDigest && areUsersSame && store.state.featuresError === null) return;
   store.update({ application });
   if (!areUsersSame) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
-  const listed = ({ features, featuresError }) => JSON.stringify([features, featuresError]);
-  const shown = listed(store.state);
   await loadFeatures(context);
   showServer();
-  if (listed(store.state) !== shown) show({ movesFocus: false });
+  // Other pages follow what they show, and keep what was typed.
+  if (/^#?\/?$/.test(location.hash)) show({ movesFocus: false });
 }
 
 function showServer() {

@@ -10,7 +10,6 @@ const WAIT_MS = 20_000;
 const PAUSE_MS = 250;
 const MAX_ROWS = 300;
 const WAITING = "Waiting for a request…";
-const OWN_CLIENT = "mcp-roundtrip-console";
 const TRIGGERS = { async: "asynchronous", retry: "retry", queue: "queue", direct: "direct" };
 
 /** Return the page, which follows the activity until the signal aborts. */
@@ -88,7 +87,7 @@ function request(each) {
     startedAtMs: each.startedAtMs,
     durationMs: each.durationMs,
     isExchange: true,
-    isOwn: each.client === OWN_CLIENT,
+    isOwn: each.isFromConsole,
     what,
     name: each.name,
     from: each.client ?? "",

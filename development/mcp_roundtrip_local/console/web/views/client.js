@@ -1,6 +1,6 @@
 // The page of the client that the console plays: protocol version, capabilities, name, user and scopes.
 
-import { announce, element, fill, uniqueId } from "../dom.js";
+import { announce, element, fill, radioOption, uniqueId } from "../dom.js";
 import { loadFeatures } from "../features.js";
 import { group, userGroup } from "./client_user.js";
 import { jsonView } from "./json_view.js";
@@ -67,17 +67,13 @@ export function clientPage(context, signal) {
 function version(profile, change) {
   const name = uniqueId("version");
   const choose = (each) =>
-    element(
-      "label",
-      { class: "option" },
-      element("input", {
-        type: "radio",
-        name,
-        dataset: { control: each },
-        checked: profile.protocolVersion === each,
-        onchange: () => change({ protocolVersion: each }),
-      }),
-      element("span", {}, each, each === PROTOCOL_VERSION ? "" : ", opens with initialize"),
+    radioOption(
+      name,
+      each,
+      profile.protocolVersion === each,
+      () => change({ protocolVersion: each }),
+      each,
+      each === PROTOCOL_VERSION ? "" : ", opens with initialize",
     );
   return group(
     "Protocol version",

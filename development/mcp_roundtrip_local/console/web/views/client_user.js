@@ -1,6 +1,6 @@
 // The user of the client that the console plays, and the scopes of the user's token.
 
-import { element, uniqueId } from "../dom.js";
+import { element, radioOption, uniqueId } from "../dom.js";
 
 /** Return a card of the page: a title, a sentence, and controls. */
 export function group(title, hint, ...children) {
@@ -31,18 +31,7 @@ export function userGroup(profile, application, change) {
   }
   const name = uniqueId("user");
   const choose = (value, label) =>
-    element(
-      "label",
-      { class: "option" },
-      element("input", {
-        type: "radio",
-        name,
-        dataset: { control: `user ${label}` },
-        checked: profile.user === value,
-        onchange: () => change({ user: value, scopes: null }),
-      }),
-      label,
-    );
+    radioOption(name, `user ${label}`, profile.user === value, () => change({ user: value, scopes: null }), label);
   const chosen = users.find((each) => each.name === profile.user);
   return group(
     "User",

@@ -13,29 +13,42 @@ const KINDS = {
   templates: { title: "Resource template", find: (entry, id) => entry.uriTemplate === id, verb: "Read", start: startTemplate },
 };
 
-/** Return the page of a feature. `group` is a key of `store.state.features`. */
+/**
+ * Return the page of a feature, which follows its definition: an edited version of the function can change it.
+ * `group` is a key of `store.state.features`.
+ */
 export function featurePage(context, group, id, signal) {
   const kind = KINDS[group];
   const { store } = context;
-  const listed = store.state.features[group]?.find((entry) => kind.find(entry, id));
-  // A result may link a resource that no list has.
-  const feature = listed ?? (group === "resources" ? { uri: id, name: id } : null);
-  if (feature === null) return missing(kind, id, store);
-  const editor = argumentsEditor(schemaOf(group, feature), {
-    values: latestArguments(store, group, feature), completions: completions(context, group, feature),
-  });
+  const [head, form] = [element("div", {}), element("div", {})];
   const calls = element("div", { class: "calls" });
-  const form = element("form", { class: "card call-form", novalidate: true, onsubmit: submit },
-    editor.node,
-    element("div", { class: "actions" },
-      element("button", { type: "submit", class: "primary" }, kind.verb),
-      hasArguments(group, feature) && editor.toggle));
+  let shown = null;
+  let editor = null;
 
-  function submit(event) {
-    event.preventDefault();
-    const given = editor.read();
-    if (given === null) return;
-    show(kind.start(context, feature, given), true);
+  function update() {
+    const feature = findFeature(store, group, id);
+    const definition = JSON.stringify(feature);
+    if (definition === shown) return;
+    shown = definition;
+    if (feature === null) fill(head, missing(kind, id, store));
+    else showFeature(feature);
+  }
+
+  function showFeature(feature) {
+    fill(head, header(kind, group, feature, store, signal));
+    editor = argumentsEditor(schemaOf(group, feature), {
+      values: latestArguments(store, group, feature), completions: completions(context, group, feature), draft: editor?.draft(),
+    });
+    const start = (event) => {
+      event.preventDefault();
+      const given = editor.read();
+      if (given !== null) show(kind.start(context, feature, given), true);
+    };
+    fill(form, element("form", { class: "card call-form", novalidate: true, onsubmit: start },
+      editor.node,
+      element("div", { class: "actions" },
+        element("button", { type: "submit", class: "primary" }, kind.verb),
+        hasArguments(group, feature) && editor.toggle)));
   }
 
   function show(call, isOpen) {
@@ -43,9 +56,18 @@ export function featurePage(context, group, id, signal) {
     calls.prepend(callView(context, call, signal, isOpen));
   }
 
-  const own = store.state.calls.filter((call) => isCallOf(call, group, feature));
+  store.subscribe("features", update, signal);
+  update();
+  const own = store.state.calls.filter((call) => isCallOf(call, group, id));
   own.forEach((call, index) => show(call, index === own.length - 1));
-  return element("article", { class: "feature" }, header(kind, group, feature, store, signal), form, calls);
+  return element("article", { class: "feature" }, head, form, calls);
+}
+
+/** Return the definition of a feature; null if it is not listed. */
+function findFeature(store, group, id) {
+  const listed = store.state.features[group]?.find((entry) => KINDS[group].find(entry, id));
+  // A result may link a resource that no list has.
+  return listed ?? (group === "resources" ? { uri: id, name: id } : null);
 }
 
 function header(kind, group, feature, store, signal) {
@@ -99,7 +121,7 @@ function facts(feature) {
 function missing(kind, id, store) {
   const isLoading = store.state.featuresError === null && !store.state.areFeaturesLoaded;
   if (isLoading) return element("p", { class: "hint" }, "Loading…");
-  return element("article", {},
+  return element("div", {},
     element("h1", { tabindex: -1 }, `No such ${kind.title.toLowerCase()}`),
     element("p", {}, element("code", {}, id), " is not in the list of the server."));
 }
@@ -138,13 +160,14 @@ function completions({ store, client }, group, feature) {
 }
 
 function latestArguments(store, group, feature) {
-  const latest = store.state.calls.findLast((call) => isCallOf(call, group, feature));
+  const id = feature.uriTemplate ?? feature.uri ?? feature.name;
+  const latest = store.state.calls.findLast((call) => isCallOf(call, group, id));
   return latest?.values ?? latest?.arguments ?? {};
 }
 
-function isCallOf(call, group, feature) {
-  if (group === "templates") return call.feature === feature;
-  return call.kind === group.slice(0, -1) && call.name === (feature.uri ?? feature.name);
+function isCallOf(call, group, id) {
+  if (group === "templates") return call.feature?.uriTemplate === id;
+  return call.kind === group.slice(0, -1) && call.name === id;
 }
 
 function startTool({ calls }, feature, given) {

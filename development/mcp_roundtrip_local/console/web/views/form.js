@@ -109,13 +109,16 @@ function typeName(schema) {
 
 /**
  * Return the fields of a schema with a switch to JSON, where anything can be sent, also what is invalid.
+ * @param {{draft?: {values: Object, text: string|null}}} options  what `draft` returned of an earlier editor, for another schema
  * @returns the same as `schemaFields`
  */
-export function argumentsEditor(schema, options = {}) {
-  let editor = schemaFields(schema, options);
-  let isText = false;
+export function argumentsEditor(schema, { draft, ...options } = {}) {
+  const values = draft?.values ?? options.values;
+  let isText = typeof draft?.text === "string";
+  let editor = isText ? jsonFields(values, draft.text) : schemaFields(schema, { ...options, values });
   const place = element("div", {}, editor.node);
-  const toggle = element("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: flip }, "Edit as JSON");
+  const toggle = element("button",
+    { type: "button", class: "quiet", "aria-pressed": String(isText), onclick: flip }, "Edit as JSON");
 
   function flip() {
     const values = editor.values();
@@ -128,15 +131,16 @@ export function argumentsEditor(schema, options = {}) {
 
   return {
     node: place, toggle,
+    draft: () => ({ values: editor.values(), text: editor.text?.() ?? null }),
     focus: () => editor.focus(), read: () => editor.read(), values: () => editor.values(),
   };
 }
 
-function jsonFields(values) {
+function jsonFields(values, given = JSON.stringify(values, null, 2)) {
   const [id, errorId] = [uniqueId("json"), uniqueId("error")];
   const text = element("textarea", {
     id, class: "input code growing", rows: 4, spellcheck: "false", "aria-describedby": errorId,
-    value: JSON.stringify(values, null, 2),
+    value: given,
   });
   const error = element("p", { id: errorId, class: "error", hidden: true });
   const parse = () => (text.value.trim() === "" ? {} : parseJson(text.value));
@@ -145,6 +149,7 @@ function jsonFields(values) {
       element("div", { class: "label-row" }, element("label", { for: id, class: "label-name" }, "Arguments"),
         element("span", { class: "label-note" }, "JSON, sent as it is")), text, error),
     focus: () => text.focus(),
+    text: () => text.value,
     values() {
       try { return parse(); } catch { return values; }
     },

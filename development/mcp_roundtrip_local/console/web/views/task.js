@@ -11,6 +11,7 @@ import { workersView } from "./workers.js";
 
 const REFRESH_MS = 700;
 const POLL_MS = 2_000;
+const GONE = "This page no longer follows the task:";
 const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 
 /** Return the page of a task. */
@@ -44,17 +45,32 @@ export function taskView(context, id, call, signal) {
     refusal: element("p", { class: "error", role: "status", hidden: true }),
   };
   const poll = element("input", { type: "checkbox", checked: true });
-  const task = { id, call, row: null, detailed: null, nextPollMs: 0, polledAtMs: null, shown: {} };
+  const task = { id, call, row: null, detailed: null, nextPollMs: 0, polledAtMs: null, refusedPoll: null, shown: {} };
   const client = clientOf(context, task);
+  const polling = element(
+    "label",
+    { class: "option hint" },
+    poll,
+    `Poll every ${POLL_MS / 1000} s, as the task’s client does (a poll also replaces a lost worker)`,
+  );
   const refresh = async () => {
     task.row = await context.api.task(id);
     if (poll.checked && isDue(task)) await client.poll();
     showTask(context, task, client, parts);
-    return TERMINAL.has(task.row.status) && TERMINAL.has(task.detailed?.status) && task.row.environmentId === null;
+    polling.hidden = TERMINAL.has(task.row.status);
+    return isOver(task, poll.checked);
   };
-  const report = (error) => showProblem(parts.problem, error.message);
+  /** A task that is not there does not come back. Other errors can end, so the task is read again. */
+  const report = (error) => {
+    const isGone = error.status === 404;
+    showProblem(parts.problem, isGone ? `${GONE} ${error.message}` : error.message);
+    if (!isGone) return;
+    polling.hidden = true;
+    gone.abort();
+  };
   client.refresh = () => refresh().catch(report);
-  repeat(refresh, REFRESH_MS, signal, report);
+  const gone = new AbortController();
+  repeat(refresh, REFRESH_MS, AbortSignal.any([signal, gone.signal]), report);
   return element(
     "div",
     { class: "task-body" },
@@ -64,13 +80,14 @@ export function taskView(context, id, call, signal) {
     parts.question,
     parts.result,
     parts.workers,
-    element(
-      "label",
-      { class: "option hint" },
-      poll,
-      `Poll every ${POLL_MS / 1000} s, as the task’s client does (a poll also replaces a lost worker)`,
-    ),
+    polling,
   );
+}
+
+/** Whether nothing about the task changes any more. A client without polls, or a refused one, never sees the end. */
+function isOver({ row, detailed, refusedPoll }, isPolled) {
+  if (!TERMINAL.has(row.status) || row.environmentId !== null) return false;
+  return TERMINAL.has(detailed?.status) || !isPolled || refusedPoll !== null;
 }
 
 /** A client polls a task that works. One that waits for an answer is read again when it has changed. */
@@ -87,12 +104,23 @@ function clientOf({ client, store }, task) {
     async poll() {
       task.nextPollMs = Date.now() + POLL_MS;
       task.polledAtMs = task.row.updatedAtMs;
-      task.detailed = await request("tasks/get");
-      if (task.call) task.call.task = task.detailed;
+      try {
+        task.detailed = await request("tasks/get");
+        task.refusedPoll = null;
+      } catch (error) {
+        task.refusedPoll = error.message; // such as to another user: the page still shows the task
+        return;
+      }
+      if (!task.call) return;
+      task.call.task = task.detailed;
+      store.notify(`call:${task.call.id}`);
     },
     async answer(requests, responses) {
       await request("tasks/update", { inputResponses: responses });
-      task.call?.taskUpdates.push({ requests, responses });
+      if (task.call) {
+        task.call.taskUpdates.push({ requests, responses });
+        store.notify(`call:${task.call.id}`);
+      }
       task.nextPollMs = 0;
     },
     async cancel() {
@@ -119,8 +147,8 @@ async function act(action, client, { refusal }) {
 }
 
 function showTask(context, task, client, parts) {
-  showProblem(parts.problem, "");
-  const { row, detailed } = task;
+  const { row, detailed, refusedPoll } = task;
+  showProblem(parts.problem, refusedPoll === null ? "" : `The poll was refused: ${refusedPoll}`);
   const now = (part, key, view) => {
     if (task.shown[part] === key) return;
     task.shown[part] = key;
