@@ -147,9 +147,10 @@ all-tests: $(NODE_TOOLS) $(VENV)/.dev $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $
 	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
 
 .PHONY: lint
-lint: $(VENV)/.dev  ## run ruff and mypy
+lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/python -m mcp_roundtrip_lint functions
 	$(VENV)/bin/mypy
 	@# One run for each function: all of them name their module `app`.
 	@for app in functions/*/app.py; do folder=$${app%/app.py}; MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done

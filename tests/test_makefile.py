@@ -65,9 +65,9 @@ def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
 
 
 def lint(folder: Path, program: str, **environment: str) -> list[str]:
-    """Run `make lint` with a shell command in place of ruff and mypy; return the lines that it prints."""
+    """Run `make lint` with a shell command in place of its programs; return the lines that it prints."""
     shutil.copy(ROOT / "Makefile", folder)
-    for name in ("ruff", "mypy"):
+    for name in ("ruff", "mypy", "python"):
         interpreter(folder / "other/bin" / name, program.format(name=name))
     (folder / "other/.dev").touch()
     command = ["make", "lint", "VENV=other", "--old-file=other/.dev", "--silent"]
@@ -84,7 +84,8 @@ def test_lint_ignores_a_folder_that_holds_no_function(tmp_path: Path) -> None:
     (tmp_path / "functions/present").mkdir()
     (tmp_path / "functions/present/app.py").touch()
     lines = lint(tmp_path, '{name} "$@"')
-    assert lines == ["ruff check", "ruff format --check", "mypy", "mypy functions/present"]
+    replay = "python -m mcp_roundtrip_lint functions"
+    assert lines == ["ruff check", "ruff format --check", replay, "mypy", "mypy functions/present"]
 
 
 def test_python_keeps_what_it_compiles(tmp_path: Path) -> None:

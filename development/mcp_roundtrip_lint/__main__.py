@@ -1,0 +1,51 @@
+"""Find code of tools that differs when a round is replayed: time, randomness, effects outside steps and more.
+
+The code is read, never run. `# noqa: MRT001 reason` at the end of a line suppresses a finding in it.
+docs/reference/lint.md has the rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_roundtrip_lint.checking import check_text, modules_in
+from mcp_roundtrip_lint.findings import Finding
+
+FOLDERS = ("functions", "src")
+"""Where functions are, if no file is named: in this project, and in a new application."""
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_lint") -> int:
+    """Run the command; return its exit status: 1 with findings, 2 for a file that cannot be read."""
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser.add_argument(
+        "paths", nargs="*", type=Path, metavar="FILE", help="modules or folders (default: functions, src)"
+    )
+    paths = parser.parse_args(arguments).paths or [Path(name) for name in FOLDERS if Path(name).is_dir()]
+    if not paths:
+        print("error: there is no folder functions or src here: name files or folders", file=sys.stderr)
+        return 2
+    findings: list[Finding] = []
+    modules = modules_in(paths)
+    for path in modules:
+        try:
+            findings += check_text(path, path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, SyntaxError) as error:
+            print(f"error: {path} cannot be read: {error}", file=sys.stderr)
+            return 2
+    for finding in findings:
+        print(finding)
+    print(_summary(len(findings), len(modules)), file=sys.stderr if findings else sys.stdout)
+    return 1 if findings else 0
+
+
+def _summary(findings: int, modules: int) -> str:
+    found = f"{findings} finding{'' if findings == 1 else 's'}" if findings else "no findings"
+    return f"{found} in {modules} module{'' if modules == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

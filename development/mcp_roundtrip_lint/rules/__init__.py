@@ -1,0 +1,34 @@
+"""The rules, by their ids: a module for each idea."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcp_roundtrip_lint.findings import Rule
+from mcp_roundtrip_lint.rules import (
+    awaits,
+    effects,
+    keys,
+    module_state,
+    nondeterminism,
+    order_of_sets,
+    step_functions,
+    swallowing,
+)
+
+UNREASONED: Final = Rule("MRT000", "A suppression without a reason or without a finding", lambda _: iter(()))
+"""Reported by `suppressions`."""
+
+RULES: Final = (
+    UNREASONED,
+    Rule("MRT001", "Time or randomness outside the context", nondeterminism.check),
+    Rule("MRT002", "The order of a set", order_of_sets.check),
+    Rule("MRT003", "A missing await", awaits.check_missing),
+    Rule("MRT004", "An await of a synchronous context", awaits.check_needless),
+    Rule("MRT005", "The context inside a step", step_functions.check),
+    Rule("MRT006", "A side effect outside a step", effects.check),
+    Rule("MRT007", "A handler that catches the end of a round", swallowing.check),
+    Rule("MRT008", "The same key in every turn of a loop", keys.check_loops),
+    Rule("MRT009", "The same key twice", keys.check_twice),
+    Rule("MRT010", "Module state that a tool changes", module_state.check),
+)

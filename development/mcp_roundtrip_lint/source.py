@@ -1,0 +1,124 @@
+"""A parsed module: the parents of its nodes, and the names that it imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = FunctionNode | ast.Lambda | ast.ClassDef
+Loop = ast.For | ast.AsyncFor | ast.While
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module of an author. Raises SyntaxError where `parse` does."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @classmethod
+    def parse(cls, path: Path, text: str) -> Source:
+        return cls(path, text, ast.parse(text, str(path)))
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """The dotted name of each imported name, wherever in the module it is imported."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for each in node.names:
+                    root = each.name.partition(".")[0]
+                    found[each.asname or root] = each.name if each.asname else root
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+        return found
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes that contain this one, the innermost first."""
+        while (parent := self.parents.get(node)) is not None:
+            yield parent
+            node = parent
+
+    def dotted(self, node: ast.AST) -> str | None:
+        """Return the full name of an expression such as `datetime.now`; None for other expressions.
+
+        A name that a function binds again, as a parameter or a variable, is no import there.
+        """
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or self._is_bound_in_function(node):
+            return None
+        root = self.imports.get(node.id, node.id)
+        return ".".join([root, *reversed(parts)])
+
+    def _is_bound_in_function(self, name: ast.Name) -> bool:
+        functions = (each for each in self.ancestors(name) if isinstance(each, FunctionNode | ast.Lambda))
+        return any(name.id in self._bound[function] for function in functions)
+
+    @cached_property
+    def _bound(self) -> dict[ast.AST, frozenset[str]]:
+        functions = (node for node in ast.walk(self.tree) if isinstance(node, FunctionNode | ast.Lambda))
+        return {function: frozenset(_bound_names(function)) for function in functions}
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionNode]:
+        """The functions of the module by name, without methods and inner functions."""
+        return {node.name: node for node in self.tree.body if isinstance(node, FunctionNode)}
+
+
+def _bound_names(function: FunctionNode | ast.Lambda) -> Iterator[str]:
+    for parameter in parameters(function):
+        yield parameter.arg
+    for node in own_nodes(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, FunctionNode):
+            yield node.name
+
+
+def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
+    """Return all parameters of a function."""
+    arguments = function.args
+    more = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *more]
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function in the order of the text, without those inside inner functions and classes."""
+    for child in body_of(scope):
+        yield from _walk(child)
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    if not isinstance(node, Scope):
+        for child in ast.iter_child_nodes(node):
+            yield from _walk(child)
+
+
+def body_of(scope: ast.AST) -> list[ast.AST]:
+    """Return the statements of a function, or the expression of a lambda."""
+    body = getattr(scope, "body", [])
+    return list(body) if isinstance(body, list) else [body]
+
+
+def names_in(node: ast.AST) -> frozenset[str]:
+    """Return the names that an expression reads."""
+    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+
+
+def is_within(source: Source, node: ast.AST, outer: ast.AST) -> bool:
+    """Return whether `outer` is the node or contains it."""
+    return node is outer or any(each is outer for each in source.ancestors(node))

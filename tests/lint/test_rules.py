@@ -1,0 +1,65 @@
+"""Each rule reports its wrong snippets, and no rule reports the right ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_lint.checking import check_text
+from mcp_roundtrip_lint.rules import RULES
+from support.documents import code_blocks, read_document
+
+PAGE = "docs/reference/lint.md"
+IMPORTS = """
+import time, uuid, boto3
+from mcp_roundtrip import AsyncContext, Context, ElicitationCancelled, ElicitationDeclined, Server
+"""
+CORPUS = Path(__file__).parent / "corpus"
+_SNIPPET = re.compile(r"^# (wrong|right)(?: (MRT\d+))?: (.+)$", re.MULTILINE)
+
+
+def rules_of(code: str) -> list[str]:
+    return [finding.rule for finding in check_text(Path("app.py"), IMPORTS + code)]
+
+
+def snippets(path: Path) -> list[tuple[str, list[str], str]]:
+    """Return the snippets of a file of the corpus: a title, the rules that report it, the code."""
+    parts = _SNIPPET.split(path.read_text("utf-8"))[1:]
+    found = []
+    for verdict, rule, title, code in zip(*[iter(parts)] * 4, strict=True):
+        found.append((f"{verdict}: {title}", [rule] if verdict == "wrong" else [], code))
+    return found
+
+
+ALL = [each for path in sorted(CORPUS.glob("*.txt")) for each in snippets(path)]
+
+
+@pytest.mark.parametrize(("expected", "code"), [each[1:] for each in ALL], ids=[each[0] for each in ALL])
+def test_a_snippet_of_the_corpus(expected: list[str], code: str) -> None:
+    assert sorted(set(rules_of(code))) == expected
+
+
+def test_every_rule_has_wrong_and_right_snippets() -> None:
+    reported = {rule for _, rules, _ in ALL for rule in rules}
+    assert reported == {rule.id for rule in RULES}
+    assert {path.stem for path in CORPUS.glob("*.txt")} == {rule.id for rule in RULES}
+
+
+def test_the_page_shows_each_rule_with_a_wrong_and_a_right_example() -> None:
+    headings = re.findall(r"^## (MRT\d+): (.+)$", read_document(PAGE), re.MULTILINE)
+    assert headings == [(rule.id, rule.title) for rule in RULES]
+    suppressed, *examples = code_blocks(PAGE, "python")
+    assert not rules_of(suppressed)
+    for rule, wrong, right in zip(RULES, examples[::2], examples[1::2], strict=True):
+        assert set(rules_of(wrong)) == {rule.id}
+        assert not rules_of(right)
+
+
+def test_a_finding_names_the_place_and_the_remedy() -> None:
+    code = "from mcp_roundtrip import Context\nimport time\n\n\ndef ask(ctx: Context) -> None:\n"
+    code += '    ctx.elicit("k", str(time.time()), bool)\n'
+    [finding] = check_text(Path("functions/x/app.py"), code)
+    assert str(finding).startswith("functions/x/app.py:6:25: MRT001 time.time() ")
+    assert 'ctx.now("…")' in finding.message
