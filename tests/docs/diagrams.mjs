@@ -1,11 +1,6 @@
-// Renders Mermaid diagrams in Chromium, and prints for each its error, or its size and its texts.
-import { readFileSync } from "node:fs";
-import packaged from "@sparticuz/chromium";
-import { chromium } from "playwright-core";
+// Renders Mermaid diagrams in Chromium, and returns for each its error, or its size and its texts.
 
-const { mermaid, diagrams, images } = JSON.parse(readFileSync(0, "utf8"));
-const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
-try {
+export default async (browser, { mermaid, diagrams, images }) => {
   const page = await browser.newPage({ viewport: { width: 1000, height: 800 } });
   await page.addScriptTag({ path: mermaid });
   const rendered = [];
@@ -25,7 +20,5 @@ try {
     }, [`diagram${number}`, text]));
     if (images) await page.screenshot({ path: `${images}/diagram${number}.png`, fullPage: true });
   }
-  console.log(JSON.stringify(rendered));
-} finally {
-  await browser.close();
-}
+  return rendered;
+};

@@ -1,11 +1,6 @@
-// Opens the approver's link without JavaScript, clicks a button, and prints the text before and after.
-import { readFileSync } from "node:fs";
-import packaged from "@sparticuz/chromium";
-import { chromium } from "playwright-core";
+// Opens the approver's link without JavaScript, clicks a button, and returns the text before and after.
 
-const { link, button, screenshots } = JSON.parse(readFileSync(0, "utf8"));
-const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
-try {
+export default async (browser, { link, button, screenshots }) => {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 720, height: 560 } });
   const page = await context.newPage();
   const complaints = [];
@@ -18,7 +13,5 @@ try {
   const after = await page.locator("main").innerText();
   if (screenshots) await page.screenshot({ path: `${screenshots}/after.png` });
   const buttons = await page.getByRole("button").count();
-  console.log(JSON.stringify({ before, after, buttons, url: page.url(), complaints }));
-} finally {
-  await browser.close();
-}
+  return { before, after, buttons, url: page.url(), complaints };
+};

@@ -1,32 +1,27 @@
-// Opens a page that the test wrote, under the URL that the test chose, and prints what its requests were answered.
-import { readFileSync } from "node:fs";
+// Runs programs in one Chromium for each set of its arguments: reads {"program", "given"} in lines, and answers each with
+// {"value"} or {"error"}. A program is a module: its default export gets the browser and `given`, and returns the value.
+// `args` of the module are further arguments of Chromium.
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 import packaged from "@sparticuz/chromium";
 import { chromium } from "playwright-core";
 
-const { url, html, given } = JSON.parse(readFileSync(0, "utf8"));
-const browser = await chromium.launch({
-  executablePath: await packaged.executablePath(),
-  // Not the arguments that the package suggests: they turn the same-origin policy off. Chromium's own protection of
-  // 127.0.0.1 is off, because other browsers do not have it.
-  args: ["--no-sandbox", "--host-resolver-rules=MAP * 127.0.0.1", "--disable-features=LocalNetworkAccessChecks"],
-});
-try {
-  const page = await browser.newPage();
-  const answers = [];
-  page.on("console", (message) => console.error(message.text()));
-  page.on("response", (response) => {
-    if (response.url() !== url) answers.push([response.request().method(), response.url(), response.status()]);
-  });
-  await page.route(url, (route) => route.fulfill({ contentType: "text/html", body: html }));
-  await page.addInitScript((value) => {
-    window.given = value;
-    window.ready = new Promise((resolve) => { window.begin = resolve; });
-  }, given);
-  await page.goto(url, { waitUntil: "domcontentloaded" });
-  await page.unroute(url); // while it intercepts, Playwright answers preflights itself
-  await page.evaluate(() => window.begin());
-  await page.waitForFunction(() => window.done === true);
-  console.log(JSON.stringify(answers));
-} finally {
-  await browser.close();
+const executablePath = await packaged.executablePath();
+const browsers = {};
+
+async function run({ program, given }) {
+  const { default: run, args = [] } = await import(pathToFileURL(program));
+  const browser = await (browsers[args] ??= chromium.launch({ executablePath, args: ["--no-sandbox", ...args] }));
+  try {
+    return { value: await run(browser, given) };
+  } catch (error) {
+    return { error: error.stack };
+  } finally {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+  }
 }
+
+for await (const line of createInterface({ input: process.stdin })) {
+  console.log(JSON.stringify(await run(JSON.parse(line))));
+}
+await Promise.all(Object.values(browsers).map(async (browser) => (await browser).close()));

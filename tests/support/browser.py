@@ -11,9 +11,11 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from support import skips
 
 FOLDER = Path(__file__).parents[2] / ".cache/browser"
 PROGRAM = Path(__file__).with_name("browser.mjs")
+VISIT = Path(__file__).with_name("visit.mjs")
 UNPACKED = FOLDER / "unpacked"
 
 FONTS = f"""\
@@ -46,7 +49,7 @@ resolve to 127.0.0.1."""
 
 
 RunProgram = Callable[[Path, Mapping[str, Any]], Any]
-"""Run a Node.js program that drives the browser, with JSON as input. Return the JSON that it prints."""
+"""Run a program that drives the browser (browser.mjs), with JSON as input. Return its value."""
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,42 @@ def find_chromium() -> Chromium:
     return found
 
 
-@pytest.fixture
-def run_in_browser(chromium: Chromium) -> RunProgram:
-    def run(program: Path, given: Mapping[str, Any]) -> Any:
-        return json.loads(chromium.run(program.read_text(), json.dumps(given)))
+@pytest.fixture(scope="session")
+def run_in_browser(chromium: Chromium) -> Iterator[RunProgram]:
+    """Return a function that runs programs in one browser, which takes a second to start."""
+    with subprocess.Popen(
+        chromium.command(PROGRAM.read_text()),
+        cwd=FOLDER,
+        env=chromium.variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield partial(_run, process)
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(TIMEOUT_S)
 
-    return run
+
+def _run(process: subprocess.Popen[str], program: Path, given: Mapping[str, Any]) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"program": str(program), "given": given}) + "\n")
+    process.stdin.flush()
+    watchdog = Timer(TIMEOUT_S, process.kill)
+    watchdog.start()
+    line = process.stdout.readline()
+    watchdog.cancel()
+    assert line, "the browser has ended"
+    answer = json.loads(line)
+    assert "error" not in answer, answer["error"]
+    return answer["value"]
 
 
 @pytest.fixture
 def visit(run_in_browser: RunProgram) -> Visit:
     def run(url: str, html: str, given: Mapping[str, Any]) -> list[tuple[str, str, int]]:
-        answers = run_in_browser(PROGRAM, {"url": url, "html": html, "given": given})
+        answers = run_in_browser(VISIT, {"url": url, "html": html, "given": given})
         return [(method, to, status) for method, to, status in answers]
 
     return run

@@ -1,18 +1,13 @@
-// Shows a view in a host made with app-bridge, takes the steps that the test lists, and prints what the host received.
+// Shows a view in a host made with app-bridge, takes the steps that the test lists, and returns what the host received.
 import { readFileSync } from "node:fs";
-import packaged from "@sparticuz/chromium";
-import { chromium } from "playwright-core";
-
-const given = JSON.parse(readFileSync(0, "utf8"));
-const { steps, pages, modules, answers = [], server } = given;
 
 // The policy for a view without `csp` in its metadata, and frames, which the sandbox itself needs.
 const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
   "img-src 'self' data:; media-src 'self' data:; connect-src 'none'; frame-src 'self'";
 
-const log = { calls: [], messages: [], contexts: [], links: [], heights: [], complaints: [], values: [] };
-const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
-try {
+export default async (browser, given) => {
+  const { steps, pages, modules, answers = [], server } = given;
+  const log = { calls: [], messages: [], contexts: [], links: [], heights: [], complaints: [], values: [] };
   const page = await browser.newPage({ viewport: { width: given.width ?? 688, height: 900 }, timezoneId: "Europe/Berlin" });
   page.setDefaultTimeout(20_000);
   page.on("console", (message) => {
@@ -108,7 +103,5 @@ try {
       throw new Error(`step ${JSON.stringify([verb, ...args])}: ${error.message}\nshown: ${shown}\n${JSON.stringify(log)}`);
     }
   }
-  console.log(JSON.stringify(log));
-} finally {
-  await browser.close();
-}
+  return log;
+};

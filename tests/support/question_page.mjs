@@ -1,11 +1,6 @@
-// Opens a question page, follows steps as a user at a keyboard, and prints what the steps saw.
-import { readFileSync } from "node:fs";
-import packaged from "@sparticuz/chromium";
-import { chromium } from "playwright-core";
+// Opens a question page, follows steps as a user at a keyboard, and returns what the steps saw.
 
-const { options, tamper, steps } = JSON.parse(readFileSync(0, "utf8"));
-const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
-try {
+export default async (browser, { options, tamper, steps }) => {
   const context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", ...options });
   let page = await context.newPage();
   const complaints = [];
@@ -52,7 +47,5 @@ try {
     screenshot: async (path) => { await page.screenshot({ path, fullPage: true }); },
   };
   for (const [name, argument] of steps) seen.push((await does[name](argument)) ?? null);
-  console.log(JSON.stringify({ seen, complaints, requests }));
-} finally {
-  await browser.close();
-}
+  return { seen, complaints, requests };
+};

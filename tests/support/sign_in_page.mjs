@@ -1,11 +1,7 @@
-// Signs in at the local issuer with a narrow, dark browser. Prints where the browser ends, and what axe finds.
+// Signs in at the local issuer with a narrow, dark browser. Returns where the browser ends, and what axe finds.
 import { readFileSync } from "node:fs";
-import packaged from "@sparticuz/chromium";
-import { chromium } from "playwright-core";
 
-const { url, redirect, user } = JSON.parse(readFileSync(0, "utf8"));
-const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
-try {
+export default async (browser, { url, redirect, user }) => {
   const context = await browser.newContext({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
   const page = await context.newPage();
   const complaints = [];
@@ -20,7 +16,5 @@ try {
   await page.keyboard.press("Enter");
   await page.waitForURL(`${redirect}**`);
   const violations = found.violations.map(({ id, nodes }) => [id, nodes[0].html]);
-  console.log(JSON.stringify({ end: page.url(), width, violations, complaints }));
-} finally {
-  await browser.close();
-}
+  return { end: page.url(), width, violations, complaints };
+};
