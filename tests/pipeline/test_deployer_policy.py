@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_pipeline.deployer_policy import (
@@ -23,7 +22,7 @@ from mcp_roundtrip_pipeline.deployer_policy import (
 from mcp_roundtrip_pipeline.permissions import PERMISSIONS, Needed
 from mcp_roundtrip_pipeline.resources import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS
 from support.project import ROOT
-from support.transformed_template import lint, transformed_file
+from support.transformed_template import lint, load_template, transformed_file
 
 PIPELINE = ROOT / "pipeline/template.yaml"
 NESTED_STACK = "AWS::CloudFormation::Stack"
@@ -40,7 +39,7 @@ def types() -> frozenset[str]:
 
 def _transformed(deployment: str) -> Any:
     """Return template.yaml by itself, as `make deployer-policy` reads it."""
-    return yaml.safe_load(transformed_file(ROOT / "template.yaml", AuthMode="none", Deployment=deployment))
+    return load_template(transformed_file(ROOT / "template.yaml", AuthMode="none", Deployment=deployment))
 
 
 @cache

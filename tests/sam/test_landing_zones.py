@@ -23,21 +23,21 @@ from support.transformed_template import (
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
 TEXT = PAGE.read_text("utf-8")
 
-ROLES = sorted(of_type("AWS::IAM::Role"))
+
+def test_every_role_has_the_boundary_and_the_path(subtests: pytest.Subtests) -> None:
+    for role in of_type("AWS::IAM::Role"):
+        with subtests.test(role=role):
+            given = properties(role, **LANDING_ZONE)
+            assert given["PermissionsBoundary"] == LANDING_ZONE["PermissionsBoundaryArn"]
+            assert given["Path"] == LANDING_ZONE["RolePath"]
+            assert "PermissionsBoundary" not in properties(role)
+            assert properties(role)["Path"] == "/"
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_every_role_has_the_boundary_and_the_path(role: str) -> None:
-    given = properties(role, **LANDING_ZONE)
-    assert given["PermissionsBoundary"] == LANDING_ZONE["PermissionsBoundaryArn"]
-    assert given["Path"] == LANDING_ZONE["RolePath"]
-    assert "PermissionsBoundary" not in properties(role)
-    assert properties(role)["Path"] == "/"
-
-
-@pytest.mark.parametrize("policy", sorted(of_type("AWS::IAM::ManagedPolicy")))
-def test_every_managed_policy_has_the_path(policy: str) -> None:
-    assert properties(policy, **LANDING_ZONE)["Path"] == LANDING_ZONE["RolePath"]
+def test_every_managed_policy_has_the_path(subtests: pytest.Subtests) -> None:
+    for policy in of_type("AWS::IAM::ManagedPolicy"):
+        with subtests.test(policy=policy):
+            assert properties(policy, **LANDING_ZONE)["Path"] == LANDING_ZONE["RolePath"]
 
 
 @every_function

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_roundtrip_local.new_tool.plan import plan_files, write
 from mcp_roundtrip_local.new_tool.template_entry import logical_id_prefix
 from support import cloudformation
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
-from support.transformed_template import transformed_file
+from support.transformed_template import load_template, transformed_file
 
 CHECKS = (
     *("sam/test_template.py", "sam/test_edge.py"),
@@ -42,7 +41,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def deployed(project: Path) -> dict[str, Any]:
-    template = yaml.safe_load(transformed_file(project / "template.yaml", AuthMode="none"))
+    template = load_template(transformed_file(project / "template.yaml", AuthMode="none"))
     return cloudformation.resources(template, cloudformation.parameters_of(template, AuthMode="none"))
 
 

@@ -32,6 +32,7 @@ from support.transformed_template import (
     broken_rules,
     deployed,
     lint,
+    load_template,
     name_in,
     of_type,
     outputs,
@@ -91,7 +92,7 @@ def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> No
         packaged.write_text(
             source.replace("ContentUri: layers/mcp_roundtrip/", f"ContentUri: s3://layers/{layer}")
         )
-        resources = yaml.safe_load(transformed_file(packaged, AuthMode="none"))["Resources"]
+        resources = load_template(transformed_file(packaged, AuthMode="none"))["Resources"]
         return set(versions(resources).values())
 
     one, other = published("one"), published("other")
@@ -165,7 +166,7 @@ def test_by_default_a_version_gets_all_traffic_at_once() -> None:
 @pytest.fixture(scope="module")
 def gradual() -> dict[str, Any]:
     """Return a stack with gradual deployment."""
-    template = yaml.safe_load(transform(Deployment=GRADUAL[0]))
+    template = load_template(transform(Deployment=GRADUAL[0]))
     return cloudformation.resources(template, parameters(Deployment=GRADUAL[0]))
 
 
@@ -660,7 +661,7 @@ def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
     at_once, gradual = EVERYTHING | {"SnapStart": "enabled"}, EVERYTHING | {"ProvisionedConcurrency": "2"}
     assert (broken_rules(**at_once), broken_rules(**gradual)) == ([], [])
     (tmp_path / "at-once.yaml").write_text(with_defaults(transformed(), **at_once))
-    taking_time = yaml.safe_load(transform(Deployment=GRADUAL[0]))
+    taking_time = load_template(transform(Deployment=GRADUAL[0]))
     (tmp_path / "gradual.yaml").write_text(with_defaults(taking_time, **gradual, Deployment=GRADUAL[0]))
     assert lint(*tmp_path.iterdir()) == []
 

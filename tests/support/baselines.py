@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation
 from support.project import ROOT
-from support.transformed_template import DOMAIN, transform, transformed
+from support.transformed_template import DOMAIN, load_template, transform, transformed
 
 PAGE = ROOT / "docs/guides/landing-zones.md"
 NO_PARAMETER = "no parameter"
@@ -124,7 +122,7 @@ def with_defaults() -> dict[str, str]:
 
 def with_options() -> dict[str, str]:
     """Return the evaluated templates by name, with every option of a landing zone."""
-    template = yaml.safe_load(transform(Deployment=OPTIONS["Deployment"]))
+    template = load_template(transform(Deployment=OPTIONS["Deployment"]))
     return {"template.yaml": evaluated(template, **OPTIONS), **_others(OTHER_OPTIONS)}
 
 

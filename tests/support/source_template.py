@@ -8,7 +8,7 @@ import yaml
 from support.whole_template import whole_template
 
 
-class IntrinsicsIgnored(yaml.SafeLoader):
+class IntrinsicsIgnored(yaml.CSafeLoader):
     """A YAML loader that reads plain values and turns intrinsic functions into None."""
 
 

@@ -1,5 +1,7 @@
 """template.yaml, with its nested stacks, after the SAM transform, evaluated for given parameters."""
 
+import fcntl
+import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +11,8 @@ from typing import Any
 import yaml
 
 from support import cloudformation
-from support.sam_build import SAM, run
+from support.interpreters import SITE
+from support.sam_build import CACHE, SAM, run
 from support.source_template import functions
 from support.whole_template import whole_template
 
@@ -49,16 +52,33 @@ def transform(**given: str) -> str:
 
 
 def transformed_file(template: Path, **given: str) -> str:
-    """Transform any template with these parameters."""
+    """Transform any template with these parameters. Processes that need the same one wait for the first."""
     overrides = [f"{name}={value}" for name, value in given.items()]
-    done = run(SAM.with_name("python"), TRANSFORM, template, *overrides)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    content = [template.read_text("utf-8"), overrides, TRANSFORM.read_text("utf-8"), SAM.stat().st_mtime_ns]
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+    path = CACHE / f"transformed/{digest}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if known := file.read():
+            return known
+        done = run(
+            SAM.with_name("python"), TRANSFORM, template, *overrides, PYTHONPATH=str(SITE / "fast_yaml")
+        )
+        assert done.returncode == 0, done.stderr
+        file.write(done.stdout)
+        return done.stdout
+
+
+def load_template(text: str) -> Any:
+    """Parse a transformed template, in a tenth of the time of yaml.safe_load."""
+    return yaml.load(text, Loader=yaml.CSafeLoader)
 
 
 @cache
 def transformed() -> dict[str, Any]:
-    template: dict[str, Any] = yaml.safe_load(transform())
+    template: dict[str, Any] = load_template(transform())
     return template
 
 
