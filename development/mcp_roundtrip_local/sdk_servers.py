@@ -1,4 +1,4 @@
-"""Start the emulated services of one run: KMS, DynamoDB, S3, Lambda and SQS for the SDKs in functions."""
+"""Start the emulated services of one run for the SDKs in functions: KMS, DynamoDB, S3, Lambda, SQS, Logs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from mcp_roundtrip_local.services.emulator import serve as serve_storage
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve as serve_kms
 from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_local.services.logs import MAX_BODY as MAX_LOG_EVENTS
+from mcp_roundtrip_local.services.logs import FakeLogs
 from mcp_roundtrip_local.services.service_calls import ObservedServices
 from mcp_roundtrip_local.services.sqs import MAX_BODY as MAX_MESSAGE
 from mcp_roundtrip_local.services.sqs import Queues
@@ -51,7 +53,7 @@ def listen_for_sdks(
 def _listen_for_invocations(
     stack: ExitStack, app: Callable[[], LocalApp], observed: ObservedServices, retry_delay_scale: float
 ) -> dict[str, HttpServer]:
-    """Return the servers of Lambda and SQS by the variables of their URLs."""
+    """Return the servers of Lambda, SQS and CloudWatch Logs by the variables of their URLs."""
     timers, note = RealTimers(), observed.recorder.note
     queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), note, timers)
     later = AsyncInvocations(
@@ -70,7 +72,15 @@ def _listen_for_invocations(
     stack.callback(timers.close)
     sqs_server = HttpServer(observed.guard(queues.respond), max_body=MAX_MESSAGE)
     stack.callback(sqs_server.close)
-    return {"AWS_ENDPOINT_URL_LAMBDA": lambda_server, "AWS_ENDPOINT_URL_SQS": sqs_server}
+    # Of log groups, only that of audit records is written by functions. The terminal shows its lines.
+    logs = FakeLogs(lambda group: True, lambda group, line: note(f"[{group}] {line}"))
+    logs_server = HttpServer(observed.guard(logs.respond), max_body=MAX_LOG_EVENTS)
+    stack.callback(logs_server.close)
+    return {
+        "AWS_ENDPOINT_URL_LAMBDA": lambda_server,
+        "AWS_ENDPOINT_URL_SQS": sqs_server,
+        "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": logs_server,
+    }
 
 
 def _serve_storage_and_keys(

@@ -26,7 +26,7 @@ from support.transformed_template import (
 
 WAYS: dict[str, dict[str, str]] = {
     "direct-invoke": {"StateSigning": "direct", "TaskDelivery": "invoke"},
-    "delegated-queue": {"StateSigning": "delegated", "TaskDelivery": "queue"},
+    "delegated-queue": {"StateSigning": "delegated", "TaskDelivery": "queue", "AuditLog": "hash"},
 }
 """Parameters that cover every choice with influence on AWS calls."""
 

@@ -42,6 +42,7 @@ SENDER = "${ApprovalSender}"
 IDENTITY = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/"
 
 SIGNING, MAC = "${StateKey.Arn}", "${StateEncryptionKey.Arn}"
+AUDIT_KEY = "${AuditKey.Arn}"
 KEYS = {"Sign": SIGNING, "GetPublicKey": SIGNING, "GenerateMac": MAC}
 """The operations of the keys."""
 
@@ -186,6 +187,10 @@ def calls_in(lines: Iterable[str]) -> dict[str, set[Call]]:
 
 def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
     match service, about:
+        case "kms", {"KeyId": "alias/local-audit"}:
+            return Call(f"kms:{operation}", AUDIT_KEY)
+        case "logs", {"logGroupName": group}:
+            return Call(f"logs:{operation}", f"${{{group}.Arn}}")
         case "kms", {"KeyId": arn, **more}:
             names = ("MessageType", "SigningAlgorithm", "MacAlgorithm")
             context = frozenset((f"kms:{name}", more[name]) for name in names if name in more)

@@ -66,6 +66,8 @@ def describe(request: Request, key_name: Callable[[str], str] = str) -> tuple[st
             return service, operation, key_name(_member(request.body, "KeyId"))
         case "dynamodb":
             return service, operation, _table(request.body)
+        case "logs":
+            return service, operation, _member(request.body, "logGroupName")
         case "sqs":
             return service, operation, _member(request.body, "QueueUrl").rpartition("/")[2]
     return service, operation or request.method, ""
