@@ -1,0 +1,183 @@
+"""What audit records prove when processes are killed: real processes, and a log over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_local.http.messages import Request, Response, json_response
+from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.services.logs import MAX_BODY, FakeLogs
+from support import audited_process
+from support.audit_lines import collapse
+from support.messages import call
+
+GROUP = "shop-audit"
+
+Fault = Callable[[str, Callable[[], Response]], Response]
+"""Takes what a request is for and what answers it, and answers in its place."""
+
+
+def unchanged(name: str, answer: Callable[[], Response]) -> Response:
+    return answer()
+
+
+@dataclass
+class Deployment:
+    """Processes that run a tool with an effect, and their log. `fault` changes the answers of the log."""
+
+    effects_path: Path
+    logs: FakeLogs = field(default_factory=lambda: FakeLogs(lambda group: group == GROUP))
+    fault: Fault = unchanged
+    pid: int = 0
+    requests: list[str] = field(default_factory=list)
+    process: Any = None
+
+    def respond(self, request: Request) -> Response:
+        given = json.loads(request.body)
+        self.pid = int(given["logStreamName"])
+        lines = given.get("logEvents", [])
+        name = json.loads(lines[0]["message"])["phase"] if lines else "stream"
+        self.requests.append(name)
+        return self.fault(name, lambda: self.logs.respond(request))
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def records(self) -> list[dict[str, Any]]:
+        return collapse([json.loads(line) for line in self.logs.lines(GROUP)])
+
+    def effects(self) -> int:
+        return len(self.effects_path.read_text().splitlines()) if self.effects_path.exists() else 0
+
+    def invoke(self, dies: str | None = None) -> Any:
+        """Run one invocation in a new process; return its response, or None if the process was killed."""
+        print(json.dumps({"event": call("charge"), "dies": dies}), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())["response"]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    folder = tmp_path_factory.mktemp("audited")
+    deployment = Deployment(folder / "effects")
+    with (
+        closing(HttpServer(lambda request: deployment.respond(request), max_body=MAX_BODY).start()) as log,
+        (folder / "log").open("w") as printed,
+    ):
+        variables = {
+            "MCP_AUTH_MODE": "none",
+            "MCP_AUDIT": f"principal:{GROUP}",
+            "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": log.url,
+            "AWS_REGION": "eu-west-1",
+            "AWS_DEFAULT_REGION": "eu-west-1",
+            "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+            "AWS_SECRET_ACCESS_KEY": "example",
+            "PATH": os.environ["PATH"],
+        }
+        deployment.process = subprocess.Popen(
+            [sys.executable, audited_process.__file__, str(deployment.effects_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=printed,
+            text=True,
+            env=variables,
+        )
+        yield deployment
+        deployment.process.communicate()
+
+
+@pytest.fixture
+def deployment(running: Deployment) -> Deployment:
+    running.effects_path.unlink(missing_ok=True)
+    running.logs = FakeLogs(lambda group: group == GROUP)
+    running.fault = unchanged
+    running.requests.clear()
+    return running
+
+
+def text_of(response: Any) -> str:
+    return str(response["result"]["content"][0]["text"])
+
+
+def test_a_call_makes_two_requests_besides_the_one_that_creates_the_stream(deployment: Deployment) -> None:
+    assert text_of(deployment.invoke()) == "charged"
+    assert deployment.requests == ["stream", "begun", "ended"]
+    assert [record["outcome"] for record in deployment.records()] == ["complete"]
+
+
+KILLS = {
+    "before the stream is created": ("stream", False, 0, []),
+    "after the stream is created": ("stream", True, 0, []),
+    "before the first line is stored": ("begun", False, 0, []),
+    "after the first line is stored": ("begun", True, 0, ["unknown"]),
+    "before the last line is stored": ("ended", False, 1, ["unknown"]),
+    "after the last line is stored": ("ended", True, 1, ["complete"]),
+}
+
+
+@pytest.mark.parametrize(("at", "is_stored", "effects", "outcomes"), KILLS.values(), ids=KILLS)
+def test_a_process_that_is_killed_leaves_at_most_one_record_and_no_effect_without_one(
+    deployment: Deployment, at: str, is_stored: bool, effects: int, outcomes: list[str]
+) -> None:
+    def fault(name: str, answer: Callable[[], Response]) -> Response:
+        if name != at:
+            return answer()
+        response = answer() if is_stored else json_response(500, {})
+        deployment.kill()
+        return response
+
+    deployment.fault = fault
+    assert deployment.invoke() is None
+    assert deployment.effects() == effects
+    assert [record["outcome"] for record in deployment.records()] == outcomes
+
+
+@pytest.mark.parametrize(("dies", "effects"), [("before", 0), ("after", 1)])
+def test_a_process_that_is_killed_beside_its_effect_leaves_one_record_with_an_unknown_outcome(
+    deployment: Deployment, dies: str, effects: int
+) -> None:
+    assert deployment.invoke(dies) is None
+    assert deployment.effects() == effects
+    [record] = deployment.records()
+    assert (record["outcome"], record["feature"]) == ("unknown", "charge")
+
+
+def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(deployment: Deployment) -> None:
+    lost: list[str] = []
+
+    def fault(name: str, answer: Callable[[], Response]) -> Response:
+        response = answer()
+        if name in lost:
+            return response
+        lost.append(name)
+        return json_response(503, {})
+
+    deployment.fault = fault
+    assert text_of(deployment.invoke()) == "charged"
+    assert len(deployment.logs.lines(GROUP)) == 4
+    assert [record["outcome"] for record in deployment.records()] == ["complete"]
+    assert deployment.effects() == 1
+
+
+def test_nothing_runs_if_the_first_line_cannot_be_stored(deployment: Deployment) -> None:
+    deployment.logs = FakeLogs(lambda group: False)
+    response = deployment.invoke()
+    assert response["error"]["code"] == -32603
+    assert (deployment.effects(), deployment.records()) == (0, [])
+
+
+def test_the_response_leaves_if_the_last_line_cannot_be_stored(deployment: Deployment) -> None:
+    refusal = json_response(400, {"__type": "AccessDeniedException"})
+    deployment.fault = lambda name, answer: refusal if name == "ended" else answer()
+    assert text_of(deployment.invoke()) == "charged"
+    assert [record["outcome"] for record in deployment.records()] == ["unknown"]
