@@ -9,7 +9,7 @@ from botocore.session import get_session
 
 from mcp_roundtrip.aws.endpoints import ServiceEndpoint, find_endpoint, parse_endpoint
 
-SERVICES = ("lambda", "kms", "dynamodb", "sqs")
+SERVICES = ("lambda", "kms", "dynamodb", "sqs", "logs")
 FIPS, DUAL_STACK = {"AWS_USE_FIPS_ENDPOINT": "true"}, {"AWS_USE_DUALSTACK_ENDPOINT": "true"}
 
 SETTINGS = {"ordinary": {}, "FIPS": FIPS, "dual stack": DUAL_STACK, "both": FIPS | DUAL_STACK}

@@ -32,7 +32,7 @@ _PARTITIONS: Final = (
 _SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
 """Service -> its name in the variables of endpoints, if that differs from the upper-case name."""
 
-_FIPS_BY_DEFAULT: Final = frozenset({"dynamodb", "sqs"})
+_FIPS_BY_DEFAULT: Final = frozenset({"dynamodb", "logs", "sqs"})
 """In GovCloud the ordinary endpoints of these services are FIPS endpoints, and have no other name."""
 
 

@@ -1,0 +1,275 @@
+"""The audit records of requests, tasks and refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from msgspec.structs import replace
+
+from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip_testing import DECLINE, Player
+from mcp_roundtrip_testing.player import WITH_TASKS
+from mcp_roundtrip_testing.ports import make_ports
+from support.audit_lines import AuditLines
+from support.messages import call, headers, message
+
+server = Server("audited", scopes={"orders:write": ["orders:read"]})
+
+SECRETS = {kind: f"{kind}-{uuid4().hex}" for kind in ("argument", "answer", "result", "bearer")}
+
+
+@server.tool
+def order(ctx: Context, card: str) -> str:
+    """Order."""
+    address = ctx.elicit("address", "Where to?", str)
+    result = ctx.step("charge", lambda: SECRETS["result"])
+    return f"{card} {address} {result}"
+
+
+@server.tool
+def plain(fails: str = "") -> str:
+    if fails == "tool error":
+        raise ToolError("not possible")
+    if fails:
+        raise RuntimeError("bug")
+    return "done"
+
+
+@server.tool(scopes=["orders:read"])
+def protected() -> str:
+    return "done"
+
+
+@server.tool(task="required")
+def lasting(ctx: Context) -> str:
+    ctx.run_as_task()
+    return ctx.elicit("address", "Where to?", str)
+
+
+@server.prompt
+def greeting(name: str) -> str:
+    return f"Greet {name}"
+
+
+@server.resource("orders://{number}")
+def stored_order(number: str) -> str:
+    return number
+
+
+@pytest.fixture
+def log() -> AuditLines:
+    return AuditLines()
+
+
+def player(log: AuditLines, **options: Any) -> Player:
+    return Player(server, ports={"audit": log.log}, **options)
+
+
+def brief(record: Mapping[str, Any], *names: str) -> list[Any]:
+    return [record.get(name) for name in names]
+
+
+def send(
+    log: AuditLines,
+    body: Mapping[str, Any],
+    *,
+    subject: str | None = "alice",
+    scope: str = "",
+    **changes: Any,
+) -> Any:
+    """Send a request behind a JWT authorizer."""
+    claims = {"iss": "https://id.test", "sub": subject, "client_id": "app", "scope": scope}
+    authorizer = {} if subject is None else {"jwt": {"claims": claims}}
+    ports = replace(make_ports(auth=EventAuthenticator(AuthMode.JWT), audit=log.log), **changes)
+    request = HttpRequest("POST", headers(body), json.dumps(body), authorizer)
+    return server.endpoint.respond(request, ports, Invocation("request-1", 1e18))
+
+
+def test_each_round_has_one_record_with_its_questions_answers_and_steps(log: AuditLines) -> None:
+    player(log).call("order", {"card": "1"}, address="Elm Street")
+    assert log.phases == ["begun", "ended", "begun", "ended"]
+    first, second = log.records()
+    assert brief(first, "method", "feature_kind", "feature", "round", "outcome") == [
+        *("tools/call", "tool", "order", 1, "input_required")
+    ]
+    assert first["asked"] == [{"key": "address", "method": "elicitation/create", "via": "client"}]
+    assert second["answered"] == [{"key": "address", "action": "accept", "via": "client"}]
+    assert brief(second, "round", "outcome", "steps") == [2, "complete", ["charge"]]
+    assert first["flow"] == second["flow"]
+    assert first["record"] != second["record"]
+
+
+def test_a_declined_question_is_in_the_record(log: AuditLines) -> None:
+    player(log).call("order", {"card": "1"}, address=DECLINE)
+    last = log.records()[-1]
+    assert last["answered"] == [{"key": "address", "action": "decline", "via": "client"}]
+    assert brief(last, "outcome", "steps") == ["tool_error", None]
+
+
+CHANNELS = {"cursor": "page", "chatgpt": "app", "claude-desktop": "app", "claude-code": "client"}
+
+
+@pytest.mark.parametrize("client", CHANNELS)
+def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(
+    log: AuditLines, client: str
+) -> None:
+    player(log, client=client).call("order", {"card": "1"}, address="Elm Street")
+    asked = {each["via"] for record in log.records() for each in record.get("asked", ())}
+    answered = {each["via"] for record in log.records() for each in record.get("answered", ())}
+    assert asked == answered == {CHANNELS[client]}
+    assert "unknown" not in {record["outcome"] for record in log.records()}
+
+
+def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log: AuditLines) -> None:
+    player(log, client="cursor").call("order", {"card": "1"}, address="Elm Street")
+    asked, on_page, last = log.records()
+    assert brief(on_page, "method", "feature", "outcome") == [
+        *("question_page", "order", "question_page_answered")
+    ]
+    assert on_page["answered"] == last["answered"] == [{"key": "address", "action": "accept", "via": "page"}]
+    assert asked["flow"] == on_page["flow"] == last["flow"]
+
+
+def test_a_task_has_records_of_its_creation_its_passes_its_answers_and_its_end(log: AuditLines) -> None:
+    client = player(log, capabilities=WITH_TASKS)
+    task_id = client.call("lasting").result["taskId"]
+    asked = client.task(task_id).asked
+    responses = {key: {"action": "accept", "content": {"value": "Elm Street"}} for key in asked}
+    client.request("tasks/update", taskId=task_id, inputResponses=responses)
+    client.task(task_id)
+    client.request("tasks/cancel", taskId=task_id)
+    found = [brief(record, "method", "worker", "outcome") for record in log.records()]
+    assert found == [
+        ["tools/call", None, "task"],
+        ["tools/call", True, "input_required"],
+        ["tasks/update", None, "complete"],
+        ["tools/call", True, "complete"],
+        ["tasks/cancel", None, "complete"],
+    ]
+    assert {record["task"] for record in log.records()} == {task_id}
+    assert log.records()[3]["answered"] == [{"key": "address", "action": "accept", "via": "client"}]
+
+
+def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log: AuditLines) -> None:
+    client = player(log, capabilities=WITH_TASKS)
+    task_id = client.call("lasting").result["taskId"]
+    log.fails = lambda phase: True
+    with pytest.raises(ProtocolError):  # Lambda or the queue repeats the delivery
+        client.task(task_id)
+    assert [record["outcome"] for record in log.records()] == ["task"]
+    log.fails = lambda phase: False
+    client.clock.advance(600)
+    assert set(client.task(task_id).asked) == {"address"}
+    assert [record["outcome"] for record in log.records()] == ["task", "input_required"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "outcome"), [("", "complete"), ("tool error", "tool_error"), ("bug", "tool_raised")]
+)
+def test_the_outcome_is_that_of_the_log(log: AuditLines, fails: str, outcome: str) -> None:
+    client = player(log)
+    client.request("tools/call", name="plain", arguments={"fails": fails})
+    assert [record["outcome"] for record in log.records()] == [outcome]
+    assert client.observer.events[-1][1]["outcome"] == outcome
+
+
+def test_prompts_and_resources_have_records_and_uris_are_not_in_them(log: AuditLines) -> None:
+    player(log).prompt("greeting", {"name": SECRETS["argument"]})
+    player(log).read(f"orders://{SECRETS['argument']}")
+    found = [brief(record, "feature_kind", "feature", "outcome") for record in log.records()]
+    assert found == [["prompt", "greeting", "complete"], ["resource", "orders://{number}", "complete"]]
+    assert SECRETS["argument"] not in json.dumps(log.lines)
+
+
+def test_lists_and_polls_have_no_record(log: AuditLines) -> None:
+    client = player(log, capabilities=WITH_TASKS)
+    for method in ("tools/list", "prompts/list", "server/discover", "no/such/method"):
+        client.request(method)
+    client.request("tasks/get", taskId="unknown")
+    assert log.lines == []
+
+
+def test_caller_client_and_used_scopes_are_in_the_record(log: AuditLines) -> None:
+    send(log, call("protected"), scope="orders:write profile")
+    [record] = log.records()
+    assert record["principal"] == {
+        "kind": "jwt",
+        "issuer": "https://id.test",
+        "client_id": "app",
+        "subject": "alice",
+    }
+    assert record["client"].keys() == {"name", "version"}
+    assert brief(record, "scopes_required", "scopes_used") == [["orders:read"], ["orders:write"]]
+    assert brief(record, "stack", "function", "correlation_id", "xray_trace_id") == [
+        *("shop", "orders", "request-1", "1-5f-2a")
+    ]
+
+
+def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log: AuditLines) -> None:
+    assert send(log, call("protected"), scope="profile").status == 403
+    assert log.phases == ["ended"]
+    [record] = log.records()
+    assert brief(record, "outcome", "status", "reason", "feature", "scopes_required") == [
+        *("refused", 403, "insufficient_scope", "protected", ["orders:read"])
+    ]
+    assert record["principal"]["subject"] == "alice"
+    assert "scopes_used" not in record
+
+
+def test_a_caller_without_a_token_is_one_line_for_every_method(log: AuditLines) -> None:
+    assert send(log, message("tools/list"), subject=None).status == 401
+    [record] = log.records()
+    assert brief(record, "phase", "outcome", "status", "principal") == ["ended", "refused", 401, None]
+    assert record["reason"]
+
+
+def test_a_refused_state_is_one_line_with_its_reason(log: AuditLines) -> None:
+    played = player(log).call("order", {"card": "1"})
+    log.lines.clear()
+    body = call("order", {"card": "1"})
+    body["params"]["requestState"] = str(played.state)
+    send(log, body)
+    [record] = log.records()
+    assert brief(record, "outcome", "code", "feature") == ["refused", -32602, "order"]
+    assert record["reason"]
+
+
+def test_an_unknown_tool_is_one_line_without_its_name(log: AuditLines) -> None:
+    send(log, call(SECRETS["argument"]))
+    [record] = log.records()
+    assert brief(record, "outcome", "code", "feature") == ["refused", -32602, None]
+    assert SECRETS["argument"] not in json.dumps(log.lines)
+
+
+def test_no_argument_answer_result_token_or_state_is_in_a_record(log: AuditLines) -> None:
+    meta = {"com.example/token": SECRETS["bearer"]}
+    player(log, meta=meta).call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
+    player(log, client="cursor").call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
+    player(log, client="chatgpt").call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])
+    text = json.dumps(log.lines)
+    assert len(log.records()) > 5
+    assert [kind for kind, secret in SECRETS.items() if secret in text] == []
+    assert "eyJ" not in text, "no state"
+    assert "Where to" not in text, "no question"
+
+
+def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: AuditLines) -> None:
+    log.fails = lambda phase: True
+    response = send(log, call("plain"))
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (503, -32603)
+    assert "request-1" in json.loads(response.body)["error"]["message"]
+    assert log.lines == []
+
+
+def test_a_call_without_audit_records_makes_none(log: AuditLines) -> None:
+    assert send(log, call("plain"), audit=None).status == 200
+    assert log.lines == []

@@ -1,0 +1,68 @@
+"""The JSON form of audit records, and how they identify callers."""
+
+from __future__ import annotations
+
+from mcp_roundtrip.audit import (
+    MAX_ITEMS,
+    MAX_TEXT,
+    AuditRecord,
+    action_of,
+    client_members,
+    hashed_caller,
+    plain_caller,
+)
+from mcp_roundtrip.principal import Principal
+
+ALICE = Principal("jwt", "alice", "https://id.test", "app")
+KEY = bytes(32)
+
+
+def test_members_without_a_value_are_omitted_but_the_principal() -> None:
+    record = AuditRecord("r1", "ended", 1_700_000_000_123, {"stack": "shop"}, outcome="refused")
+    assert record.to_json() == {
+        "schema": 1,
+        "record": "r1",
+        "phase": "ended",
+        "time": "2023-11-14T22:13:20.123Z",
+        "stack": "shop",
+        "outcome": "refused",
+        "principal": None,
+    }
+
+
+def test_a_line_fits_into_a_log_event_with_any_number_of_steps() -> None:
+    steps = [f"{number:0900}" for number in range(5_000)]
+    record = AuditRecord("r1", "ended", 0, {}, steps=steps).to_json()
+    assert (len(record["steps"]), record["steps_omitted"]) == (MAX_ITEMS, 4_900)
+    assert len(AuditRecord("r1", "ended", 0, {}, steps=steps).to_line()) < 250_000
+
+
+def test_a_hash_is_the_same_for_each_client_of_a_person_and_hides_the_subject() -> None:
+    members = hashed_caller(ALICE, KEY)
+    other = hashed_caller(Principal("jwt", "alice", "https://id.test", "another"), KEY)
+    assert members["subject_hash"] == other["subject_hash"]
+    assert (members["client_id"], other["client_id"]) == ("app", "another")
+    assert "alice" not in str(members)
+    assert plain_caller(ALICE)["subject"] == "alice"
+
+
+def test_hashes_differ_by_kind_issuer_subject_and_key() -> None:
+    callers = [
+        ALICE,
+        Principal("lambda", "alice", "https://id.test", "app"),
+        Principal("jwt", "alice", "https://other.test", "app"),
+        Principal("jwt", "bob", "https://id.test", "app"),
+    ]
+    hashes = {hashed_caller(each, KEY)["subject_hash"] for each in callers}
+    hashes.add(hashed_caller(ALICE, b"1" * 32)["subject_hash"])
+    assert len(hashes) == 5
+
+
+def test_what_a_client_says_about_itself_is_cut() -> None:
+    assert client_members({"name": "n" * 1_000, "version": 3, "title": "t"}) == {"name": "n" * MAX_TEXT}
+    assert client_members({"name": ""}) is client_members(None) is client_members("x") is None
+
+
+def test_only_the_actions_of_an_elicitation_are_named() -> None:
+    responses = [{"action": "decline"}, {"action": "secret"}, {"roots": []}, "text"]
+    assert [action_of(each) for each in responses] == ["decline", "provided", "provided", "provided"]
