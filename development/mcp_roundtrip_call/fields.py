@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
+from mcp_roundtrip_call.schemas import usable_schema
+
 YES: Final = ("y", "yes", "true", "1", "on")
 NO: Final = ("n", "no", "false", "0", "off")
 
@@ -108,7 +110,8 @@ class Field:
 
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the fields of an object's schema."""
+    """Return the fields of an object's schema, which may be nonsensical."""
+    schema = usable_schema(schema)
     required = schema.get("required", ())
     definitions = schema.get("$defs", {})
     members = {name: _inlined(each, definitions) for name, each in schema.get("properties", {}).items()}

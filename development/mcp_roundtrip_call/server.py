@@ -76,7 +76,8 @@ class McpServer:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             result = self.request(TOOLS_LIST, {} if cursor is None else {"cursor": cursor})
-            found |= {tool["name"]: tool for tool in result.get("tools", ())}
+            listed = (tool for tool in result.get("tools", ()) if isinstance(tool, dict))
+            found |= {tool["name"]: tool for tool in listed if isinstance(tool.get("name"), str)}
             cursor = result.get("nextCursor")
             if cursor is None:
                 break

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -254,10 +255,14 @@ def test_a_user_answers_at_a_real_terminal(app: LocalApp) -> None:
         command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=variables
     )
     shown = ""
-    while not shown.endswith("[1-2] > "):
-        shown += os.read(ours, 4096).decode()
-    os.write(ours, b"2\n")
-    printed, _ = process.communicate()
+    try:
+        while not shown.endswith("[1-2] > "):
+            assert select.select([ours], [], [], 30)[0], f"no question after: {shown}"
+            shown += os.read(ours, 4096).decode()
+        os.write(ours, b"2\n")
+        printed, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert json.loads(printed)["place"] == SINDH
     os.close(ours)
     os.close(terminal)

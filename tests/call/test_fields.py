@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -75,3 +76,38 @@ def test_without_a_text_a_field_has_its_default_or_is_left_out() -> None:
     assert (a.read(""), b.read(""), c.read("")) == (3, UNSET, UNSET)
     assert (a.hint(), b.hint(), c.hint()) == ("[whole number, default 3]", "[optional]", "[1-2, optional]")
     assert Field("yes", {"type": "boolean"}, is_required=True, default=True).hint() == "[Y/n]"
+
+
+NONSENSE: list[Any] = [5, None, True, "x", [1], {"x": 1}, -1.5, ["null", 3], [{"const": 1}, 5], {"a": True}]
+
+
+def test_a_nonsensical_schema_leaves_a_field_without_description() -> None:
+    keywords = (
+        *("type", "properties", "$defs", "items", "oneOf", "anyOf", "enum", "enumNames", "required", "title"),
+        *("description", "format", "$ref", "minimum", "maxLength", "minItems", "default", "const"),
+    )
+    for keyword in keywords:
+        for value in NONSENSE:
+            for kind in ("boolean", "array", "string", "integer"):
+                for schema in ({"type": kind, keyword: value}, value):
+                    (field,) = fields_of({"properties": {"a": schema}, "required": value})
+                    assert isinstance(field.hint() + field.label, str)
+                    with suppress(ValueError):
+                        field.read("7")
+            fields_of({"properties": {"a": {}}, keyword: value})
+
+
+def test_a_field_that_is_described_by_nothing_takes_json_or_text() -> None:
+    (field,) = fields_of({"properties": {"a": {"type": "text", "minimum": "x"}}})
+    assert (field.read('{"b": 1}'), field.read("b"), field.hint()) == (
+        {"b": 1},
+        "b",
+        "[JSON or text, optional]",
+    )
+
+
+def test_a_deep_schema_ends() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(5_000):
+        schema = {"anyOf": [schema]}
+    assert fields_of({"properties": {"a": schema}})[0].kind == "string"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -87,7 +88,8 @@ def test_calls_to_services_belong_to_the_invocation_that_makes_them(running: Run
     assert next(call[1:] for call in calls if call[0] == "secretsmanager") == ("ListSecrets", "", 501)
     assert [each.function for each in asks.invocations] == ["Echo", "Odd"]
     assert all((each.trigger, each.caller) == ("invoke", asks.id) for each in asks.invocations)
-    while not (later := caused_by(running, asks.id)):
+    deadline = time.monotonic() + 20
+    while not (later := caused_by(running, asks.id)) and time.monotonic() < deadline:
         running.app.recorder.wait_after(running.app.recorder.wait_after(0, 0).sequence, 1)
     assert [(each.function, each.trigger) for each in later] == [("Echo", "async")]
 
@@ -98,8 +100,10 @@ def test_a_killed_environment_fails_its_invocation_and_is_replaced(running: Runn
 
     with ThreadPoolExecutor() as workers:
         call = workers.submit(running.app.invoke, "Odd", {"do": "sleep"})
+        deadline = time.monotonic() + 20
         while not (found := busy()):
             assert not call.done()
+            assert time.monotonic() < deadline
         assert running.app.kill(found[0])
         with pytest.raises(FunctionFailed, match="SIGKILL"):
             call.result(10)

@@ -6,24 +6,17 @@ stored. Ids are not signed: everyone may register anyway. No client has a secret
 
 from __future__ import annotations
 
-import http.client
 import json
-import urllib.error
-import urllib.request
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from mcp_roundtrip_client.exchange import LOOPBACK
+from mcp_roundtrip_local.issuer.documents import fetch_document
 from mcp_roundtrip_local.issuer.errors import OAuthError
 
-MAX_DOCUMENT: Final = 5_120
-"""Bytes of a client's metadata document (draft-ietf-oauth-client-id-metadata-document, 6.6)."""
-
 MAX_REDIRECT_URIS: Final = 20
-
-FETCH_TIMEOUT_S: Final = 5.0
 
 _PREFIX: Final = "local-"
 _SCRIPTS: Final = frozenset({"javascript", "data", "vbscript", "blob", "file", "about"})
@@ -132,28 +125,9 @@ def _from_url(url: str) -> Client:
         raise OAuthError(
             "invalid_client", "the URL of a client is https, or http to this computer, with a path"
         )
-    document = _fetch(url)
+    document = fetch_document(url)
     if document.get("client_id") != url:
         raise OAuthError("invalid_client", f"the document at {url} has another client_id")
     if "client_secret" in document:
         raise OAuthError("invalid_client", f"the document at {url} contains a secret")
     return Client(url, _name(document), _redirect_uris(document))
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any) -> None:
-        """Refuse: the document is at its URL."""
-
-
-def _fetch(url: str) -> dict[str, Any]:
-    # No proxy: it would resolve the names of this computer elsewhere.
-    opener = urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
-    request = urllib.request.Request(url, headers={"accept": "application/json"})  # noqa: S310 - checked
-    try:
-        with opener.open(request, timeout=FETCH_TIMEOUT_S) as response:
-            document = json.loads(response.read(MAX_DOCUMENT + 1))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise OAuthError("invalid_client", f"{url} is no metadata document: {type(error).__name__}") from None
-    if not isinstance(document, dict):
-        raise OAuthError("invalid_client", f"{url} is no JSON object")
-    return document

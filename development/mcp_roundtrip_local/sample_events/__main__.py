@@ -63,7 +63,7 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
 def main(
     arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local.sample_events"
 ) -> int:
-    """Run the command; return its exit status."""
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description=__doc__,
@@ -81,7 +81,7 @@ def main(
         events = _events(given.functions, ports)
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 2
     write(given.output, {**events, "live/env.json": {"Parameters": env_vars(settings)}})
     print(f"{given.output}/ has the events. Those in {given.output}/live/ expire after ten minutes.")
     return 0
