@@ -182,6 +182,13 @@ def test_the_import_graph_has_no_cycle() -> None:
     assert " -> ".join(find_cycle(import_graph())) == ""
 
 
+def test_the_execution_of_functions_does_not_know_the_emulated_services() -> None:
+    local = "mcp_roundtrip_local"
+    for name, imported in import_graph().items():
+        if name.startswith(f"{local}.execution."):
+            assert not [each for each in imported if each.startswith(f"{local}.services.")], name
+
+
 def test_the_packages_import_each_other_in_one_direction() -> None:
     """Nothing of development/ is deployed, so the layer imports none of its packages."""
     graph: dict[str, frozenset[str]] = {}

@@ -275,7 +275,7 @@ class LocalApp:
     def _start(self, function: Function, access_key_suffix: str, log: Log) -> Killable:
         credentials = self._credentials.for_environment(access_key_suffix)
         variables = process_variables(
-            function, self._endpoints, self._python_version, credentials, self._options.variables
+            function, self._endpoints, self._python_version, credentials.variables(), self._options.variables
         )
         if self._debugger is not None:
             return self._debugger.environment(function, variables)

@@ -54,7 +54,7 @@ def test_a_function_does_not_inherit_variables(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("SOMETHING", "mine")
     function = Function("F", "a.b", Path("/code"), (Path("/layer"),), {"OWN": "1"}, 3, 128)
     variables = process_variables(
-        function, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "3.13", Credentials.random()
+        function, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "3.13", Credentials.random().variables()
     )
     assert "mine" not in variables.values()
     assert variables["OWN"] == "1"

@@ -42,7 +42,7 @@ def pool_of(
     pools: list[Pool] = []
 
     def launch() -> ProcessEnvironment:
-        variables = process_variables(function, {}, "3.13", Credentials.random())
+        variables = process_variables(function, {}, "3.13", Credentials.random().variables())
         launched.append(ProcessEnvironment(function, variables, python=sys.executable, log=lambda line: None))
         started.set()
         return launched[-1]

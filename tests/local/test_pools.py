@@ -20,9 +20,6 @@ class Launched:
         self.code = function.code
         self.alive = True
 
-    def start(self) -> InvocationResult | None:
-        return None
-
     def invoke(
         self,
         payload: bytes,

@@ -37,7 +37,7 @@ LIMITS: dict[str, tuple[str, Any]] = {
 """The layer's time limits, which a person at the debugger's prompt would exceed."""
 
 
-LOG_TEXT = Path(__file__).parents[1] / "terminal/log_text.py"
+LOG_TEXT = Path(__file__).with_name("log_text.py")
 
 
 class ReadableOutput:

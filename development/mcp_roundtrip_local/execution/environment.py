@@ -27,7 +27,6 @@ from mcp_roundtrip_local.execution.runtime_api import (
     RuntimeApi,
     RuntimeEvent,
 )
-from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.template.model import LATEST, REGION, Function
 
 INIT_TIMEOUT_S = 10.0
@@ -56,7 +55,7 @@ runpy.run_module("awslambdaric", run_name="__main__")
 
 
 class ProcessEnvironment:
-    """A runtime process: `start` it, `invoke` it while it is `alive`, and `stop` it.
+    """A runtime process: `invoke` it while it is `alive`, and `stop` it.
 
     `variables` are all its environment variables except the address of its Runtime API. `log` receives the
     lines that it prints: those of an invocation before `invoke` returns.
@@ -118,6 +117,8 @@ class ProcessEnvironment:
         client_context: str | None = None,
     ) -> InvocationResult:
         """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
+        if failure := self.start():
+            return failure
         timeout_s = self._function.timeout_s
         request_id = request_id or str(uuid.uuid4())
         deadline_ms = int((time.time() + timeout_s) * 1000)
@@ -174,18 +175,19 @@ def process_variables(
     function: Function,
     endpoints: Mapping[str, str],
     version: str,
-    credentials: Credentials,
+    credentials: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the environment variables of a function's process.
 
     The developer's own variables are not inherited: credentials, profiles and endpoints must not reach a
     function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as ``3.13``,
-    and `credentials` are those of the emulated services. `given` overrides all other variables.
+    and `credentials` are the variables with the access key of the emulated services. `given` overrides all
+    other variables.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
-        **credentials.variables(),
+        **credentials,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",

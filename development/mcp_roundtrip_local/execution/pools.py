@@ -16,14 +16,11 @@ MAX_CONCURRENCY = 10
 
 
 class ExecutionEnvironment(Protocol):
-    """An execution environment that a pool launches: a `ProcessEnvironment` or a `DebugEnvironment`."""
+    """An execution environment that a pool launches."""
 
     @property
     def alive(self) -> bool:
         """Whether the environment can serve another invocation."""
-
-    def start(self) -> InvocationResult | None:
-        """Wait until the function is imported; return the error if that fails."""
 
     def invoke(
         self,
@@ -33,7 +30,7 @@ class ExecutionEnvironment(Protocol):
         request_id: str | None = None,
         client_context: str | None = None,
     ) -> InvocationResult:
-        """Run the handler once. `request_id` is that of a repeated invocation; otherwise it is new."""
+        """Run the handler once, after the initialization. `request_id` is that of a repeated invocation."""
 
     def stop(self) -> None:
         """Stop the environment, and fail its invocation if one is running."""
@@ -73,7 +70,7 @@ class Pool:
                     b'{"errorMessage":"stopped","errorType":"Runtime.ExitError"}', failed=True
                 )
             try:
-                return environment.start() or environment.invoke(
+                return environment.invoke(
                     payload, function_arn=function_arn, request_id=request_id, client_context=client_context
                 )
             finally:

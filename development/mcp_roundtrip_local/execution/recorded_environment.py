@@ -19,11 +19,14 @@ from mcp_roundtrip_local.template.model import short_name
 
 
 class Killable(ExecutionEnvironment, Protocol):
-    """An execution environment with a process."""
+    """An execution environment with a process: a `ProcessEnvironment` or a `DebugEnvironment`."""
 
     @property
     def pid(self) -> int:
         """The process id."""
+
+    def start(self) -> InvocationResult | None:
+        """Wait until the function is imported; return the error if that fails. Later calls do nothing."""
 
     def kill(self) -> bool:
         """Kill the process, and return whether that is possible. A running invocation fails."""
@@ -77,10 +80,6 @@ class RecordedEnvironment:
     def state(self) -> EnvironmentState:
         return EnvironmentState(self.id, self._function, self._environment.pid, self.alive, self.invocation)
 
-    def start(self) -> InvocationResult | None:
-        """Do nothing: `invoke` starts the environment, so that its initialization is part of the record."""
-        return None
-
     def invoke(
         self,
         payload: bytes,
@@ -89,7 +88,7 @@ class RecordedEnvironment:
         request_id: str | None = None,
         client_context: str | None = None,
     ) -> InvocationResult:
-        """Run the handler once, after the initialization."""
+        """Run the handler once, after the initialization, which is part of the record."""
         request_id = request_id or str(uuid.uuid4())
         is_new = self._last is None
         began_ms, init_ms = self._recorder.now_ms(), None

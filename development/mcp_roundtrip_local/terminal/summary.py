@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.telemetry import FINAL_EVENTS
+from mcp_roundtrip_local.execution.log_text import is_library_event, json_object
 from mcp_roundtrip_local.observation.messages import header, member, request_message, response_message
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, Root, walk
 from mcp_roundtrip_local.template.model import short_name
-from mcp_roundtrip_local.terminal.log_text import is_library_event, json_object
 
 MAX_REASON: Final = 200
 

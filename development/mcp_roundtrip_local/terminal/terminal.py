@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from mcp_roundtrip_client.terminal_text import Styles, one_line
+from mcp_roundtrip_local.execution.log_text import LogText, readable
 from mcp_roundtrip_local.observation.records import Began, Ended, Event, Note, Printed, Root
 from mcp_roundtrip_local.template.model import short_name
-from mcp_roundtrip_local.terminal.log_text import LogText, readable
 from mcp_roundtrip_local.terminal.summary import Summary, summarize
 
 HELD_MS: Final = 500.0
