@@ -16,7 +16,7 @@ class RecordingObserver:
 
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     failures: list[tuple[str, BaseException]] = field(default_factory=list)
-    tags: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, correlation_id: str) -> None:
         """Remove the tags of the previous invocation."""
@@ -28,7 +28,7 @@ class RecordingObserver:
     def count_aws_call(self, service: str) -> None:
         """Do nothing: tests count calls at their destination."""
 
-    def tag(self, **fields: str) -> None:
+    def tag(self, **fields: Any) -> None:
         self.tags |= fields
 
     def record(self, event: str, **fields: Any) -> None:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from logging import getLogger
+from typing import Any
 
 
-def replace_keys(service: str, removed: Iterable[str], added: Mapping[str, str]) -> None:
+def replace_keys(service: str, removed: Iterable[str], added: Mapping[str, Any]) -> None:
     """Remove keys from the following lines of a service's loggers, and add others."""
     formatter_class = sys.modules["aws_lambda_powertools.logging.formatter"].LambdaPowertoolsFormatter
     # No `Logger` is created: the first one of a service decides the format of all its lines.

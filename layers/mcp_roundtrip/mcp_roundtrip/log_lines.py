@@ -73,7 +73,7 @@ class LineWriter:
         if level.upper() not in _LEVELS:
             raise ValueError(f"the log level {level!r:.100} is not one of {', '.join(_LEVELS)}")
         self.service = service
-        self.tags: dict[str, str] = {}
+        self.tags: dict[str, Any] = {}
         self._least = _LEVELS[level.upper()]
         self._trace_header = trace_header
         self._clock = clock

@@ -36,7 +36,7 @@ class Observer(Protocol):
     def begin(self, correlation_id: str) -> None:
         """Begin an invocation: the following events belong to it."""
 
-    def tag(self, **fields: str) -> None:
+    def tag(self, **fields: Any) -> None:
         """Add fields, such as a flow or a trace, to the following events of this invocation."""
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:

@@ -78,11 +78,11 @@ class LogObserver:
         self._redactions.clear()
         self._replace_tags(self._lines.tags, {"correlation_id": correlation_id})
 
-    def tag(self, **fields: str) -> None:
+    def tag(self, **fields: Any) -> None:
         """Add fields to the following lines and metrics of this invocation, also to lines of the author's."""
         self._replace_tags((), self._lines.tags | fields)
 
-    def _replace_tags(self, removed: Iterable[str], tags: dict[str, str]) -> None:
+    def _replace_tags(self, removed: Iterable[str], tags: dict[str, Any]) -> None:
         self._lines.tags = tags
         if POWERTOOLS in sys.modules:
             from mcp_roundtrip.author_logs import replace_keys  # most tools do not use Powertools

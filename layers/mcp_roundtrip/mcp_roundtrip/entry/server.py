@@ -90,6 +90,7 @@ class Server(Registry):
             hide_unauthorized,
             self.channels,
             description,
+            self.hooks,
         )
         self._tool_methods = ToolMethods(self._options, self.tools)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from functools import cache
 from typing import Any
 
@@ -40,3 +40,21 @@ def run_async_pass(feature: Feature, arguments: Mapping[str, Any], run: Run, inf
         _runner().close()
         _runner.cache_clear()
         return Failed(error)
+
+
+def advance_hook(generator: AsyncIterator[None]) -> bool:
+    """Run an `async def` hook to its next `yield`; return False if it ended. Raises what it raises."""
+    ended = _runner().run(_advance(generator))
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
+
+
+async def _advance(generator: AsyncIterator[None]) -> bool | BaseException:
+    try:
+        await anext(generator)
+    except StopAsyncIteration:
+        return False
+    except BaseException as error:  # SystemExit would end the event loop
+        return error
+    return True

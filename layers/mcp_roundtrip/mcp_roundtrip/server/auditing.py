@@ -25,7 +25,7 @@ class AuditedObserver:
         self.count_aws_call = observer.count_aws_call
         self.on_exception = observer.on_exception
 
-    def tag(self, **fields: str) -> None:
+    def tag(self, **fields: Any) -> None:
         if "flow" in fields:
             self._observe(FLOW_FOUND, fields)
         self._observer.tag(**fields)

@@ -64,11 +64,20 @@ def _can_continue(call: FeatureCall) -> bool:
 
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
-    """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
+    """Run the function once, inside the hooks of the server. Raises ProtocolError for a broken feature."""
     if (operation := call.context.invocation.operation) is not None:
         operation.begin_pass(call, run)
+    call.context.ports.observer.tag(flow=run.history.journal.flow_id)
+    if call.options.hooks:
+        from mcp_roundtrip.server.hooks import run_with_hooks  # the module of the hooks has imported it
+
+        return run_with_hooks(call, run, _run_function)
+    return _run_function(call, run)
+
+
+def _run_function(call: FeatureCall, run: Run) -> Outcome:
+    """Validate the arguments and run the function once. Raises ProtocolError if the feature is broken."""
     feature, observer = call.feature, call.context.ports.observer
-    observer.tag(flow=run.history.journal.flow_id)
     try:
         arguments = _validate_arguments(call)
     except ArgumentsError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
@@ -48,6 +48,7 @@ class ServerOptions(Struct, frozen=True):
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
     `channels`: the fallbacks of prompts and resources, for questions that the client cannot show.
     `description`: what the server does, for its Server Card.
+    `hooks`: run around every pass, the first outermost; the server appends to the list.
 
     Raises DefinitionError for numbers and texts out of range.
     """
@@ -61,6 +62,7 @@ class ServerOptions(Struct, frozen=True):
     hide_unauthorized: bool = False
     channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
     description: str | None = None
+    hooks: Sequence[Callable[[Any], Any]] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):

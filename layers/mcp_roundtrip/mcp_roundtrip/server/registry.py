@@ -31,10 +31,12 @@ from mcp_roundtrip.server.tools import Tool
 if TYPE_CHECKING:
     from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.completions import Completer
+    from mcp_roundtrip.server.hooks import Hook
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
 
 F = TypeVar("F", bound=Callable[..., Any])
+H = TypeVar("H", bound="Hook")
 
 
 class Registry:
@@ -52,6 +54,7 @@ class Registry:
         self.resources: dict[str, Resource] = {}
         self._spellings: dict[str, str] = {}
         self.completers: dict[tuple[Reference, str], Completer] = {}
+        self.hooks: list[Hook] = []
 
     @property
     def _registered(self) -> list[Feature]:
@@ -301,3 +304,18 @@ class Registry:
             return function
 
         return register
+
+    def around(self, hook: H, /) -> H:
+        """Register a function that runs around every pass of every tool, prompt and resource.
+
+        It takes a `Call` and yields once; the pass runs at the `yield`. Hooks run in the order of their
+        registration, the first outermost. An exception before the `yield` refuses the call. Raises
+        DefinitionError.
+        """
+        from mcp_roundtrip.server.hooks import check_hook  # only servers with hooks need it
+
+        name = check_hook(hook)
+        if hook in self.hooks:
+            raise DefinitionError(f"@server.around: {name} is registered twice; remove one of them")
+        self.hooks.append(hook)
+        return hook

@@ -1,0 +1,693 @@
+"""Hooks run around every pass: in rounds, replays, workers and parked calls, and for every client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import (
+    AsyncContext,
+    Call,
+    Context,
+    DefinitionError,
+    FrontDoor,
+    ProtocolError,
+    Server,
+    ToolError,
+    UsageError,
+)
+from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip_testing import WITH_TASKS, Player
+from support.app_client import AppClient, text
+from support.audit_lines import AuditLines
+from support.legacy_client import LegacyClient
+from support.parked_deployment import ParkedDeployment
+
+Seen = list[Any]
+
+
+def shop(seen: Seen | None = None) -> Server:
+    """Return a server with a feature of each kind; `seen` receives what their functions do."""
+    server, ran = Server("shop"), [] if seen is None else seen
+
+    @server.tool
+    def order(ctx: Context, item: str = "tea") -> str:
+        """Ask, and then pay."""
+        ran.append("order")
+        if not ctx.confirm("sure", f"Order {item}?"):
+            return "nothing"
+        return ctx.step("pay", lambda: f"paid {item}")
+
+    @server.tool(task="required")
+    def export(ctx: Context) -> str:
+        """Become a task."""
+        ran.append("export")
+        ctx.run_as_task()
+        return ctx.step("write", lambda: "written")
+
+    @server.tool
+    def fail(text: str) -> str:
+        """Fail."""
+        ran.append("fail")
+        raise ToolError(text) if text else RuntimeError
+
+    @server.tool
+    async def order_later(ctx: AsyncContext) -> str:
+        """Ask in an async function."""
+        ran.append("order_later")
+        return str(await ctx.confirm("sure", "Order?"))
+
+    @server.prompt
+    def letter(name: str) -> str:
+        ran.append("letter")
+        return f"Dear {name}"
+
+    @server.resource("orders://{number}")
+    def saved(number: str) -> str:
+        ran.append("saved")
+        return number
+
+    return server
+
+
+def recording(server: Server, read: Callable[[Call], Any] = lambda call: call.outcome) -> Seen:
+    """Add a hook that records what `read` returns at the end of each pass."""
+    seen = Seen()
+
+    @server.around
+    def record(call: Call) -> Iterator[None]:
+        yield
+        seen.append(read(call))
+
+    return seen
+
+
+def closed(call: Call) -> Iterator[None]:
+    raise ToolError("The shop is closed.")
+    yield
+
+
+# -- which passes -------------------------------------------------------------------------------------------
+
+
+def test_a_hook_runs_around_each_round_and_learns_how_it_ended() -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.is_first_pass, call.outcome))
+    Player(server).call("order", sure=True)
+    assert seen == [(True, "input_required"), (False, "complete")]
+
+
+def test_a_hook_runs_in_replays() -> None:
+    server = shop()
+    seen = recording(server)
+    Player(server, always_replay=True).call("order", sure=True)
+    assert len(seen) > 2
+    assert seen[-1] == "complete"
+
+
+def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker() -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.outcome, call.task_id, call.scopes, call.method))
+    task = Player(server, WITH_TASKS).call("export").task
+    assert task.status == "completed"
+    assert seen == [
+        ("task", None, frozenset(), "tools/call"),
+        ("complete", task.task_id, None, "tools/call"),
+    ]
+
+
+def test_a_hook_runs_around_prompts_and_resources() -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.kind, call.name, call.arguments, call.outcome))
+    player = Player(server)
+    player.prompt("letter", {"name": "Ada"})
+    player.read("orders://7")
+    assert seen == [
+        ("prompt", "letter", {"name": "Ada"}, "complete"),
+        ("resource", "orders://{number}", {"number": "7"}, "complete"),
+    ]
+
+
+def test_no_hook_runs_around_lists_completions_and_discovery() -> None:
+    server = shop()
+    server.completion("letter", "name")(lambda typed: ["Ada"])
+    seen, player = recording(server), Player(server)
+    completed = player.request(
+        "completion/complete",
+        ref={"type": "ref/prompt", "name": "letter"},
+        argument={"name": "name", "value": "A"},
+    )
+    assert completed["result"]["completion"]["values"] == ["Ada"]
+    for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
+        assert "result" in player.request(method)
+    assert seen == []
+
+
+@pytest.mark.parametrize("is_legacy", [False, True], ids=["2026-07-28", "2025-11-25"])
+def test_a_hook_runs_around_the_passes_of_a_parked_call(is_legacy: bool) -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.is_first_pass, call.outcome, call.task_id))
+    deployment = ParkedDeployment(server, is_legacy=is_legacy)
+    deployment.answer(deployment.call("order"), sure=True)
+    assert deployment.call("order") == "paid tea"
+    assert seen == [(True, "input_required", None), (False, "complete", None)]
+
+
+def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app() -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.name, call.is_first_pass, call.outcome))
+    app = AppClient(server, scopes=("shop:read",))
+    assert text(app.answer(app.call("order", item="tea"), sure={"value": True})) == "paid tea"
+    assert seen == [("order", True, "input_required"), ("order", False, "complete")]
+
+
+def test_a_refusal_after_answers_from_an_app_reaches_the_app() -> None:
+    server = shop()
+    app = AppClient(server)
+    asked = app.call("order", item="tea")
+    server.around(closed)
+    assert text(app.answer(asked, sure={"value": True})) == "The shop is closed."
+
+
+def test_a_hook_runs_for_clients_that_open_with_initialize() -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.protocol_version, call.outcome))
+    LegacyClient(server).call("fail", text="no luck")
+    assert seen == [("2025-11-25", "tool_error")]
+
+
+def test_a_hook_also_runs_around_features_that_are_registered_below_it() -> None:
+    server = Server("late")
+    seen = recording(server, lambda call: call.name)
+    server.tool("late")(lambda: "done")
+    Player(server).call("late")
+    assert seen == ["late"]
+
+
+def test_a_front_door_runs_no_hooks() -> None:
+    assert not hasattr(FrontDoor, "around")
+
+
+# -- outcomes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("fail", {"text": "no luck"}, ("tool_error", "ToolError")),
+        ("fail", {"text": ""}, ("raised", "RuntimeError")),
+        ("fail", {}, ("arguments_refused", "ArgumentsError")),
+        ("order", {}, ("input_required", None)),
+    ],
+)
+def test_a_hook_learns_the_outcome_and_the_type_of_the_error(
+    tool: str, arguments: Mapping[str, Any], expected: object
+) -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.outcome, call.error_type))
+    Player(server).send(tool, arguments, None, None)
+    assert seen == [expected]
+
+
+def test_a_hook_learns_that_the_server_refused_the_pass() -> None:
+    server = shop()
+    seen = recording(server)
+
+    def full(call: Any) -> None:
+        raise ProtocolError(-32603, "Too many tasks", http_status=429)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcp_roundtrip.server.task_creation.check_task_limit", full)
+        played = Player(server, WITH_TASKS).send("export", {}, None, None)
+    assert played.status == 429
+    assert seen == ["protocol_error"]
+
+
+def test_before_its_yield_a_hook_knows_no_outcome() -> None:
+    server, seen = shop(), Seen()
+
+    @server.around
+    def look(call: Call) -> Iterator[None]:
+        seen.append((call.outcome, call.error_type))
+        yield
+
+    Player(server).read("orders://7")
+    assert seen == [(None, None)]
+
+
+# -- refusals -----------------------------------------------------------------------------------------------
+
+
+def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run() -> None:
+    ran = Seen()
+    server = shop(ran)
+    server.around(closed)
+    played = Player(server).send("order", {}, None, None)
+    assert played.result["isError"] is True
+    assert played.result["content"][0]["text"] == "The shop is closed."
+    assert played.outcome == "tool_error"
+    assert ran == []
+
+
+def test_a_hook_refuses_before_the_arguments_are_validated() -> None:
+    server = shop()
+    server.around(closed)
+    assert Player(server).send("fail", {"text": 7}, None, None).outcome == "tool_error"
+
+
+def test_a_protocol_error_of_a_hook_becomes_the_json_rpc_error_with_its_status() -> None:
+    server = shop()
+
+    @server.around
+    def limited(call: Call) -> Iterator[None]:
+        raise ProtocolError(-32603, "Later", http_status=429)
+        yield
+
+    played = Player(server).send("order", {}, None, None)
+    assert (played.status, played.error["code"], played.error["message"]) == (429, -32603, "Later")
+
+
+def test_a_prompt_and_a_resource_report_a_refusal_as_a_json_rpc_error() -> None:
+    server = shop()
+    server.around(closed)
+    assert Player(server).prompt("letter", {"name": "Ada"}).error["message"] == "The shop is closed."
+    assert Player(server).read("orders://7").error["message"] == "The shop is closed."
+
+
+def test_a_refusal_in_a_later_round_ends_the_call() -> None:
+    server = shop()
+
+    @server.around
+    def first_pass_only(call: Call) -> Iterator[None]:
+        if not call.is_first_pass:
+            raise ToolError("The shop has closed.")
+        yield
+
+    asked = Player(server).call("order")
+    ended = asked.answer(sure=True)
+    assert ended.result["isError"] is True
+    assert ended.state is None
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ToolError("closed"), "completed"),
+        (ProtocolError(-32603, "closed"), "failed"),
+        (OSError(), "completed"),
+    ],
+    ids=["ToolError", "ProtocolError", "OSError"],
+)
+def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(
+    error: Exception, status: str
+) -> None:
+    server = shop()
+
+    @server.around
+    def no_worker(call: Call) -> Iterator[None]:
+        if call.task_id is not None:
+            raise error
+        yield
+
+    task = Player(server, WITH_TASKS).call("export").task
+    assert task.status == status
+    if status == "completed":
+        assert task.result["isError"] is True
+
+
+@pytest.mark.parametrize("error", [OSError("no policy"), SystemExit()], ids=["OSError", "SystemExit"])
+def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error: BaseException) -> None:
+    ran = Seen()
+    server = shop(ran)
+
+    @server.around
+    def broken(call: Call) -> Iterator[None]:
+        raise error
+        yield
+
+    player = Player(server)
+    played = player.send("order", {}, None, None)
+    assert played.result["isError"] is True
+    assert "policy" not in json.dumps(played.message)
+    assert player.observer.failures == [("tool_raised", error)]
+    assert ran == []
+
+
+def test_a_hook_that_returns_before_its_yield_refuses_the_call() -> None:
+    ran = Seen()
+    server = shop(ran)
+
+    @server.around
+    def forgets(call: Call) -> Iterator[None]:
+        if call.name != "order":
+            yield
+
+    player = Player(server)
+    player.send("order", {}, None, None)
+    [(event, error)] = player.observer.failures
+    assert event == "tool_raised"
+    assert isinstance(error, UsageError)
+    assert ran == []
+
+
+# -- order --------------------------------------------------------------------------------------------------
+
+
+def test_the_first_registered_hook_is_the_outermost() -> None:
+    ran = Seen()
+    server = shop(ran)
+
+    def hook(name: str, call: Call) -> Iterator[None]:
+        ran.append(f"{name} begins")
+        yield
+        ran.append(f"{name} ends")
+
+    for name in ("a", "b"):
+        server.around(partial(hook, name))
+    Player(server).prompt("letter", {"name": "Ada"})
+    assert ran == ["a begins", "b begins", "letter", "b ends", "a ends"]
+
+
+def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begins() -> None:
+    ran = Seen()
+    server = shop(ran)
+    seen = recording(server, lambda call: (call.outcome, call.error_type))
+    server.around(closed)
+    inner = recording(server)
+    Player(server).read("orders://7")
+    assert seen == [("tool_error", "ToolError")]
+    assert inner == []
+    assert ran == []
+
+
+def test_a_finally_block_of_a_hook_runs_when_a_round_suspends() -> None:
+    server, seen = shop(), Seen()
+
+    @server.around
+    def closing(call: Call) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            seen.append("closed")
+
+    Player(server).call("order")
+    assert seen == ["closed"]
+
+
+# -- after the pass -----------------------------------------------------------------------------------------
+
+
+def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves() -> None:
+    server = shop()
+    seen = recording(server)
+
+    @server.around
+    def report(call: Call) -> Iterator[None]:
+        yield
+        raise OSError("no route to the collector")
+
+    player = Player(server)
+    assert player.read("orders://7").contents[0]["text"] == "7"
+    [(_, fields)] = [each for each in player.observer.events if each[0] == "hook_failed"]
+    assert fields == {"resource": "orders://{number}", "hook": "report"}
+    assert seen == ["complete"]
+
+
+def test_a_second_yield_is_logged_and_the_answer_still_leaves() -> None:
+    server = shop()
+
+    @server.around
+    def twice(call: Call) -> Iterator[None]:
+        yield
+        yield
+
+    player = Player(server)
+    assert player.read("orders://7").contents[0]["text"] == "7"
+    assert [event for event, _ in player.observer.failures] == ["hook_failed"]
+
+
+# -- what a hook cannot do ----------------------------------------------------------------------------------
+
+
+def test_a_hook_cannot_change_the_call() -> None:
+    server = shop()
+
+    @server.around
+    def meddle(call: Call) -> Iterator[None]:
+        call.arguments["item"] = "gin"
+        for name in ("name", "principal", "outcome", "result"):
+            with pytest.raises(AttributeError):
+                setattr(call, name, "changed")
+        yield
+
+    asked = Player(server).call("order", {"item": "tea"})
+    assert "Order tea?" in str(asked.asked["sure"])
+
+
+def test_a_hook_sees_neither_headers_nor_answers_nor_results() -> None:
+    members = {name for name in vars(Call) if not name.startswith("_")}
+    assert members == {
+        *("kind", "name", "method", "arguments", "principal", "scopes", "client", "protocol_version"),
+        *("flow_id", "task_id", "is_first_pass", "remaining_ms", "correlation_id"),
+        *("outcome", "error_type", "add_fields"),
+    }
+
+
+def test_a_hook_does_not_change_what_a_replay_records() -> None:
+    plain, hooked = shop(), shop()
+    recording(hooked, lambda call: call.add_fields(tenant="a"))
+    first, second = (Player(server).call("order").journal for server in (plain, hooked))
+    assert first is not None
+    assert second is not None
+    assert first.outstanding == second.outstanding
+    assert first.entries == second.entries
+
+
+# -- async --------------------------------------------------------------------------------------------------
+
+tenant: ContextVar[str] = ContextVar("tenant", default="nobody's")
+
+
+def later(server: Server, seen: Seen) -> None:
+    @server.around
+    async def open_later(call: Call) -> AsyncIterator[None]:
+        token = tenant.set("ada's")
+        try:
+            yield
+        finally:
+            tenant.reset(token)
+            seen.append(call.outcome)
+
+
+def test_an_async_hook_runs_around_async_and_plain_tools() -> None:
+    server, seen = shop(), Seen()
+    later(server, seen)
+    player = Player(server)
+    player.call("order_later", sure=True)
+    player.call("order")
+    assert seen == ["input_required", "complete", "input_required"]
+
+
+def test_an_async_tool_reads_the_context_variable_of_an_async_hook() -> None:
+    server = Server("tenants")
+    later(server, Seen())
+
+    @server.tool
+    async def mine() -> str:
+        return tenant.get()
+
+    assert Player(server).call("mine").text == "ada's"
+    assert Player(server).call("mine").text == "ada's"
+
+
+@pytest.mark.parametrize("error", [ToolError("closed"), SystemExit()], ids=["ToolError", "SystemExit"])
+def test_an_async_hook_refuses_and_the_next_call_runs(error: BaseException) -> None:
+    server, is_closed = shop(), [True]
+
+    @server.around
+    async def closes(call: Call) -> AsyncIterator[None]:
+        if is_closed.pop():
+            raise error
+        yield
+
+    assert Player(server).send("order_later", {}, None, None).result["isError"] is True
+    is_closed.append(False)
+    assert "sure" in Player(server).send("order_later", {}, None, None).asked
+
+
+def test_an_async_hook_that_fails_after_its_yield_is_logged() -> None:
+    server = shop()
+
+    @server.around
+    async def fails(call: Call) -> AsyncIterator[None]:
+        yield
+        raise OSError
+
+    player = Player(server)
+    assert player.read("orders://7").contents[0]["text"] == "7"
+    assert [event for event, _ in player.observer.failures] == ["hook_failed"]
+
+
+# -- fields -------------------------------------------------------------------------------------------------
+
+
+def adding(**fields: Any) -> tuple[Server, Seen]:
+    """Return a server with a hook that adds these fields, and the errors of `add_fields`."""
+    server, errors = shop(), Seen()
+
+    @server.around
+    def add(call: Call) -> Iterator[None]:
+        try:
+            call.add_fields(**fields)
+        except UsageError as error:
+            errors.append(error)
+        yield
+
+    return server, errors
+
+
+def test_fields_are_in_the_lines_of_the_log_below_one_member(capsys: pytest.CaptureFixture[str]) -> None:
+    server, errors = adding(tenant="a", message="mine", size=3, ratio=0.5, beta=True)
+    observer: Any = LogObserver()
+    observer.begin("request-1")
+    Player(server, observer=observer).read("orders://7")
+    [line] = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert line["message"] == "request_completed"
+    assert line["fields"] == {"tenant": "a", "message": "mine", "size": 3, "ratio": 0.5, "beta": True}
+    assert errors == []
+
+
+def test_fields_end_with_the_request(capsys: pytest.CaptureFixture[str]) -> None:
+    server, _ = adding(tenant="a")
+    observer: Any = LogObserver()
+    player = Player(server, observer=observer)
+    for request in ("with", "without"):
+        observer.begin(request)
+        player.read("orders://7")
+        server.hooks.clear()
+    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert ["fields" in line for line in lines] == [True, False]
+
+
+def test_fields_are_in_the_audit_record() -> None:
+    server, _ = adding(tenant="a")
+    audited = AuditLines()
+    Player(server, ports={"audit": audited.log}).read("orders://7")
+    [record] = audited.records()
+    assert record["fields"] == {"tenant": "a"}
+
+
+def test_the_audit_record_begins_before_the_hooks() -> None:
+    server, audited, seen = shop(), AuditLines(), Seen()
+
+    @server.around
+    def look(call: Call) -> Iterator[None]:
+        seen.extend(audited.phases)
+        yield
+
+    Player(server, ports={"audit": audited.log}).read("orders://7")
+    assert seen == ["begun"]
+
+
+def test_the_text_of_a_field_is_cut() -> None:
+    server, errors = adding(tenant="é" * 300)
+    player = Player(server)
+    player.read("orders://7")
+    assert player.observer.tags["fields"] == {"tenant": "é" * 256}
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"Tenant": "a"},
+        {"": "a"},
+        {"a" * 41: "a"},
+        {"tenant": None},
+        {"tenant": {"id": 1}},
+        {"ratio": float("nan")},
+        {f"field_{number}": 1 for number in range(17)},
+    ],
+    ids=["upper case", "empty", "long", "None", "object", "nan", "many"],
+)
+def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook(fields: Mapping[str, Any]) -> None:
+    server, errors = adding(**fields)
+    player = Player(server)
+    player.read("orders://7")
+    assert len(errors) == 1
+    assert "fields" not in player.observer.tags
+
+
+# -- registration -------------------------------------------------------------------------------------------
+
+
+class Quota:
+    """A hook with state."""
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+
+    def __call__(self, call: Call) -> Iterator[None]:
+        if not self.left:
+            raise ToolError("The quota is used up.")
+        self.left -= 1
+        yield
+
+
+def test_an_instance_and_a_bound_method_are_hooks() -> None:
+    server, quota = shop(), Quota(3)
+    assert server.around(quota) is quota
+    server.around(Quota(3).__call__)
+    Player(server).read("orders://7")
+    assert quota.left == 2
+
+
+def without_yield(call: Call) -> None: ...
+
+
+def without_argument() -> Iterator[None]:
+    yield
+
+
+def with_two(call: Call, other: str) -> Iterator[None]:
+    yield
+
+
+def with_keyword(*, call: Call) -> Iterator[None]:
+    yield
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [without_yield, without_argument, with_two, with_keyword, Quota, 7, lambda call: None, print],
+    ids=lambda hook: getattr(hook, "__name__", "number"),
+)
+def test_a_function_that_is_no_hook_is_refused_when_it_is_registered(hook: Any) -> None:
+    server = Server("refusing")
+    with pytest.raises(DefinitionError):
+        server.around(hook)
+    assert server.hooks == []
+
+
+def test_a_hook_is_registered_once() -> None:
+    server = Server("once")
+    server.around(closed)
+    with pytest.raises(DefinitionError, match="closed is registered twice"):
+        server.around(closed)
+
+
+# -- the caller ---------------------------------------------------------------------------------------------
+
+
+def test_a_hook_sees_the_caller_and_the_client() -> None:
+    server = shop()
+    seen = recording(server, lambda call: (call.principal, call.scopes, call.client and call.client["name"]))
+    ParkedDeployment(server, user="ada").call("fail", text="x")
+    [(principal, scopes, _)] = seen
+    assert principal.subject == "ada"
+    assert scopes == frozenset()
