@@ -165,6 +165,19 @@ def test_a_worker_is_killed_and_the_next_one_replays(console: Console) -> None:
     assert visit.complaints == []
 
 
+def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_again(console: Console) -> None:
+    visit = console(
+        "#/tasks",
+        ("wait", "tbody a"),
+        ("answer", "tasks/get", {"code": -32602, "message": "Unknown task"}),
+        ("evaluate", "document.querySelector('tbody a').click()"),
+        ("see", "The poll was refused: Unknown task"),
+        ("texts", ".task-head .chip"),
+        ("count", ".task-body > label"),
+    )
+    assert visit.seen[-2:] == [["cancelled"], 0]
+
+
 def test_requests_of_other_clients_and_workers_are_listed(console: Console, examples: LocalApp) -> None:
     _call_as_another_client(examples.url("/mcp"))
     visit = console(
