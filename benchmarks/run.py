@@ -18,6 +18,7 @@ import cold_chain
 import cold_tables
 import earlier_revision
 import forwarding
+import hook_figures
 import layer_size
 import measure
 import revisions
@@ -71,6 +72,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         )
         questions: RequestFigures = measure.run_script("questions.py", str(FLOWS))
         replays: Replays = measure.run_script("replay.py", *map(str, LENGTHS))["replays"]
+        hooks = hook_figures.measure_hooks()
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
     except measure.BenchmarkError as error:
@@ -86,6 +88,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         forwarding.forwarding_table(forwarded),
         bearer_tokens.verification_table(tokens),
         replay_table(replays),
+        hook_figures.hook_table(hooks),
         state_codecs.state_table(states),
         *task_figures.task_tables(tasks, LENGTHS),
         layer_size.layer_size_table(layers),
@@ -100,6 +103,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         request_targets(requests),
         question_targets(questions),
         replay_targets(replays, handlers),
+        hook_figures.hook_targets(hooks),
         state_codecs.state_targets(states),
         task_figures.task_targets(tasks),
         layer_size.layer_size_targets(layers),

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from asyncio import gather
+from collections.abc import AsyncIterator, Generator, Iterator
 from datetime import datetime
 from typing import assert_type
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, ListRoots, Retry, Root, Sample, Sampled, Server
+from mcp_roundtrip import (
+    AsyncContext,
+    Call,
+    Context,
+    Elicit,
+    ListRoots,
+    Principal,
+    Retry,
+    Root,
+    Sample,
+    Sampled,
+    Server,
+)
 from mcp_roundtrip_testing import Player
 
 server = Server("typed")
@@ -78,3 +91,33 @@ async def asynchronous(ctx: AsyncContext, name: str) -> int:
 
 Player(lambda: server)
 assert_type(synchronous(Context.__new__(Context), "x"), int)
+
+
+@server.around
+def hook(call: Call) -> Iterator[None]:
+    assert_type(call.principal, Principal | None)
+    assert_type(call.scopes, frozenset[str] | None)
+    assert_type(call.is_first_pass, bool)
+    call.add_fields(tenant="a", size=1, ratio=0.5, beta=True)
+    call.add_fields(tenant=None)  # type: ignore[arg-type]  # a field is a string, a number or a boolean
+    call.name = "other"  # type: ignore[misc]  # a hook changes nothing
+    if call.scopes is not None and "admin" in call.scopes:
+        return
+    yield
+
+
+@server.around
+def generator(call: Call) -> Generator[None]:
+    yield
+
+
+@server.around
+async def async_hook(call: Call) -> AsyncIterator[None]:
+    yield
+
+
+assert_type(list(hook(Call.__new__(Call))), list[None])  # the decorator returns the function unchanged
+
+
+@server.around  # type: ignore[type-var]  # a hook yields
+def no_hook(call: Call) -> None: ...

@@ -214,7 +214,8 @@ def run_with_hooks(
     An exception before a `yield` is the outcome of the pass, as if the function had raised it. One after it
     is logged and changes nothing, because the function has had its effects. Raises what `run_function` does.
     """
-    view, begun = Call(call, run), list[tuple[Hook, Any]]()
+    view = Call(call, run)
+    begun: list[tuple[Hook, Any]] = []
     try:
         for hook in call.options.hooks:
             if (error := _begin(hook, view, begun)) is not None:
