@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
+from mcp_roundtrip.protocol.jsonrpc import TOO_MANY_REQUESTS
+from mcp_roundtrip.server.task_methods import POLL_INTERVAL_MS
 from mcp_roundtrip_local import edge_routes
 from mcp_roundtrip_local.template.yaml_reader import load
 from support import cloudformation, skips
@@ -21,6 +23,12 @@ from support.transformed_template import of_type as transformed_type
 TEMPLATE = ROOT / "edge/template.yaml"
 ROUTES = ROOT / "edge/routes.yaml"
 PAGE = (ROOT / "docs/guides/edge-routing.md").read_text("utf-8")
+
+LIMITS = (ROOT / "docs/guides/limits.md").read_text("utf-8")
+LIMITED = (
+    *("ThrottlingRate", "ThrottlingBurst", "RequestsPerCaller", "RequestsPerAddress"),
+    *("MaxOpenTasks", "WorkerConcurrency"),
+)
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/mcp-edge/51af3dc0-da77-11e4-872e-1234567db123"
 HOST = {"ApiHost": "api.example"}
@@ -106,7 +114,36 @@ def test_a_caller_has_a_limit_and_an_address_that_callers_share_a_higher_one() -
     assert (by_caller["AggregateKeyType"], key["Header"]["Name"]) == ("CUSTOM_KEYS", "authorization")
     assert by_address["AggregateKeyType"] == "IP"
     assert int(by_caller["Limit"]) < int(by_address["Limit"])
-    assert {rule["Action"]["Block"]["CustomResponse"]["ResponseCode"] for rule in (caller, address)} == {429}
+
+
+def test_a_client_above_a_limit_gets_an_error_that_it_can_read_and_when_to_try_again() -> None:
+    acl = resources()["WebAcl"]["Properties"]
+    for rule in acl["Rules"][:2]:
+        response = rule["Action"]["Block"]["CustomResponse"]
+        [retry_after] = response["ResponseHeaders"]
+        body = acl["CustomResponseBodies"][response["CustomResponseBodyKey"]]
+        assert (response["ResponseCode"], retry_after["Name"]) == (429, "Retry-After")
+        assert body["ContentType"] == "APPLICATION_JSON"
+        error = json.loads(body["Content"])["error"]
+        assert error["code"] == TOO_MANY_REQUESTS
+        assert error["data"] == {"retryAfterMs": 1_000 * int(retry_after["Value"])}
+
+
+def test_a_caller_can_poll_all_its_open_tasks() -> None:
+    rule = resources()["WebAcl"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"]
+    polls = rule["EvaluationWindowSec"] * 1_000 // POLL_INTERVAL_MS
+    open_tasks = load(ROOT / "template.yaml")["Parameters"]["MaxOpenTasks"]["Default"]
+    assert polls * open_tasks <= int(rule["Limit"]) * 2 // 3, "a third is left for other requests"
+
+
+def test_the_page_of_limits_has_the_defaults_of_both_templates() -> None:
+    rows = re.findall(r"^\| .*? \| (.*?) \| `(\w+)`(?:, `(\w+)`)?", LIMITS, re.MULTILINE)
+    shown = {name: default.replace(",", "") for default, *names in rows for name in names if name}
+    parameters = {**load(ROOT / "template.yaml")["Parameters"], **edge()["Parameters"]}
+    names = shown.keys() & parameters.keys()
+    assert names == {*LIMITED}
+    for name in names:
+        assert str(parameters[name]["Default"]) in shown[name].split(), name
 
 
 def test_a_distribution_without_routing_and_challenges_runs_no_function() -> None:

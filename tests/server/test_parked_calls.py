@@ -1,5 +1,6 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -69,6 +70,13 @@ def buy(ctx: Context) -> str:
     sure = ctx.elicit("sure", "Really?", bool)
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
     return ctx.step("buy", effect, str(sure))
+
+
+@server.tool(requires=["elicitation.form"])
+def always_asks(ctx: Context, item: str) -> str:
+    """An effect, and a question in every call."""
+    reserved = ctx.step("reserve", effect, item)
+    return f"{reserved} {ctx.elicit('sure', f'Order {reserved}?', bool)}"
 
 
 @server.tool
@@ -376,12 +384,42 @@ def test_anonymous_callers_of_2026_07_28_are_never_parked(deployment):
     assert anonymous.tasks() == []
 
 
+def is_refused(deployment, tool, limit):
+    """Make a call above the limit, and check how the client is told."""
+    response = deployment.respond(tool, {"item": "bread"})
+    body = json.loads(response.body)
+    if deployment.is_legacy:  # the model of such a client reads results only
+        assert response.status == 200
+        assert body["result"]["isError"] is True
+        return f"{limit} other calls of this user wait" in body["result"]["content"][0]["text"]
+    assert (response.status, response.headers["retry-after"]) == (429, "30")
+    assert body["error"]["data"] == {"maxOpenTasks": limit, "retryAfterMs": 30_000}
+    return body["error"]["code"] == 429
+
+
+def test_a_call_that_always_asks_is_refused_above_the_limit_before_it_runs(deployment):
+    deployment.table.max_open = 1
+    asked = deployment.call("always_asks", item="tea")
+    assert effects == ["tea"]
+    assert is_refused(deployment, "always_asks", limit=1)
+    assert effects == ["tea"]
+    assert "asks the user" in deployment.call("always_asks", item="tea"), "the parked call continues"
+    deployment.answer(asked, sure=True)
+    assert deployment.call("always_asks", item="tea") == "tea 1 True"
+    assert "asks the user" in deployment.call("always_asks", item="bread")
+
+
+def test_a_call_that_may_ask_runs_until_it_asks(deployment):
+    deployment.table.max_open = 1
+    deployment.call("order", item="tea")
+    assert is_refused(deployment, "order", limit=1)
+    assert effects == ["reserved", "reserved"]
+
+
 def test_parked_calls_count_towards_the_limit_of_open_tasks(deployment):
     deployment.table.max_open = 2
     asked = [deployment.call("confirm", item=item) for item in ("tea", "milk")]
-    refused = deployment.post("confirm", item="bread")["result"]
-    assert refused["isError"] is True
-    assert "2 other calls of this user wait" in refused["content"][0]["text"]
+    assert is_refused(deployment, "confirm", limit=2)
     assert ("task_limit_reached", {"tool": "confirm", "limit": 2}) in deployment.observer.events
     assert "asks the user" in deployment.by("bob").call("confirm")
     deployment.answer(asked[0], sure=True)

@@ -24,8 +24,8 @@ from support.task_deployment import UNDECLARED, LambdaContext, TaskDeployment, a
 
 LIMIT = 2
 REFUSED = (
-    f"The caller has {LIMIT} open tasks, and the server allows no more. Wait until one of them has ended, or "
-    "cancel one with tasks/cancel, and call again."
+    f"The caller has {LIMIT} open tasks, and the server allows no more; calls that wait for an answer count, "
+    "too. Wait until one of them has ended, or cancel a task with tasks/cancel, and call again."
 )
 
 server = Server("limited")

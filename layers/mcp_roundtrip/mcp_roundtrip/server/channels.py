@@ -119,6 +119,13 @@ def may_park(call: FeatureCall) -> bool:
     )
 
 
+def is_always_parked(call: FeatureCall, channels: Channels) -> bool:
+    """Return whether a call that may be parked is certain to be: it always asks, and not in another way."""
+    asks = [path for path in call.feature.requires if path[0] == ELICITATION_FORM[0]]
+    lacks = missing_capabilities(call.context.request.meta.capabilities, asks) != {}
+    return lacks and channels.fallbacks[:1] in (("app",), ("page",))
+
+
 _WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
 
 

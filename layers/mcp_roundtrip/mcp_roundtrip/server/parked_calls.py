@@ -83,13 +83,38 @@ def park(
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
             return resumption.reply_to(task) or parked_replies.ended(this_round)
     except TooManyOpenTasks as error:
-        observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
-        return parked_replies.too_many(this_round, error.limit)
+        return _refuse(this_round, error, journal)
     except (ItemTooLarge, StoreError) as error:
         failure = creation_error(call, error, journal)
         return this_round.error_reply(failure.error, failure.outcome)
     observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
     return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
+
+
+def refuse_above_limit(
+    call: FeatureCall, channels: Channels, make_round: type[Round] = Round
+) -> Reply | None:
+    """Return the refusal of a call that will be parked, if its caller has no room for it; otherwise None.
+
+    Raises ProtocolError if the table is not available.
+    """
+    resumption = _Resumption(call, channels, make_round)
+    try:
+        resumption.calls.tasks.limit.check(resumption.caller.principal)
+    except TooManyOpenTasks as error:
+        return _refuse(resumption.idle_round(), error, None)
+    except StoreError as error:
+        raise task_table_unavailable(error, call.context) from error
+    return None
+
+
+def _refuse(this_round: Round, error: TooManyOpenTasks, journal: Journal | None) -> Reply:
+    """Build the reply to a call that cannot be parked, and log it: HTTP 429 if the client reads its body."""
+    call = this_round.call
+    failure = creation_error(call, error, journal)
+    if call.context.request.is_legacy:
+        return parked_replies.too_many(this_round, error.limit)
+    return this_round.error_reply(failure.error, failure.outcome)
 
 
 def answer(

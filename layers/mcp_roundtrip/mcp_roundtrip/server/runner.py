@@ -64,21 +64,26 @@ def take_model_responses(call: FeatureCall, find_channels: Callable[[], Channels
 def resume_parked(
     call: FeatureCall, find_channels: Callable[[], Channels], make_round: type[Round]
 ) -> Reply | None:
-    """Continue the parked call that this one repeats; None if there is none.
+    """Continue the parked call that this one repeats; None if there is none and the call can run.
 
-    Only calls that may be parked read the table. Raises ProtocolError if it is not available.
+    A call that is certain to be parked is refused if its caller has too many open tasks. Only calls that may
+    be parked read the table. Raises ProtocolError if it is not available.
     """
     if call.params.request_state is not None or call.feature.parameters.context_parameter is None:
         return None
     if not call.context.ports.config.has_task_table:
         return None
-    from mcp_roundtrip.server.channels import may_park  # few calls get here
+    from mcp_roundtrip.server.channels import is_always_parked, may_park  # few calls get here
 
     if not may_park(call):
         return None
-    from mcp_roundtrip.server.parked_calls import resume  # most calls cannot be parked
+    from mcp_roundtrip.server.parked_calls import refuse_above_limit, resume  # most calls cannot be parked
 
-    return resume(call, find_channels(), make_round)
+    channels = find_channels()
+    reply = resume(call, channels, make_round)
+    if reply is not None or not is_always_parked(call, channels):
+        return reply
+    return refuse_above_limit(call, channels, make_round)
 
 
 def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:

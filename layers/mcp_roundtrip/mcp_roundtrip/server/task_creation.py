@@ -33,7 +33,7 @@ def create_task(
 
 
 def creation_error(
-    call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError, journal: Journal
+    call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError, journal: Journal | None
 ) -> ClientError:
     """Return the error of a call that could not be stored, and log it."""
     observer = call.context.ports.observer
@@ -64,8 +64,9 @@ def _too_many_open_tasks(
     """Log the limit, and return the error with HTTP status 429."""
     call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
     text = (
-        f"The caller has {error.limit} open tasks, and the server allows no more. Wait until one of them has "
-        "ended, or cancel one with tasks/cancel, and call again."
+        f"The caller has {error.limit} open tasks, and the server allows no more; calls that wait for an "
+        "answer count, too. Wait until one of them has ended, or cancel a task with tasks/cancel, and call "
+        "again."
     )
     if journal is not None and any(entry.kind.is_nonrepeatable for entry in journal.entries):
         text += " The call had done part of its work, and a new call does it again."
