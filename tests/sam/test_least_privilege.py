@@ -97,6 +97,16 @@ def test_every_function_with_permissions_made_calls(calls: Mapping[str, set[Call
     assert calls.keys() == FOLDERS.keys()
 
 
+def test_only_audited_functions_may_write_audit_records_and_none_may_change_them() -> None:
+    of_logs = {
+        grant for role in ROLES for grant in granted(role, "delegated-queue") if "Audit" in grant.resource
+    }
+    writes = {"logs:CreateLogStream", "logs:PutLogEvents"}
+    assert {grant.action for grant in of_logs if grant.resource == arn("AuditLogs")} == writes
+    assert {grant.action for grant in of_logs if grant.resource == arn("AuditKey")} == {"kms:GenerateMac"}
+    assert not any("Audit" in grant.resource for role in ROLES for grant in granted(role, "direct-invoke"))
+
+
 def test_only_a_tool_and_its_worker_share_a_role() -> None:
     assert sorted(ROLES.values(), key=min) == sorted(
         [*({tool, worker} for tool, worker in WORKER_OF.items()), *({each} for each in ALONE)], key=min

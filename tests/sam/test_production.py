@@ -367,6 +367,18 @@ def test_all_logs_expire() -> None:
     assert {group["RetentionInDays"] for group in groups.values()} == {"7"}
 
 
+def test_audit_records_outlive_the_stack_and_expire_later() -> None:
+    groups = of_type("AWS::Logs::LogGroup", AuditLog="hash", AuditRetentionDays="1827")
+    assert groups["AuditLogs"]["RetentionInDays"] == "1827"
+    stack = deployed(AuditLog="hash")
+    assert {stack[name]["DeletionPolicy"] for name in ("AuditLogs", "AuditKey")} == {"RetainExceptOnCreate"}
+    assert "AuditKey" not in deployed(AuditLog="principal")
+    assert (
+        properties(FRONT_DOOR, AuditLog="hash")["Environment"]["Variables"]["MCP_AUDIT"]
+        == "hash:${AuditLogs}"
+    )
+
+
 # Alarms
 
 ALARMS = sorted(of_type("AWS::CloudWatch::Alarm"))

@@ -25,6 +25,7 @@ LANDING_ZONE = {
     "DataKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000000",
     "DeletionProtection": "enabled",
     "LogRetentionDays": "365",
+    "AuditLog": "hash",
     "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:on-call",
 }
 """Every parameter of template.yaml for a landing zone."""

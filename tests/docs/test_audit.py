@@ -1,0 +1,168 @@
+"""The pages about audit records agree with the records of real flows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import jsonschema
+import pytest
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.audit import AuditRecord, hashed_caller
+from mcp_roundtrip.aws.audit_log import AuditKey
+from mcp_roundtrip.principal import Principal
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_testing import DECLINE, Player
+from mcp_roundtrip_testing.player import WITH_TASKS
+from support.audit_lines import AuditLines
+from support.project import ROOT
+
+REFERENCE = (ROOT / "docs/reference/audit.md").read_text()
+GUIDE = (ROOT / "docs/guides/auditing.md").read_text()
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+SCHEMA = json.loads(blocks(REFERENCE, "json")[0])
+
+server = Server("audited")
+
+
+@server.tool(channels=["app", "page", "default"])
+def order(ctx: Context, fails: bool = False) -> str:
+    address = ctx.elicit("address", "Where to?", str, default="here")
+    ctx.step("charge", lambda: None)
+    if fails:
+        raise RuntimeError
+    return address
+
+
+@server.tool(task="required")
+def lasting(ctx: Context) -> str:
+    ctx.run_as_task()
+    return ctx.elicit("address", "Where to?", str)
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[dict[str, Any]]:
+    log = AuditLines()
+    for client in ("claude-code", "cursor", "chatgpt", "python-sdk-initialize"):
+        Player(server, client=client, ports={"audit": log.log}).call("order", {"fails": True})
+    Player(server, ports={"audit": log.log}).call("order", address=DECLINE)
+    player = Player(server, WITH_TASKS, ports={"audit": log.log})
+    task_id = player.call("lasting").result["taskId"]
+    player.task(task_id)
+    player.request("tasks/cancel", taskId=task_id)
+    player.request("tools/call", name="unknown")
+    Player(server, {}, ports={"audit": log.log}).call("order")
+    return log.lines
+
+
+def test_every_line_of_real_flows_is_valid(lines: list[dict[str, Any]]) -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    assert [error.message for line in lines for error in validator.iter_errors(line)] == []
+    assert len(lines) > 15
+
+
+def test_the_schema_has_exactly_the_members_of_a_record() -> None:
+    source = {"stack": "shop", "function": "orders"}
+    full = AuditRecord(
+        "0" * 32,
+        "ended",
+        0,
+        source,
+        principal={"kind": "jwt"},
+        client={"name": "n"},
+        protocol_version="2026-07-28",
+        method="tools/call",
+        feature_kind="tool",
+        feature="order",
+        scopes_required=["s"],
+        scopes_used=["s"],
+        correlation_id="c",
+        trace_id="t",
+        xray_trace_id="x",
+        flow="f",
+        task="t",
+        is_worker=True,
+        round=1,
+        outcome="complete",
+        reason="r",
+        code=1,
+        status=200,
+        steps=["s"] * 101,
+        fields={"tenant": "t"},
+        duration_ms=1.5,
+    )
+    members = full.to_json().keys() | {"asked", "answered", "asked_omitted", "answered_omitted"}
+    assert members == SCHEMA["properties"].keys()
+
+
+def test_the_table_names_every_member() -> None:
+    table = REFERENCE.partition("## Members")[2].partition("## JSON Schema")[0]
+    named = {name for row in re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE) for name in row.split("`, `")}
+    documented = {name.strip("`").partition(".")[0] for name in named}
+    assert SCHEMA["properties"].keys() <= documented
+
+
+def test_every_outcome_of_workers_and_refusals_is_in_the_table(lines: list[dict[str, Any]]) -> None:
+    outcomes = {
+        line["outcome"]
+        for line in lines
+        if line["phase"] == "ended" and (line.get("worker") or line.get("code"))
+    }
+    assert outcomes
+    assert [outcome for outcome in outcomes if f"`{outcome}`" not in REFERENCE] == []
+
+
+QUERIES = blocks(GUIDE, "text")
+COMMANDS = {"filter", "stats", "sort", "display", "dedup"}
+FUNCTIONS = {"count", "min", "max", "sortsLast", "ispresent"}
+WORDS = {"and", "or", "as", "by", "asc", "desc"}
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+def test_a_query_uses_commands_and_members_that_exist(query: str) -> None:
+    given = re.findall(r"\bas (\w+)", query)
+    for command in query.split("\n| "):
+        first, _, rest = command.strip().partition(" ")
+        assert first in COMMANDS
+        for name in re.findall(r"@?[A-Za-z_][\w.]*", re.sub(r'"[^"]*"', "", rest)):
+            is_function = name in FUNCTIONS and f"{name}(" in rest
+            if is_function or name in WORDS or name in given or name == "@timestamp":
+                continue
+            assert exists(name), name
+
+
+def exists(name: str) -> bool:
+    schema: Any = SCHEMA
+    for part in name.split("."):
+        schema = schema.get("items") if part.isdigit() else schema.get("properties", {}).get(part)
+        if schema is None:
+            return False
+    return True
+
+
+def test_the_program_of_the_guide_prints_the_hash_of_the_records(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kms = FakeKms()
+    kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
+    generate: Any = kms.GenerateMac
+    monkeypatch.setattr(boto3, "client", lambda service: SimpleNamespace(generate_mac=generate))
+    monkeypatch.setattr(sys, "argv", ["hash.py", "shop", "jwt", "https://id.test", "alice"])
+    [program] = blocks(GUIDE, "python")
+    exec(program, {})
+    client: Any = SimpleNamespace(call=lambda operation, **given: generate(**given))
+    key = AuditKey(lambda: client, "alias/shop-audit", "shop").secret
+    expected = hashed_caller(Principal("jwt", "alice", "https://id.test", "app"), key)["subject_hash"]
+    assert capsys.readouterr().out.strip() == expected
+    assert len(base64.urlsafe_b64decode(expected)) == 18
