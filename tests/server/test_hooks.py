@@ -476,12 +476,24 @@ tenant: ContextVar[str] = ContextVar("tenant", default="nobody's")
 def later(server: Server, seen: Seen) -> None:
     @server.around
     async def open_later(call: Call) -> AsyncIterator[None]:
-        token = tenant.set("ada's")
-        try:
-            yield
-        finally:
-            tenant.reset(token)
-            seen.append(call.outcome)
+        yield
+        seen.append(call.outcome)
+
+
+def owner(call: Call) -> str:
+    return f"{call.arguments['user']}'s"
+
+
+def plain_tenant(call: Call) -> Iterator[None]:
+    token = tenant.set(owner(call))
+    yield
+    tenant.reset(token)
+
+
+async def async_tenant(call: Call) -> AsyncIterator[None]:
+    token = tenant.set(owner(call))
+    yield
+    tenant.reset(token)
 
 
 def test_an_async_hook_runs_around_async_and_plain_tools() -> None:
@@ -493,16 +505,25 @@ def test_an_async_hook_runs_around_async_and_plain_tools() -> None:
     assert seen == ["input_required", "complete", "input_required"]
 
 
-def test_an_async_tool_reads_the_context_variable_of_an_async_hook() -> None:
+@pytest.mark.parametrize("hook", [plain_tenant, async_tenant])
+def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook: Any) -> None:
     server = Server("tenants")
-    later(server, Seen())
+    server.around(hook)
 
     @server.tool
-    async def mine() -> str:
+    async def later(user: str) -> str:
         return tenant.get()
 
-    assert Player(server).call("mine").text == "ada's"
-    assert Player(server).call("mine").text == "ada's"
+    @server.tool
+    def at_once(user: str) -> str:
+        return tenant.get()
+
+    player = Player(server)
+    for tool in ("later", "at_once"):
+        assert [player.call(tool, {"user": user}).text for user in ("ada", "bob")] == ["ada's", "bob's"]
+    assert player.observer.failures == []
+    server.hooks.clear()
+    assert [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once")] == ["nobody's"] * 2
 
 
 @pytest.mark.parametrize("error", [ToolError("closed"), SystemExit()], ids=["ToolError", "SystemExit"])
@@ -531,6 +552,25 @@ def test_an_async_hook_that_fails_after_its_yield_is_logged() -> None:
     player = Player(server)
     assert player.read("orders://7").contents[0]["text"] == "7"
     assert [event for event, _ in player.observer.failures] == ["hook_failed"]
+
+
+def test_exceptions_of_hooks_are_redacted_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    server, secret = shop(), "argument-4711"
+
+    @server.around
+    def leaky(call: Call) -> Iterator[None]:
+        if call.is_first_pass:
+            yield
+        raise LookupError(call.arguments["item"])
+
+    observer: Any = LogObserver()
+    observer.begin("request-1")
+    asked = Player(server, observer=observer).call("order", {"item": secret})
+    observer.begin("request-2")
+    assert asked.answer(sure=True).result["isError"] is True
+    printed = capsys.readouterr().out
+    assert printed.count("LookupError: [redacted]") == 2
+    assert secret not in printed
 
 
 # -- fields -------------------------------------------------------------------------------------------------

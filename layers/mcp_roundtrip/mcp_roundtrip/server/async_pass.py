@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextvars import Context, copy_context
 from functools import cache
 from typing import Any
 
@@ -35,16 +36,17 @@ def run_async_pass(feature: Feature, arguments: Mapping[str, Any], run: Run, inf
         return coroutine
 
     try:
-        return _runner().run(async_replay(body, run))
+        # Without a context, all passes would have the context variables of the first one.
+        return _runner().run(async_replay(body, run), context=copy_context())
     except (SystemExit, KeyboardInterrupt) as error:  # from an asyncio task of the tool: the loop is unusable
         _runner().close()
         _runner.cache_clear()
         return Failed(error)
 
 
-def advance_hook(generator: AsyncIterator[None]) -> bool:
+def advance_hook(generator: AsyncIterator[None], context: Context) -> bool:
     """Run an `async def` hook to its next `yield`; return False if it ended. Raises what it raises."""
-    ended = _runner().run(_advance(generator))
+    ended = _runner().run(_advance(generator), context=context)
     if isinstance(ended, BaseException):
         raise ended
     return ended

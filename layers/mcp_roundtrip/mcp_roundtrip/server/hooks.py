@@ -10,6 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextvars import Context, copy_context
 from copy import deepcopy
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -213,30 +214,33 @@ def run_with_hooks(
 
     An exception before a `yield` is the outcome of the pass, as if the function had raised it. One after it
     is logged and changes nothing, because the function has had its effects. Raises what `run_function` does.
+
+    Hooks and function share one context, so the function sees the context variables that a hook sets, and the
+    next pass does not.
     """
-    view = Call(call, run)
+    view, context = Call(call, run), copy_context()
     begun: list[tuple[Hook, Any]] = []
     try:
         for hook in call.options.hooks:
-            if (error := _begin(hook, view, begun)) is not None:
+            if (error := _begin(hook, view, context, begun)) is not None:
                 view._outcome = Failed(error)
                 break
         else:
-            view._outcome = run_function(call, run)
+            view._outcome = context.run(run_function, call, run)
     except Exception as refused:
         view._outcome = Failed(refused)
         raise
     finally:
         for hook, generator in reversed(begun):
-            _end(hook, generator, view)
+            _end(hook, generator, view, context)
     return view._outcome
 
 
-def _begin(hook: Hook, view: Call, begun: list[tuple[Hook, Any]]) -> BaseException | None:
+def _begin(hook: Hook, view: Call, context: Context, begun: list[tuple[Hook, Any]]) -> BaseException | None:
     """Run a hook up to its `yield`; return what it raised."""
     try:
         generator = hook(view)
-        if _advance(generator):
+        if _advance(generator, context):
             begun.append((hook, generator))
             return None
         name = function_name(hook)
@@ -245,10 +249,10 @@ def _begin(hook: Hook, view: Call, begun: list[tuple[Hook, Any]]) -> BaseExcepti
         return error
 
 
-def _end(hook: Hook, generator: Any, view: Call) -> None:
+def _end(hook: Hook, generator: Any, view: Call, context: Context) -> None:
     """Run the rest of a hook, and log what it raises."""
     try:
-        if _advance(generator):
+        if _advance(generator, context):
             raise UsageError(f"the hook {function_name(hook)} yields twice; a hook yields once")
     except BaseException as error:  # as above
         call = view._call
@@ -256,13 +260,13 @@ def _end(hook: Hook, generator: Any, view: Call) -> None:
         observer.record_failure("hook_failed", error, **call.log_identity, hook=function_name(hook))
 
 
-def _advance(generator: Any) -> bool:
+def _advance(generator: Any, context: Context) -> bool:
     """Run a hook to its next `yield`; return False if it ended."""
     if isinstance(generator, GeneratorType):
-        return next(generator, _ENDED) is not _ENDED
+        return context.run(next, generator, _ENDED) is not _ENDED
     from mcp_roundtrip.server.async_pass import advance_hook  # asyncio takes 40 ms
 
-    return advance_hook(generator)
+    return advance_hook(generator, context)
 
 
 def _single_error(error: BaseException) -> BaseException:
