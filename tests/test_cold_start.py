@@ -29,6 +29,9 @@ NEVER_LOADED = {
     "urllib3": "for outgoing HTTPS",
     # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
     **({"email.message": "for outgoing HTTPS"} if sys.version_info >= (3, 13) else {}),
+    "mcp_roundtrip.audit": "for audit records",
+    "mcp_roundtrip.audit_logs": "for audit records",
+    "mcp_roundtrip.server.auditing": "for audit records",
     "mcp_roundtrip.author_logs": "for tools that import Powertools",
     "mcp_roundtrip.aws": "for calls to AWS",
     "mcp_roundtrip.s3": "for large results",

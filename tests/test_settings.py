@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import AwsClientKind, StateSigning, TokenType
+from mcp_roundtrip.settings import Audit, AuditMode, AwsClientKind, StateSigning, TokenType
 
 ONE, TWO = "01" * 16, "ef" * 16
 MINIMAL = {"MCP_AUTH_MODE": "jwt"}
@@ -62,11 +62,13 @@ def test_every_setting_is_read_from_its_variable() -> None:
             "MCP_FLOW_TTL_S": "120",
             "MCP_MAX_BODY_BYTES": "6291456",
             "MCP_MAX_JSON_VALUES": "100000",
+            "MCP_AUDIT": "hash:shop-AuditLogs-1x/y",
             "MCP_SERVER_CARD": "com.example/orders",
             "UNRELATED": "x",
         }
     )
     assert settings.server_card == "com.example/orders"
+    assert settings.audit == Audit(AuditMode.HASH, "shop-AuditLogs-1x/y")
     assert settings.token_issuer == "https://id.test/tenant"
     assert settings.token_jwks_uri == "https://id.test/keys?p=policy"
     assert settings.token_algorithms == ("ES256", "PS512")
@@ -167,6 +169,10 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({**MINIMAL, "MCP_TASK_LEASE_S": "14"}, "MCP_TASK_LEASE_S"),
     ({**MINIMAL, "MCP_TASK_LEASE_S": "901"}, "MCP_TASK_LEASE_S"),
     ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "-1"}, "MCP_MAX_OPEN_TASKS"),
+    ({**MINIMAL, "MCP_AUDIT": "hash"}, "MCP_AUDIT"),
+    ({**MINIMAL, "MCP_AUDIT": "everything:shop-audit"}, "MCP_AUDIT"),
+    ({**MINIMAL, "MCP_AUDIT": "principal:no such name"}, "MCP_AUDIT"),
+    ({**MINIMAL, "MCP_AUDIT": "hash:shop-audit"}, "MCP_ISSUER"),
     ({**MINIMAL, "MCP_MAX_OPEN_TASKS": "101"}, "MCP_MAX_OPEN_TASKS"),
     ({**MINIMAL, "MCP_MAX_ROUNDS": "0"}, "MCP_MAX_ROUNDS"),
     ({**MINIMAL, "MCP_MAX_ROUNDS": "many"}, "MCP_MAX_ROUNDS"),

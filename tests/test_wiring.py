@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,8 +16,11 @@ from mcp_roundtrip.aws.retries import kernel_random
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
+from mcp_roundtrip_local.services.logs import MAX_BODY as MAX_LOG_EVENTS
+from mcp_roundtrip_local.services.logs import FakeLogs
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.messages import call, http_event
 
@@ -316,3 +320,38 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
     event = http_event(call("greet"), authorizer=AUTHORIZER)
     server.lambda_handler(event, EndingContext())
     assert kms.calls["Sign"] == attempts
+
+
+# Audit records
+
+
+@pytest.fixture
+def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogs]:
+    fake = FakeLogs(lambda group: group == "test-audit")
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "test_greeter")
+    monkeypatch.setenv("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/23/test_greeter[3]0123")
+    with closing(HttpServer(fake.respond, max_body=MAX_LOG_EVENTS).start()) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", server.url)
+        yield fake
+
+
+@pytest.mark.parametrize("mode", ["principal", "hash"])
+def test_audit_records_identify_the_caller_as_the_setting_says(
+    kms: FakeKms, logs: FakeLogs, mode: str
+) -> None:
+    kms.CreateAlias(AliasName="alias/test-audit", TargetKeyId=mac_key(kms).rpartition("/")[2])
+    for _ in range(2):  # two execution environments
+        server = server_on(issuer="test", audit=f"{mode}:test-audit")
+        post(server, "no_such_tool")
+        post(server, "no_such_tool")
+    lines = [json.loads(line) for line in logs.lines("test-audit")]
+    assert [(line["stack"], line["function"], line["outcome"]) for line in lines] == [
+        ("test", "greeter", "refused")
+    ] * 4
+    [caller] = {json.dumps(line["principal"], sort_keys=True) for line in lines}
+    assert ("alice" in caller) is (mode == "principal")
+    assert kms.calls["GenerateMac"] == (2 if mode == "hash" else 0)
+
+
+def test_without_the_setting_there_is_no_audit_log() -> None:
+    assert wiring.make_ports(load_settings(environment())).audit is None
