@@ -98,7 +98,7 @@ function resumeSession(application) {
     const isUser = application.users.some(({ name }) => name === session.user.user);
     store.update({ roots: session.roots, profile: { ...store.state.profile, ...(isUser ? session.user : {}) } });
   }
-  keepSession(store, application.run);
+  keepSession(store);
 }
 
 /** Load the lists again if a source, or the server, is another one: the author may come back from an editor. */
@@ -106,7 +106,8 @@ async function refresh() {
   const before = store.state.application;
   const application = await api.application().catch(() => before);
   const areUsersSame = JSON.stringify(application?.users) === JSON.stringify(before?.users);
-  if (application?.sourcesDigest === before?.sourcesDigest && areUsersSame && store.state.featuresError === null) return;
+  const isSame = application?.sourcesDigest === before?.sourcesDigest && application?.run === before?.run;
+  if (isSame && areUsersSame && store.state.featuresError === null) return;
   store.update({ application });
   if (!areUsersSame) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
   await loadFeatures(context);

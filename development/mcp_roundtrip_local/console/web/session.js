@@ -6,15 +6,15 @@ const SAVE_AFTER_MS = 300;
 /** Characters of all calls; browsers allow about five million. The oldest calls are dropped first. */
 export const MAX_CHARACTERS = 2_000_000;
 
-/** Store the calls, the roots and the user of a run of the server whenever they change, until the page is left. */
-export function keepSession(store, run, storage = sessionStorage) {
+/** Store the calls, the roots and the user whenever they change, for the run of the server at that time. */
+export function keepSession(store, storage = sessionStorage) {
   let timer = null;
   const followed = new Set();
   function save() {
     clearTimeout(timer);
     timer = null;
     try {
-      storage.setItem(STORED, sessionText(run, store.state));
+      storage.setItem(STORED, sessionText(store.state.application.run, store.state));
     } catch {
       storage.removeItem(STORED); // the storage is full or forbidden: the page works without it
     }
