@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,10 +14,13 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing import DECLINE, Player
+from mcp_roundtrip_local.catalog import catalog_lists
+from mcp_roundtrip_testing import DECLINE, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
 from support.audit_lines import AuditLines
@@ -70,8 +74,12 @@ def log() -> AuditLines:
     return AuditLines()
 
 
+def player_of(application: Server | FrontDoor, log: AuditLines, **options: Any) -> Player:
+    return Player(application, ports={"audit": log.log}, **options)
+
+
 def player(log: AuditLines, **options: Any) -> Player:
-    return Player(server, ports={"audit": log.log}, **options)
+    return player_of(server, log, **options)
 
 
 def brief(record: Mapping[str, Any], *names: str) -> list[Any]:
@@ -273,3 +281,76 @@ def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: Aud
 def test_a_call_without_audit_records_makes_none(log: AuditLines) -> None:
     assert send(log, call("plain"), audit=None).status == 200
     assert log.lines == []
+
+
+# A front door and its owners
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> FrontDoor:
+    catalog = tmp_path / "catalog.json"
+    catalog.write_text(json.dumps(catalog_lists({"orders": server})))
+    return FrontDoor("door", catalog)
+
+
+def through(door: FrontDoor, log: AuditLines, **options: Any) -> Player:
+    return player_of(door, log, owners={"orders": server}, **options)
+
+
+def test_a_forwarded_call_has_one_record_which_its_owner_writes(door: FrontDoor, log: AuditLines) -> None:
+    through(door, log).call("plain")
+    assert [brief(record, "feature", "outcome") for record in log.records()] == [["plain", "complete"]]
+
+
+def test_the_front_door_records_what_it_refuses_or_answers_itself(door: FrontDoor, log: AuditLines) -> None:
+    client = through(door, log, capabilities=WITH_TASKS)
+    client.request("tools/call", name="protected", arguments={})
+    client.request("tools/call", name="unknown", arguments={})
+    task_id = client.call("lasting").result["taskId"]
+    log.lines.clear()
+    client.request("tasks/cancel", taskId=task_id)
+    assert [brief(record, "method", "task", "outcome") for record in log.records()] == [
+        ["tasks/cancel", task_id, "complete"]
+    ]
+
+
+def test_a_call_that_cannot_be_forwarded_has_no_record(door: FrontDoor, log: AuditLines) -> None:
+    def forward(*given: Any) -> Any:
+        raise ForwardingFailed("TooManyRequestsException")
+
+    body = call("plain")
+    request = HttpRequest("POST", headers(body), json.dumps(body))
+    ports = make_ports(forward=forward, audit=log.log)
+    assert b"error" in str(door.endpoint.respond(request, ports, Invocation("id", 1e18)).body).encode()
+    assert log.lines == []
+
+
+# Workers that are killed
+
+passes: list[str] = []
+
+
+@server.tool(task="required")
+def counted(ctx: Context) -> str:
+    passes.append("pass")
+    ctx.run_as_task()
+    ctx.step("charge", lambda: None)
+    ctx.sleep("pause", 1_000)
+    return "done"
+
+
+def test_each_pass_has_one_record_with_every_worker_killed_in_turn() -> None:
+    repetitions, unknown = 0, 0
+    log = AuditLines()
+    for client in crashes(lambda: player(log, capabilities=WITH_TASKS)):
+        passes.clear()
+        log.lines.clear()
+        assert client.call("counted").task.wake().text == "done"
+        records = [record for record in log.records() if record["method"] == "tools/call"]
+        assert len(records) == len(passes)
+        outcomes = [record["outcome"] for record in records]
+        assert {"complete", "unknown"} & set(outcomes)  # a worker may be lost after it stored the result
+        unknown += outcomes.count("unknown")
+        repetitions += 1
+    assert repetitions > 20
+    assert unknown > 5
