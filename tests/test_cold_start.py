@@ -32,6 +32,8 @@ NEVER_LOADED = {
     "mcp_roundtrip.audit": "for audit records",
     "mcp_roundtrip.audit_logs": "for audit records",
     "mcp_roundtrip.server.auditing": "for audit records",
+    "opentelemetry": "for deployments that trace",
+    "mcp_roundtrip.tracing": "for deployments that trace",
     "mcp_roundtrip.author_logs": "for tools that import Powertools",
     "mcp_roundtrip.aws": "for calls to AWS",
     "mcp_roundtrip.s3": "for large results",

@@ -21,6 +21,7 @@ from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
+from mcp_roundtrip.tracing import Tracer
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.task_table import TaskTable
@@ -85,6 +86,7 @@ def make_ports(
     forward: Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any] | None = None,
     tasks: TaskTable | None = None,
     server_card: str | None = None,
+    tracer: Tracer | None = None,
     audit: AuditLog | None = None,
 ) -> Ports:
     """Return ports that stay within the process. Pass the same `key` to environments that share states."""
@@ -114,6 +116,7 @@ def make_ports(
         links=lambda: links,
         forward=forward or _refuse_forwarding,
         tasks=(tasks or TaskTable(time)).port,
+        tracer=tracer,
         audit=audit,
     )
 

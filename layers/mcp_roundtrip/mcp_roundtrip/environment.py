@@ -28,10 +28,14 @@ from mcp_roundtrip.settings import (
     StateEncryption,
     StateSigning,
     TokenType,
+    Traces,
 )
 
 # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
 _ORIGIN: Final = r"[a-z][a-z0-9+.-]*://[^\s/?#*]+"
+
+ADOT_WRAPPER: Final = "/opt/otel-instrument"
+"""The script of an OpenTelemetry layer for Python that starts the function."""
 
 _QUEUE_URL: Final = r"https?://"
 _WORKER: Final = r"arn:[a-z-]+:lambda:|https?://"
@@ -94,6 +98,7 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         max_body_bytes=variables.count("MAX_BODY_BYTES", DEFAULTS["max_body_bytes"], most=MAX_EVENT_BYTES),
         max_json_values=variables.count("MAX_JSON_VALUES", DEFAULTS["max_json_values"]),
         audit=_audit(variables),
+        traces=variables.choice("TRACES", Traces, _default_traces(environment)),
         server_card=_server_card(variables),
     )
 
@@ -184,6 +189,10 @@ def _audit(variables: _Variables) -> Audit | None:
         problem = f"must be {' or '.join(AuditMode)}, a colon, and the name of a log group"
         raise SettingsError("MCP_AUDIT", problem)
     return Audit(AuditMode(mode), group)
+
+
+def _default_traces(environment: Mapping[str, str]) -> Traces:
+    return Traces.ON if environment.get("AWS_LAMBDA_EXEC_WRAPPER") == ADOT_WRAPPER else Traces.OFF
 
 
 def _task_worker(variables: _Variables) -> str | None:

@@ -78,6 +78,7 @@ class Journal(Struct, frozen=True):
       another version of the code may reach them.
     - `trailing_notifications` counts the notifications sent after the last entry.
     - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
+    - `trace` is the span context of the first round's message (see `tracing`), if that round was traced.
     """
 
     flow_id: str
@@ -86,6 +87,7 @@ class Journal(Struct, frozen=True):
     unused_responses: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     trailing_notifications: int = 0
     url_wait_rounds: int = 0
+    trace: str | None = None
 
     def responses_for(self, received: Mapping[str, Any]) -> dict[str, Any]:
         """Return the received responses to outstanding requests, and the unused ones of earlier rounds."""
@@ -102,6 +104,7 @@ class Journal(Struct, frozen=True):
             "h": dict(self.unused_responses),
             "r": self.trailing_notifications,
             "p": self.url_wait_rounds,
+            "t": self.trace,
         }
         return {name: member for name, member in members.items() if member}
 
@@ -118,14 +121,23 @@ class Journal(Struct, frozen=True):
             raise StateRejected("journal")
         if type(notified) is not int or notified < 0 or type(waits) is not int or waits < 0:
             raise StateRejected("journal")
+        if "t" in data:
+            _check_trace(data["t"])
         entries = tuple(map(_entry_from_json, rows))
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
         fingerprints = {key: _fingerprint(digests) for key, digests in outstanding.items()}
-        return cls(flow_id, entries, fingerprints, unused, notified, waits)
+        return cls(flow_id, entries, fingerprints, unused, notified, waits, data.get("t"))
 
 
-_MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p"})
+def _check_trace(trace: Any) -> None:
+    from mcp_roundtrip.tracing import is_traceparent  # most deployments trace nothing
+
+    if not is_traceparent(trace):
+        raise StateRejected("journal")
+
+
+_MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p", "t"})
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999: the limit of datetime."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.tasks.heartbeat import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
     from mcp_roundtrip.tasks.store import TaskStore
+    from mcp_roundtrip.tracing import Tracer
 
 
 class StateCodec(Protocol):
@@ -124,6 +125,7 @@ class Ports(Struct, frozen=True):
     response or raises ForwardingFailed.
     `for_endpoint`: returns the ports of an endpoint by its URI (None: unknown), if it is not configured.
     `audit`: where audit records are stored; None if there are none.
+    `tracer`: makes spans; None if nothing is traced.
     """
 
     config: DeploymentConfig
@@ -140,3 +142,4 @@ class Ports(Struct, frozen=True):
     tasks: Callable[[], TaskPort]
     for_endpoint: Callable[[str | None], Ports] | None = None
     audit: AuditLog | None = None
+    tracer: Tracer | None = None

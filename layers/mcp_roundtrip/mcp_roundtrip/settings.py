@@ -75,6 +75,13 @@ class AwsClientKind(StrEnum):
     BOTO3 = "boto3"
 
 
+class Traces(StrEnum):
+    """Whether spans are made."""
+
+    OFF = "off"
+    ON = "on"
+
+
 class TokenType(StrEnum):
     """The `typ` that access tokens must have: any usual one, or that of RFC 9068."""
 
@@ -185,6 +192,8 @@ class Settings(Struct, frozen=True):
 
     With `hash`, the KMS key `alias/<issuer>-audit` derives the key of the hashes: it needs `MCP_ISSUER`.
     """
+    traces: Traces = Traces.OFF
+    """Whether requests and tasks are traced; by default, if a layer such as ADOT starts the function."""
     server_card: str | None = None
     """The name in the Server Card, such as `com.example/weather`; without it, no card is served."""
 

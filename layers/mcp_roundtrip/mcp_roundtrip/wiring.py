@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -21,12 +21,7 @@ from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.settings import (
-    AwsClientKind,
-    Settings,
-    StateEncryption,
-    StateSigning,
-)
+from mcp_roundtrip.settings import AwsClientKind, Settings, StateEncryption, StateSigning, Traces
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
@@ -40,6 +35,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.key_renewal import RenewalBackoff
     from mcp_roundtrip.state.keys import PublicKeys, Signer
     from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.tracing import Tracer
 
 ON_DEMAND: Final = "on-demand"
 
@@ -143,6 +139,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
         tasks=tasks,
         audit=None if settings.audit is None else _audit_log(settings, clients),
+        tracer=_tracer(settings),
     )
 
 
@@ -253,10 +250,23 @@ class _StateParts:
         )
 
 
+def _tracer(settings: Settings) -> Tracer | None:
+    if settings.traces is Traces.OFF:
+        return None
+    from mcp_roundtrip.tracers import make_tracer  # off by default
+
+    return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"))
+
+
 def _aws_clients(settings: Settings) -> AwsClients:
     from mcp_roundtrip.aws.clients import AwsClients  # imports socket
 
-    return AwsClients(
+    make: Callable[..., AwsClients] = AwsClients
+    if (tracer := _tracer(settings)) is not None:
+        from mcp_roundtrip.aws.traced_clients import TracedAwsClients  # off by default
+
+        make = partial(TracedAwsClients, tracer)
+    return make(
         signs=settings.aws_client is AwsClientKind.SIGNED,
         on_request=lambda service, operation: observer().count_aws_call(service),
         on_boto3=lambda reason: observer().record("boto3_needed", reason=reason),

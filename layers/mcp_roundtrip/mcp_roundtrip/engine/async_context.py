@@ -227,7 +227,7 @@ class AsyncContext(ContextBase):
     async def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         token = running_function.set(("step", step.key))
         try:
-            with self._branches.step_in_flight():
+            with self._branches.step_in_flight(), step.span():
                 value = step.function(*args, **kwargs)
                 return await value if isinstance(value, Awaitable) else value
         except Exception as error:

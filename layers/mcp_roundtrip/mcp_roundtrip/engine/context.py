@@ -197,7 +197,8 @@ class Context(ContextBase):
     def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         token = running_function.set(("step", step.key))
         try:
-            value = step.function(*args, **kwargs)
+            with step.span():
+                value = step.function(*args, **kwargs)
             step.refuse_awaitable(value)
             return value
         except Exception as error:

@@ -131,4 +131,5 @@ class History:
             unused_responses,
             self._notified,
             url_wait_rounds,
+            self.journal.trace,
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.journal import Entry
+
+StepSpan = Callable[[str, int | None], AbstractContextManager[Any]]
 
 
 class HostServices(Struct, frozen=True):
@@ -20,6 +23,8 @@ class HostServices(Struct, frozen=True):
     - `pause_ms` and `pause_ms_async` wait for that many milliseconds.
     - `on_step_failed` takes a step's key, its error, and whether the step runs again. It is called for the
       errors that the tool's code does not see.
+    - `step_span` takes a step's key and the number of the attempt, if the step has a Retry, and returns the
+      span of its function. It is None if nothing is traced.
     - `call_identity` returns a text that is the same in every call with the same caller, tool and arguments,
       or None for callers that cannot be distinguished. It raises SettingsError.
     """
@@ -32,6 +37,7 @@ class HostServices(Struct, frozen=True):
     on_step_failed: Callable[[str, Exception, bool], None]
     pause_ms_async: Callable[[float], Awaitable[None]]
     call_identity: Callable[[], str | None]
+    step_span: StepSpan | None = None
 
     def without_reserve(self) -> HostServices:
         """Return the services for a pass that cannot be continued: its deadline has no reserve."""
@@ -60,9 +66,11 @@ class TaskOptions(Struct, frozen=True):
     `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it
     and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.
     `is_parked`: the recorder stores a parked call, whose passes are rounds and may become a task.
+    `created_in` is the span context in which the task was created, if that was traced.
     """
 
     recorder: Recorder | None = None
     may_start: bool = False
     is_offered: bool = False
     is_parked: bool = False
+    created_in: str | None = None

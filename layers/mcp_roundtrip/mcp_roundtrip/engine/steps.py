@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count, takewhile
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from mcp_roundtrip.schema.step_values import (
 
 _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""
+
+_NO_SPAN: Final = nullcontext()
 
 
 def recorded_result(run: Run, key: str, function: Callable[..., Any]) -> tuple[Any] | None:
@@ -82,6 +85,13 @@ class Step:
             raise StepInterrupted(self.key)
         if self.run.record(Entry(begun, Kind.BEGUN, token)).value != token:
             raise StepInterrupted(self.key)
+
+    def span(self) -> AbstractContextManager[Any]:
+        """Return the span of the function, which runs now."""
+        make_span = self.run.services.step_span
+        if make_span is None:
+            return _NO_SPAN
+        return make_span(self.key, len(self.retry_times()) + 1 if self.has_retry else None)
 
     def refuse_awaitable(self, value: Any) -> None:
         """Raise UsageError for a value that only an async tool can await. A coroutine is closed first."""

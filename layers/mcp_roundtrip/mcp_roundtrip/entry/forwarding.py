@@ -31,7 +31,8 @@ def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) ->
     """
     timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
     deadline_ms = int((ports.clock() + timeout_s) * 1_000)
-    forwarded = Forwarded(deadline_ms, correlation_id=invocation.correlation_id, **feature)
+    trace = None if ports.tracer is None else ports.tracer.current()
+    forwarded = Forwarded(deadline_ms, correlation_id=invocation.correlation_id, trace=trace, **feature)
     try:
         raw = ports.forward(owner, invocation.event or {}, forwarded.custom(), timeout_s)
     except ForwardingFailed as error:

@@ -45,6 +45,8 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         )
         with retries_until(deadline_ms):
             response = endpoint.respond(request, ports, invocation)
+        if ports.tracer is not None:
+            ports.tracer.flush()
     except Exception as error:  # from make_ports or from this module: the endpoint raises nothing
         response = _fault_response(request, error, correlation_id)
     return response.raw if response.raw is not None else adapter.format_response(response)

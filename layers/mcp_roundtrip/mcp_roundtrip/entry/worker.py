@@ -37,8 +37,17 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
     """
     ports, correlation_id = make_ports(), invocation_id(context)
     invocation = WorkerInvocation(tool_methods, ports, correlation_id, context)
+    try:
+        return _work(invocation, event)
+    finally:
+        if ports.tracer is not None:
+            ports.tracer.flush()
+
+
+def _work(invocation: WorkerInvocation, event: Any) -> Any:
+    ports = invocation.ports
     if "Records" not in event:
-        ports.observer.begin(correlation_id)
+        ports.observer.begin(invocation.correlation_id)
         try:
             return invocation.work(str(event["task"]))
         except Exception as error:

@@ -102,6 +102,10 @@ class Endpoint(Struct, frozen=True):
         is_legacy = context.request.is_legacy
         legacy = self.legacy_handlers if is_legacy else None
         handler = find_handler(self.handlers if legacy is None else legacy(), context.request.method)
+        if (tracer := context.ports.tracer) is not None:
+            from mcp_roundtrip.server.message_span import traced  # off by default
+
+            handler = traced(tracer, handler)
         reply = handler(context)
         if isinstance(reply, HttpResponse):
             return reply

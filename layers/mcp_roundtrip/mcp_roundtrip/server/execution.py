@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.host import HostServices, TaskOptions
+from mcp_roundtrip.engine.host import HostServices, StepSpan, TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome
@@ -18,6 +19,9 @@ from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import user_binding
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.tracing import Tracer
 
 
 def new_run(call: FeatureCall, host: HostServices, journal: Journal, inputs: ClientInputs) -> Run:
@@ -54,7 +58,14 @@ def host_services(call: FeatureCall) -> HostServices:
         step_failed,
         ports.pause_ms_async,
         lambda: call.binding.identity(),
+        None if ports.tracer is None else _step_spans(ports.tracer),
     )
+
+
+def _step_spans(tracer: Tracer) -> StepSpan:
+    from mcp_roundtrip.server.pass_span import step_span  # off by default
+
+    return partial(step_span, tracer)
 
 
 def _can_continue(call: FeatureCall) -> bool:
@@ -65,6 +76,14 @@ def _can_continue(call: FeatureCall) -> bool:
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:
     """Run the function once, inside the hooks of the server. Raises ProtocolError for a broken feature."""
+    if (tracer := call.context.ports.tracer) is None:
+        return _run_pass(call, run)
+    from mcp_roundtrip.server.pass_span import traced_pass  # off by default
+
+    return traced_pass(tracer, call, run, _run_pass)
+
+
+def _run_pass(call: FeatureCall, run: Run) -> Outcome:
     if (operation := call.context.invocation.operation) is not None:
         operation.begin_pass(call, run)
     call.context.ports.observer.tag(flow=run.history.journal.flow_id)

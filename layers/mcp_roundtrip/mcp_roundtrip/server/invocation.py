@@ -18,6 +18,7 @@ _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
 _HIDE_UNAUTHORIZED: Final = "mcpHideUnauthorized"
 _SIGNATURE_DIGEST: Final = "mcpSignatureDigest"
+_TRACE: Final = "mcpTrace"
 
 CATALOG_DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
 """The `remedy` of the log event `catalog_drift`."""
@@ -45,6 +46,7 @@ class Forwarded(Struct, frozen=True):
     `correlation_id`: the id that the logs of both functions share.
     `server_info`: the front door's Implementation object, which results carry instead of the owner's.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
+    `trace`: the context of the front door's span (see `tracing`).
     """
 
     deadline_ms: float | None = None
@@ -53,6 +55,7 @@ class Forwarded(Struct, frozen=True):
     server_info: Mapping[str, Any] | None = None
     hide_unauthorized: bool = False
     signature_digest: str | None = None
+    trace: str | None = None
 
     @classmethod
     def read(cls, lambda_context: Any) -> Forwarded:
@@ -70,6 +73,7 @@ class Forwarded(Struct, frozen=True):
             _implementation(custom.get(_SERVER_INFO)),
             custom.get(_HIDE_UNAUTHORIZED) is True,
             signature_digest if isinstance(signature_digest, str) else None,
+            None if (trace := custom.get(_TRACE)) is None else _trace(trace),
         )
 
     def custom(self) -> dict[str, Any]:
@@ -81,10 +85,17 @@ class Forwarded(Struct, frozen=True):
             _SERVER_INFO: self.server_info,
             _HIDE_UNAUTHORIZED: self.hide_unauthorized,
             _SIGNATURE_DIGEST: self.signature_digest,
+            **({} if self.trace is None else {_TRACE: self.trace}),
         }
 
 
 _NOT_FORWARDED: Final = Forwarded()
+
+
+def _trace(value: Any) -> str | None:
+    from mcp_roundtrip.tracing import is_traceparent  # most deployments trace nothing
+
+    return value if is_traceparent(value) else None
 
 
 def _implementation(value: Any) -> Mapping[str, Any] | None:

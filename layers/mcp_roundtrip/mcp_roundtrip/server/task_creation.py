@@ -79,6 +79,19 @@ def _too_many_open_tasks(
 
 
 def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
+    if (tracer := call.context.ports.tracer) is None:
+        return _create(call, journal, ttl_ms, parked)
+    from mcp_roundtrip.server.pass_span import creation_span  # off by default
+
+    with creation_span(tracer, call, journal) as span:
+        task = _create(call, journal, ttl_ms, parked, span.traceparent)
+        span.set_attribute("mcp_roundtrip.task.id", task.task_id)
+        return task
+
+
+def _create(
+    call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None, created_in: str | None = None
+) -> Task:
     port = call.context.ports.tasks()
     return port.tasks.create(
         task_call_of(call),
@@ -88,6 +101,7 @@ def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task |
         capabilities=call.context.request.meta.capabilities,
         ttl_ms=ttl_ms,
         continued=parked,
+        created_in=created_in,
     )
 
 

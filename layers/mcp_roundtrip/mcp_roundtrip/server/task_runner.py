@@ -89,7 +89,7 @@ class TaskRunner(Struct, frozen=True):
             ),
             host_services(call),
             StatusMessages(write=recorder.report_status),
-            TaskOptions(recorder=recorder, is_offered=True),
+            TaskOptions(recorder=recorder, is_offered=True, created_in=task.created_in),
         )
         outcome = run_pass(call, run)
         if isinstance(run.fault, RETRYABLE):

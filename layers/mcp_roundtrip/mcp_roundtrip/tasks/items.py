@@ -111,7 +111,7 @@ class TaskHistory(Struct, frozen=True):
                 responses[entry.key], outstanding[entry.key] = entry.value, entry.fingerprint
                 if "via" in row:
                     channels[entry.key] = str(row["via"])
-        journal = Journal(task.flow_id, tuple(entries), outstanding)
+        journal = Journal(task.flow_id, tuple(entries), outstanding, trace=task.trace)
         next_order = max((int(row["n"]) for row in rows), default=-1) + 1
         call = TaskCall.from_item(by_sk[CALL])
         return cls(call, journal, responses, response_keys, next_order, channels)

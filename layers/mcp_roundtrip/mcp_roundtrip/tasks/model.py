@@ -120,7 +120,8 @@ class Task(Struct, frozen=True):
 
     `requests` has the outstanding requests by wire key, `accepted_keys` the wire keys of the responses that a
     pass has accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
-    workers since the last progress, `seen_entries` is the length of the journal at that time.
+    workers since the last progress, `seen_entries` is the length of the journal at that time. `trace` is the
+    journal's, `created_in` the span context in which the task was created, if these were traced.
     """
 
     pk: str
@@ -151,6 +152,8 @@ class Task(Struct, frozen=True):
     error: Mapping[str, Any] | None = None
     dialect: str = "extension"
     link: str | None = None
+    trace: str | None = None
+    created_in: str | None = None
 
     @property
     def task_id(self) -> str:
@@ -200,9 +203,9 @@ class Task(Struct, frozen=True):
 
     def to_item(self) -> dict[str, Value]:
         """Return the item of a new task."""
-        link: dict[str, Value] = {} if self.link is None else {"lnk": self.link}
+        optional = {"lnk": self.link, "tr": self.trace, "tc": self.created_in}
         return {
-            **link,
+            **{name: value for name, value in optional.items() if value is not None},
             "pk": self.pk,
             "sk": TASK,
             "st": self.status.value,
@@ -257,6 +260,8 @@ class Task(Struct, frozen=True):
             error=json_value(read.get("err", "null")),
             dialect=read["dl"],
             link=read.get("lnk"),
+            trace=read.get("tr"),
+            created_in=read.get("tc"),
         )
 
 

@@ -173,6 +173,7 @@ class ParkedCalls(Struct, frozen=True):
             work_state=WorkState.AWAITING if requests else WorkState.READY,
             requests=outstanding,
             issued_counts={**dict.fromkeys(journal.unused_responses, 1), **issued_counts, **issued},
+            trace=journal.trace,
             link=new_token(self.tasks.random_bytes) if has_link else None,
         )
 

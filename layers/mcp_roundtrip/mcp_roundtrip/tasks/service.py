@@ -82,11 +82,13 @@ class Tasks(Struct, frozen=True):
         capabilities: Mapping[str, Any],
         ttl_ms: int,
         continued: Task | None = None,
+        created_in: str | None = None,
     ) -> Task:
         """Write a task and dispatch its worker.
 
         `continued` is the parked call that becomes the task: the task takes its place among the caller's open
-        tasks. If a pass that crashed has written the task, it is returned.
+        tasks. If a pass that crashed has written the task, it is returned. `created_in` is the current span
+        context, if this operation is traced.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
@@ -96,6 +98,8 @@ class Tasks(Struct, frozen=True):
             self.new_task(principal, ttl_ms, worker, journal.flow_id, task_id),
             capabilities=capabilities,
             issued_counts=dict.fromkeys(journal.unused_responses, 1),
+            trace=journal.trace,
+            created_in=created_in,
         )
         if continued is None:
             self.limit.check(principal)  # a call that is refused writes nothing

@@ -1,0 +1,72 @@
+"""Clients of AWS services whose calls are client spans.
+
+https://github.com/open-telemetry/semantic-conventions/blob/main/docs/cloud-providers/aws-sdk.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.tracing import Attribute, Tracer
+
+_SERVICES: Final[Mapping[str, str]] = {
+    **{"dynamodb": "DynamoDB", "kms": "KMS", "lambda": "Lambda", "logs": "CloudWatch Logs", "sqs": "SQS"},
+}
+"""Name in endpoints -> name in spans, which is the `sdkId` of the service's model."""
+
+_EXPECTED: Final = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
+"""How DynamoDB says that a conditional write came too late, which is no failure."""
+
+
+class TracedAwsClients(AwsClients):
+    """As AwsClients. A call that runs outside of a span, such as the renewal of a lease, has no span."""
+
+    def __init__(self, tracer: Tracer, **options: Any) -> None:
+        super().__init__(**options)
+        self._tracer = tracer
+
+    def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
+        return TracedClient(super().client(service, region, endpoint_url), service, self._tracer)
+
+    def invoke_client(self) -> AwsClient:
+        return TracedClient(super().invoke_client(), "lambda", self._tracer)
+
+
+class TracedClient:
+    """Makes a span of each call of another client. The span covers all attempts."""
+
+    def __init__(self, client: AwsClient, service: str, tracer: Tracer) -> None:
+        self._client = client
+        self._service = _SERVICES.get(service, service)
+        self._tracer = tracer
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        if self._tracer.current() is None:
+            return self._client.call(operation, timeout_s=timeout_s, **parameters)
+        name = f"{self._service}.{operation}"
+        with self._tracer.span(name, "client", self._attributes(operation)) as span:
+            try:
+                return self._client.call(operation, timeout_s=timeout_s, **parameters)
+            except AwsError as error:
+                if error.code in _EXPECTED:
+                    span.set_attribute("db.response.status_code", error.code)
+                    refusal = error
+                else:
+                    span.fail(error.code)
+                    raise
+        raise refusal
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _attributes(self, operation: str) -> dict[str, Attribute]:
+        attributes: dict[str, Attribute] = {
+            "rpc.system.name": "aws-api",
+            "rpc.method": f"{self._service}/{operation}",
+        }
+        if self._service == "DynamoDB":
+            attributes |= {"db.system.name": "aws.dynamodb", "db.operation.name": operation}
+        return attributes

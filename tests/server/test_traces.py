@@ -1,0 +1,277 @@
+"""Spans of a call over the front door, its owner, all rounds and the worker of its task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import SpanKind, StatusCode
+
+from mcp_roundtrip import Context, Retry, Server, ToolError
+from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol.constants import META_TRACEPARENT
+from mcp_roundtrip.server.invocation import Forwarded
+from support.project import ROOT
+from support.traced_deployment import TracedDeployment, linked, mermaid, tree
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE}-{SPAN}-01"
+
+
+def make_server() -> Server:
+    server = Server("owner")
+    failures = iter([True])
+
+    def charge() -> str:
+        if next(failures, False):
+            raise ConnectionError("card 4111")
+        return "receipt"
+
+    @server.tool(task="optional")
+    def book(ctx: Context, place: str) -> str:
+        """Ask twice, and finish as a task."""
+        ctx.step("reserve", lambda: "seat")
+        size = ctx.elicit("size", "How many?", int)
+        name = ctx.elicit("name", "Which name?", str)
+        ctx.run_as_task()
+        ctx.step("charge", charge, retry=Retry(delay_ms=1))
+        return f"{place} {size} {name}"
+
+    @server.tool
+    def refuse() -> str:
+        raise ToolError("closed")
+
+    @server.tool
+    def break_down() -> str:
+        raise LookupError("4111")
+
+    return server
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> TracedDeployment:
+    return TracedDeployment(make_server(), tmp_path)
+
+
+def book(deployment: TracedDeployment, meta: list[dict[str, Any]] | None = None) -> str:
+    """Call the tool, answer its two questions, and let a worker finish; return the task's id."""
+    metas = iter(meta or [{}, {}, {}])
+    params: dict[str, Any] = {"name": "book", "arguments": {"place": "Hyderabad"}}
+    for key, value in (("size", 4), ("name", "Ada")):
+        result = deployment.post("tools/call", **params, meta=next(metas))["result"]
+        answer = {"action": "accept", "content": {"value": value}}
+        params |= {"requestState": result["requestState"], "inputResponses": {key: answer}}
+    task = deployment.post("tools/call", **params, meta=next(metas))["result"]["taskId"]
+    deployment.run_worker()
+    return str(task)
+
+
+def named(deployment: TracedDeployment, name: str) -> list[ReadableSpan]:
+    return [span for span in deployment.spans if span.name == name]
+
+
+def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: TracedDeployment) -> None:
+    book(deployment)
+    assert tree(deployment.spans) == [
+        "A tools/call book",
+        "A   tools/call book",
+        "A     pass book",
+        "A       step reserve",
+        "B tools/call book",
+        "B   tools/call book",
+        "A     pass book",
+        "C tools/call book",
+        "C   tools/call book",
+        "A     pass book",
+        "A     create task book",
+        "A     work on book",
+        "A       step charge",
+        "A       step charge",
+    ]
+
+
+def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(
+    deployment: TracedDeployment,
+) -> None:
+    book(deployment)
+    spans = deployment.spans
+    first, messages, passes = spans[1], named(deployment, "tools/call book"), named(deployment, "pass book")
+    owners = [span for span in messages if span.parent is not None]
+    assert [each.context.span_id for span in owners[1:] for each in span.links] == [first.context.span_id] * 2
+    linked_ids = [each.context.span_id for span in passes for each in span.links]
+    assert linked_ids == [each.context.span_id for each in owners[1:]]
+    assert linked(named(deployment, "work on book")[0], spans) == ["create task book"]
+
+
+def test_the_documented_picture_is_that_of_real_spans(deployment: TracedDeployment) -> None:
+    book(deployment)
+    page = (ROOT / "docs/explanation/traces.md").read_text("utf-8")
+    assert page.split("```mermaid\n")[1].split("\n```")[0] == mermaid(deployment.spans)
+
+
+def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(
+    deployment: TracedDeployment,
+) -> None:
+    book(deployment, [{META_TRACEPARENT: TRACEPARENT}] * 3)
+    assert {span.context.trace_id for span in deployment.spans} == {int(TRACE, 16)}
+    assert deployment.spans[0].parent.span_id == int(SPAN, 16)
+
+
+def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployment: TracedDeployment) -> None:
+    other = f"00-{'1' * 32}-{'2' * 16}-01"
+    book(deployment, [{META_TRACEPARENT: TRACEPARENT}, {META_TRACEPARENT: other}, {}])
+    passes = named(deployment, "pass book")
+    assert [f"{each.context.trace_id:032x}" for each in passes] == [TRACE, "1" * 32, TRACE]
+    assert passes[1].links[0].context.trace_id == int(TRACE, 16)
+
+
+def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled(tmp_path: Path) -> None:
+    root = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8"
+    for sampled, is_parent in ((1, True), (0, False)):
+        deployment = TracedDeployment(make_server(), tmp_path, x_ray=f"{root};Sampled={sampled}")
+        deployment.post("tools/call", name="refuse")
+        first = deployment.spans[0]
+        assert (first.parent is not None) is is_parent
+        assert (first.context.trace_id == int("5759e988bd862e3fe1be46a994272793", 16)) is is_parent
+
+
+def test_the_current_span_of_the_function_is_the_parent(deployment: TracedDeployment) -> None:
+    with deployment.provider.get_tracer("adot").start_as_current_span("handler"):
+        deployment.post("tools/list")
+    assert tree(deployment.spans) == ["A handler", "A   tools/list"]
+
+
+# -- what a span contains -----------------------------------------------------------------------------------
+
+CONVENTIONS = json.loads((ROOT / "tests/server/mcp_span_conventions.json").read_text("utf-8"))
+
+
+def check_conventions(span: ReadableSpan, given: Mapping[str, bool]) -> None:
+    """Check a server span. `given` says which conditions of the conditionally required attributes hold."""
+    attributes, expected = dict(span.attributes or {}), CONVENTIONS["attributes"]
+    own = {name for name in attributes if name.startswith("mcp_roundtrip.")}
+    assert attributes.keys() - own <= expected.keys()
+    required = {name for name, level in expected.items() if level == "required"}
+    assert required <= attributes.keys()
+    for name, level in expected.items():
+        if level == "conditionally_required":
+            assert (name in attributes) is given.get(name, False), name
+    assert (span.status.status_code is StatusCode.ERROR) is ("error.type" in attributes)
+    assert span.status.description is None
+    assert span.kind is SpanKind.SERVER
+
+
+@pytest.mark.parametrize(
+    ("tool", "error_type", "code"),
+    [("refuse", "tool_error", None), ("break_down", "tool_error", None), ("unknown", "-32602", "-32602")],
+)
+def test_a_message_has_the_attributes_of_the_conventions(
+    deployment: TracedDeployment, tool: str, error_type: str, code: str | None
+) -> None:
+    deployment.post("tools/call", name=tool)
+    span = deployment.spans[1 if code is None else 0]
+    assert span.name == ("tools/call" if code else f"tools/call {tool}")
+    assert span.attributes["error.type"] == error_type
+    assert span.attributes.get("rpc.response.status_code") == code
+    check_conventions(
+        span,
+        {
+            "error.type": True,
+            "jsonrpc.request.id": True,
+            "gen_ai.tool.name": code is None,
+            "rpc.response.status_code": code is not None,
+        },
+    )
+
+
+def test_prompts_and_resources_are_named_without_the_values_of_a_request(tmp_path: Path) -> None:
+    server = Server("owner")
+    server.prompt(lambda_prompt)
+    server.resource("cards://{card}/limit")(lambda_resource)
+    deployment = TracedDeployment(server, tmp_path)
+    deployment.post("prompts/get", name="lambda_prompt", arguments={"card": "4111"})
+    deployment.post("resources/read", uri="cards://4111/limit")
+    door, resource = deployment.spans[0], deployment.spans[3]
+    assert (door.name, door.attributes["gen_ai.prompt.name"]) == (
+        "prompts/get lambda_prompt",
+        "lambda_prompt",
+    )
+    assert (resource.name, resource.attributes["mcp.resource.uri"]) == (
+        "resources/read",
+        "cards://{card}/limit",
+    )
+    check_conventions(resource, {"jsonrpc.request.id": True, "mcp.resource.uri": True})
+    assert "4111" not in "".join(span.to_json() for span in deployment.spans)
+
+
+def lambda_prompt(card: str) -> str:
+    return card
+
+
+def lambda_resource(card: str) -> str:
+    return card
+
+
+def test_spans_contain_no_argument_answer_result_error_text_state_or_token(
+    deployment: TracedDeployment,
+) -> None:
+    book(deployment)
+    deployment.post("tools/call", name="break_down")
+    text = "".join(span.to_json() for span in deployment.spans)
+    assert "LookupError" in text
+    found = [value for value in ("Hyderabad", "Ada", "seat", "receipt", "4111", "eyJ") if value in text]
+    assert found == []
+    assert not any(span.events for span in deployment.spans), "exceptions quote arguments"
+
+
+def test_log_lines_have_the_ids_of_the_trace(deployment: TracedDeployment) -> None:
+    deployment.post("tools/call", name="refuse")
+    tags = deployment.observer.tags
+    assert tags["trace_id"] == f"{deployment.spans[0].context.trace_id:032x}"
+    assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.spans}
+
+
+# -- off, and mixed deployments -----------------------------------------------------------------------------
+
+
+def test_a_state_of_an_untraced_round_has_no_trace(tmp_path: Path) -> None:
+    deployment = TracedDeployment(make_server(), tmp_path, is_traced=False)
+    book(deployment)
+    assert deployment.spans == []
+
+
+def test_a_round_that_is_not_traced_passes_the_trace_on(deployment: TracedDeployment) -> None:
+    params: dict[str, Any] = {"name": "book", "arguments": {"place": "Hyderabad"}}
+    for key, value, is_traced in (("size", 4, True), ("name", "Ada", False)):
+        deployment.is_traced = is_traced
+        result = deployment.post("tools/call", **params)["result"]
+        answer = {"action": "accept", "content": {"value": value}}
+        params |= {"requestState": result["requestState"], "inputResponses": {key: answer}}
+    deployment.is_traced = True
+    deployment.post("tools/call", **params)
+    first, third = named(deployment, "pass book")
+    assert first.context.trace_id == third.context.trace_id
+
+
+@pytest.mark.parametrize(
+    "value", ["", TRACE, f"ff{TRACEPARENT[2:]}", TRACEPARENT.upper(), TRACEPARENT + "\n", 1, {}, None]
+)
+def test_a_malformed_span_context_is_refused_in_a_state_and_ignored_in_a_client_context(value: Any) -> None:
+    with pytest.raises(StateRejected):
+        Journal.from_json({"v": 1, "id": "flow", "t": value})
+    custom = {"mcpTrace": value}
+    context = type("Context", (), {"client_context": type("Client", (), {"custom": custom})})
+    assert Forwarded.read(context).trace is None
+
+
+def test_without_a_provider_nothing_is_traced_and_calls_work(tmp_path: Path) -> None:
+    deployment = TracedDeployment(make_server(), tmp_path)
+    deployment.provider = trace.NoOpTracerProvider()  # type: ignore[assignment]  # what the API has by default
+    book(deployment)
+    assert deployment.spans == []
