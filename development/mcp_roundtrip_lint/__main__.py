@@ -1,7 +1,6 @@
 """Find code of tools that differs when a round is replayed: time, randomness, effects outside steps and more.
 
 The code is read, never run. `# noqa: MRT001 reason` at the end of a line suppresses a finding in it.
-docs/reference/lint.md has the rules.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from mcp_roundtrip_lint.checking import check_text, modules_in
 from mcp_roundtrip_lint.findings import Finding
+from mcp_roundtrip_lint.rules import RULES
 
 FOLDERS = ("functions", "src")
 """Where functions are, if no file is named: in this project, and in a new application."""
@@ -24,7 +24,12 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="FILE", help="modules or folders (default: functions, src)"
     )
-    paths = parser.parse_args(arguments).paths or [Path(name) for name in FOLDERS if Path(name).is_dir()]
+    parser.add_argument("--rules", action="store_true", help="list the rules")
+    given = parser.parse_args(arguments)
+    if given.rules:
+        print("\n".join(f"{rule.id}  {rule.title}" for rule in RULES))
+        return 0
+    paths = given.paths or [Path(name) for name in FOLDERS if Path(name).is_dir()]
     if not paths:
         print("error: there is no folder functions or src here: name files or folders", file=sys.stderr)
         return 2

@@ -55,6 +55,11 @@ def test_named_files_and_folders_are_checked(folder: Path, capsys: pytest.Captur
     assert capsys.readouterr().out == "no findings in 2 modules\n"
 
 
+def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--rules"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "MRT001  Time or randomness outside the context"
+
+
 @pytest.mark.parametrize("arguments", [[], ["missing.py"], ["broken.py"]])
 def test_what_cannot_be_read_makes_the_exit_status_2(
     folder: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from mcp_roundtrip_lint.contexts import QUESTION_CLASSES, ContextCall, ContextFunction, Module
 from mcp_roundtrip_lint.reachability import leaves
@@ -124,6 +124,8 @@ def _are_both_reached(source: Source, first: _Use, second: _Use) -> bool:
     excludes = isinstance(outer, ast.If | ast.IfExp | ast.Match | ast.Try | ast.TryStar | ast.BoolOp)
     if excludes and _part(source, outer, first.node) != _part(source, outer, second.node):
         return False
+    if _is_conditional(source, first, outer) and _is_conditional(source, second, outer):
+        return False  # the conditions may exclude each other
     below = path[: path.index(outer)]
     for child, parent in pairwise(below):
         if isinstance(child, ast.stmt) and any(
@@ -132,6 +134,12 @@ def _are_both_reached(source: Source, first: _Use, second: _Use) -> bool:
         ):
             return False
     return True
+
+
+def _is_conditional(source: Source, use: _Use, outer: ast.AST) -> bool:
+    """Return whether there is a branch inside `outer` around the call."""
+    between = takewhile(lambda each: each is not outer, source.ancestors(use.node))
+    return any(isinstance(each, ast.If | ast.IfExp | ast.match_case | ast.BoolOp) for each in between)
 
 
 def _part(source: Source, outer: ast.AST, node: ast.AST) -> str:

@@ -30,7 +30,7 @@ def _contains(statements: list[ast.stmt], calls: set[ast.Call]) -> bool:
 def _handlers(module: Module, node: ast.Try | ast.TryStar) -> Iterator[tuple[ast.AST, str]]:
     for handler in node.handlers:
         if _catches_suspend(module, handler.type) and not _raises_again(handler):
-            shown = "except" if handler.type is None else f"except {ast.unparse(handler.type)}"
+            shown = "except:" if handler.type is None else f"except {ast.unparse(handler.type)}"
             yield handler, f"`{shown}` catches the end of the round: write `except Exception`, or raise again"
             return
         if _catches_suspend(module, handler.type):
