@@ -14,6 +14,7 @@
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
 #   STACK=…                          for new-tool: the nested stack of the tool (docs/guides/adding-a-tool.md)
+#   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   ENV=dev                          for build, deploy, rollback, url and prune: the environment in samconfig.toml
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
@@ -160,8 +161,12 @@ e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambd
 	$(VENV)/bin/pytest tests/artefact -vv -rs --durations=0 --durations-min=5
 
 .PHONY: conformance
-conformance: $(VENV)/.dev  ## run the official MCP conformance suite
+conformance: $(VENV)/.dev  ## run the official MCP conformance suite, and write docs/reference/conformance.md
 	$(VENV)/bin/python tests/conformance/run.py
+
+.PHONY: newest
+newest: $(VENV)/.dev $(UV)  ## try newer MCP clients, conformance suites and dependencies than the pinned ones, and report
+	@PYTHONPATH=tests $(VENV)/bin/python -m newest $(if $(filter 1,$(ALL)),--all) $(GROUPS)
 
 .PHONY: hosts
 hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Gemini CLI and opencode, with a scripted model

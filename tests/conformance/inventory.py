@@ -99,9 +99,9 @@ ANY_LEGACY_SERVER: Final = (
     "dns-rebinding-protection",
 )
 
-_STREAM: Final = "the question comes in the middle of a call, which takes a stream held open"
-_LEVEL: Final = "logging/setLevel is refused, since the level would be forgotten"
-_SUBSCRIPTION: Final = "subscriptions are refused, since they would be forgotten"
+_STREAM: Final = "the server asks in the middle of a call, which needs a stream that stays open"
+_LEVEL: Final = "the server refuses `logging/setLevel`, because it stores no level"
+_SUBSCRIPTION: Final = "the server refuses subscriptions, because it stores none"
 _SKILLS: Final = "an extension that is not served"
 
 NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -110,7 +110,7 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
         "tools-call-sampling": _STREAM,
         "elicitation-sep1034-defaults": _STREAM,
         "elicitation-sep1330-enums": _STREAM,
-        "server-sse-polling": "a stream that breaks off has to be resumed, which takes stored events",
+        "server-sse-polling": "a stream is resumed from stored events, and the server stores none",
         "logging-set-level": _LEVEL,
         "tools-call-with-logging": _LEVEL,
         "resources-subscribe": _SUBSCRIPTION,

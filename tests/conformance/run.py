@@ -6,28 +6,36 @@ Four servers: the one in `tests/conformance_server`, the same with a new process
 through a front door, and the application of `template.yaml` behind its own; all once more as clients of
 2025-11-25 see them. Fails on a check that fails or warns without an excuse, on a scenario without results, on
 fewer passes than `expected.json` says, on a scenario of the suite that `inventory.py` does not mention;
-`--record` rewrites `expected.json`.
+`--record` rewrites `expected.json`. A run of all scenarios without a problem writes `results.json`,
+docs/reference/conformance.md and the badge.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import platform
 import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from inventory import NOT_RUN, ROOT, TARGETS, Target, unaccounted
-from suite import Suite, install
+from publication import COUNTS, badge, page
+from suite import NODE, SUITE, Suite, install
 from verdict import Row, judge
 
 from mcp_roundtrip_local import serve
 
 CACHE: Final = ROOT / ".cache" / "conformance"
 EXPECTED: Final = Path(__file__).with_name("expected.json")
+RESULTS: Final = Path(__file__).with_name("results.json")
+PAGE: Final = ROOT / "docs/reference/conformance.md"
+BADGE: Final = ROOT / "docs/images/conformance.svg"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if options.record:
         record(rows)
+    if not options.scenarios:
+        publish(results_of(rows))
     return 0
 
 
@@ -122,6 +132,34 @@ def record(rows: Mapping[Target, Sequence[Row]]) -> None:
         for row in of_target:
             known[row.scenario] = min(row.passed, known.get(row.scenario, row.passed))
     EXPECTED.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def results_of(rows: Mapping[Target, Sequence[Row]]) -> dict[str, Any]:
+    """Return what `results.json` says of a run of all scenarios."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "suite": SUITE,
+        "node": NODE.partition("==")[2],
+        "python": platform.python_version(),
+        "servers": [
+            {
+                "title": target.title,
+                "revision": target.revision,
+                "excuses": target.excused,
+                "scenarios": {
+                    row.scenario: {name: asdict(row)[name] for name in COUNTS} for row in of_target
+                },
+            }
+            for target, of_target in rows.items()
+        ],
+    }
+
+
+def publish(results: Mapping[str, Any]) -> None:
+    """Write the results, the page and the badge."""
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(page(results, NOT_RUN))
+    BADGE.write_text(badge(results))
 
 
 def _flat(rows: Mapping[Target, Iterable[Row]]) -> list[Row]:

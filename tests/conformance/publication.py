@@ -1,0 +1,145 @@
+"""The results of a run of the suite as a file, a page and a badge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+Results = Mapping[str, Any]
+"""`date`, `suite`, `node`, `python` and `servers`: title, revision, excuses, the counts of each scenario."""
+
+COUNTS: Final = ("passed", "failed", "warnings", "skipped", "excused")
+
+_INTRODUCTION: Final = """\
+# Conformance
+
+`make conformance` writes this page. It runs the
+[official conformance suite](https://github.com/modelcontextprotocol/conformance) against the functions of
+this repository. They run on AWS's Lambda runtime client and are served over HTTP. The conformance server in
+`tests/conformance_server` has the features that the suite calls. The suite also checks the application of
+`template.yaml`, with the scenarios that suit any server. The command fails on a failed check, on a warning,
+on a scenario without results, and on fewer passed checks than in the last run.
+"""
+
+_BADGE: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}: {text}">
+  <title>{label}: {text}</title>
+  <clipPath id="r"><rect width="{width}" height="20" rx="3"/></clipPath>
+  <g clip-path="url(#r)">
+    <rect width="{left}" height="20" fill="#444"/>
+    <rect x="{left}" width="{right}" height="20" fill="{color}"/>
+  </g>
+  <g fill="#fff" text-anchor="middle" font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11">
+    <text x="{left_middle}" y="14" textLength="{left_text}">{label}</text>
+    <text x="{right_middle}" y="14" textLength="{right_text}">{text}</text>
+  </g>
+</svg>
+"""
+
+
+def page(results: Results, not_run: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the page in Markdown. `not_run` maps revisions to scenarios to reasons."""
+    servers: Sequence[Mapping[str, Any]] = results["servers"]
+    sections = [
+        _INTRODUCTION,
+        _table(
+            ("", ""),
+            [
+                ("Date", results["date"]),
+                ("Suite", f"`{results['suite']}`"),
+                ("Node.js of the suite", results["node"]),
+                ("Python of the functions", results["python"]),
+                ("Checks", summary(results)),
+            ],
+        ),
+        "## Servers\n",
+        _table(
+            ("Server", "Protocol", "Scenarios", *(count.capitalize() for count in COUNTS)),
+            [
+                (
+                    each["title"],
+                    each["revision"],
+                    len(each["scenarios"]),
+                    *_totals(each["scenarios"].values()),
+                )
+                for each in servers
+            ],
+        ),
+        "## Scenarios\n\nChecks of the conformance server that passed, by version of the protocol.\n",
+        _scenarios(servers),
+        "## Not run\n",
+        _table(
+            ("Protocol", "Scenario", "Reason"),
+            [
+                (revision, f"`{scenario}`", reason)
+                for revision, reasons in not_run.items()
+                for scenario, reason in reasons.items()
+            ],
+        ),
+        "## Excused\n\nThese checks fail or warn, and do not count.\n",
+        _table(
+            ("Server", "Scenario", "Check", "Reason"),
+            [
+                (each["title"], f"`{scenario}`", f"`{check}`", reason)
+                for each in servers
+                for scenario, reasons in each["excuses"].items()
+                for check, reason in reasons.items()
+            ],
+        ),
+    ]
+    return "\n".join(sections)
+
+
+def badge(results: Results) -> str:
+    """Return the badge in SVG, which needs no other host."""
+    label, text = "MCP conformance", summary(results)
+    failed = sum(_totals(_rows(results))[1:3])
+    left_text, right_text = (round(6.2 * len(each)) for each in (label, text))
+    left, right = left_text + 12, right_text + 12
+    return _BADGE.format(
+        width=left + right,
+        left=left,
+        right=right,
+        left_text=left_text,
+        right_text=right_text,
+        left_middle=left / 2,
+        right_middle=left + right / 2,
+        label=label,
+        text=text,
+        color="#b00" if failed else "#176b2c",
+    )
+
+
+def summary(results: Results) -> str:
+    """Return the number of passed checks, and of the others that count."""
+    passed, failed, warnings, *_ = _totals(_rows(results))
+    return f"{passed} passed, {failed + warnings} failed"
+
+
+def _rows(results: Results) -> list[Mapping[str, int]]:
+    return [row for each in results["servers"] for row in each["scenarios"].values()]
+
+
+def _totals(rows: Iterable[Mapping[str, int]]) -> list[int]:
+    counted = list(rows)
+    return [sum(row[count] for row in counted) for count in COUNTS]
+
+
+def _scenarios(servers: Sequence[Mapping[str, Any]]) -> str:
+    first: dict[str, Mapping[str, Mapping[str, int]]] = {}
+    for each in servers:
+        first.setdefault(each["revision"], each["scenarios"])
+    names = list(dict.fromkeys(name for scenarios in first.values() for name in scenarios))
+    return _table(
+        ("Scenario", *first),
+        [(f"`{name}`", *(_passed(of.get(name)) for of in first.values())) for name in names],
+    )
+
+
+def _passed(row: Mapping[str, int] | None) -> str:
+    return "" if row is None else str(row["passed"])
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
