@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip import Call, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
@@ -20,9 +20,10 @@ from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import catalog_lists
-from mcp_roundtrip_testing import DECLINE, Player, crashes
+from mcp_roundtrip_testing import DECLINE, FakeClock, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
 from support.audit_lines import AuditLines
 from support.messages import call, headers, message
 
@@ -354,3 +355,36 @@ def test_each_pass_has_one_record_with_every_worker_killed_in_turn() -> None:
         repetitions += 1
     assert repetitions > 20
     assert unknown > 5
+
+
+# Hooks and limits
+
+
+def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outcome(log: AuditLines) -> None:
+    hooked = Server("hooked")
+
+    @hooked.around
+    def tenant(call: Call) -> Iterator[None]:
+        call.add_fields(tenant="acme")
+        if call.principal is None:
+            raise ToolError("not without a name")
+        yield
+
+    @hooked.tool
+    def greet() -> str:
+        return "hello"
+
+    player_of(hooked, log).call("greet")
+    [record] = log.records()
+    assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
+
+
+def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: AuditLines) -> None:
+    clock = FakeClock()
+    limited = TaskTable(clock, max_open=1)
+    client = Player(server, WITH_TASKS, clock=clock, ports={"audit": log.log, "tasks": limited})
+    client.call("lasting")
+    log.lines.clear()
+    client.request("tools/call", name="lasting", arguments={})
+    [record] = log.records()
+    assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
