@@ -94,7 +94,7 @@ def badge(results: Results) -> str:
     """Return the badge in SVG, which needs no other host."""
     label, text = "MCP conformance", summary(results)
     failed = sum(_totals(_rows(results))[1:3])
-    left_text, right_text = (round(6.2 * len(each)) for each in (label, text))
+    left_text, right_text = round(6.2 * len(label)), round(5.6 * len(text))
     left, right = left_text + 12, right_text + 12
     return _BADGE.format(
         width=left + right,

@@ -166,7 +166,7 @@ def test_the_metadata_of_the_wheel_are_those_of_the_project(wheel: Path) -> None
     assert metadata["License-Expression"] == project["license"]
     assert metadata["Requires-Python"] == project["requires-python"]
     assert metadata["Description-Content-Type"] == "text/markdown"
-    links = re.findall(r'\]\((?!#)([^)]*)\)|src(?:set)?="([^"]*)"', metadata.get_payload())
+    links = re.findall(r'\]\((?!#)([^)]*)\)|src(?:set)?="([^"]*)"', str(metadata.get_payload()))
     assert len(links) > 20
     release = f"{project['urls']['Repository']}/{{}}/v{project['version']}/"
     for link, image in links:

@@ -170,7 +170,7 @@ def test_the_server_card_is_public_and_has_a_route_only_if_it_has_a_name(auth_mo
     routes = routes_of(auth_mode, ServerCard="com.example/tools")
     assert cards == {key for key in routes if key.endswith("/server-card")}
     assert not cards & routes_of(auth_mode).keys()
-    for route in map(routes.get, cards):
+    for route in (routes[card] for card in cards):
         assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
         assert route["Target"] == "integrations/${FrontDoorIntegration}"
     assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
