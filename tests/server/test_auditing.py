@@ -223,6 +223,12 @@ def test_caller_client_and_used_scopes_are_in_the_record(log: AuditLines) -> Non
     ]
 
 
+def test_the_trace_of_the_client_is_in_the_record(log: AuditLines) -> None:
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+    player(log, meta={"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}).call("plain")
+    assert [line["trace_id"] for line in log.lines] == [trace_id, trace_id]
+
+
 def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log: AuditLines) -> None:
     assert send(log, call("protected"), scope="profile").status == 403
     assert log.phases == ["ended"]

@@ -59,8 +59,8 @@ _REASONS: Final = frozenset({"state_refused", "unauthorized", "insufficient_scop
 _CHANNELS: Final[Mapping[str, str]] = {"asked_through_model": "model", "asked_in_app": "app"}
 """The outcomes of replies that repeat questions, with their channels. Others have a link to the page."""
 
-FLOW_FOUND: Final = "flow_found"
-"""What `observe` is told when the following lines of the log have a flow. It is no event of the log."""
+TAGGED: Final = "tagged"
+"""What `observe` is given for fields of all following lines of the log. It is no event of the log."""
 
 _ASKING: Final = frozenset({"request_completed", "url_elicitation_required", "call_parked"})
 
@@ -158,8 +158,8 @@ class AuditedOperation:
 
     def observe(self, event: str, fields: Mapping[str, Any]) -> None:
         """Take the outcome from an event of the log."""
-        if event == FLOW_FOUND:
-            self._set(flow=fields["flow"])
+        if event == TAGGED:
+            self._set(**{name: fields[name] for name in ("flow", "trace_id") if name in fields})
         if event in _REASONS:
             self._set(reason=fields.get("reason") or event)
         if event in _ASKING and "asked" in fields:
@@ -187,7 +187,7 @@ class AuditedOperation:
             method=self._method,
             client=client_members(meta.info),
             protocol_version=None if self._line.is_worker else meta.protocol_version,
-            trace_id=TraceContext.from_meta(meta.trace).trace_id if meta.trace else None,
+            trace_id=self._line.trace_id or _client_trace_id(meta.trace),
         )
 
     def _set(self, **members: Any) -> None:
@@ -284,6 +284,10 @@ def _task_outcome(task: Task) -> str:
     if task.status is not Status.COMPLETED:
         return task.status.value
     return "tool_error" if isinstance(task.result, Mapping) and task.result.get("isError") else "complete"
+
+
+def _client_trace_id(trace: Mapping[str, Any]) -> str | None:
+    return TraceContext.from_meta(trace).trace_id if trace else None
 
 
 def _xray_trace_id(header: str | None) -> str | None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Observer, Ports
-from mcp_roundtrip.server.audited_operation import FLOW_FOUND, AuditedOperation
+from mcp_roundtrip.server.audited_operation import TAGGED, AuditedOperation
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.model import Task
 
@@ -26,8 +26,7 @@ class AuditedObserver:
         self.on_exception = observer.on_exception
 
     def tag(self, **fields: Any) -> None:
-        if "flow" in fields:
-            self._observe(FLOW_FOUND, fields)
+        self._observe(TAGGED, fields)
         self._observer.tag(**fields)
 
     def record(self, event: str, **fields: Any) -> None:
