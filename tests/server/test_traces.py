@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mcp_roundtrip import Context, Retry, Server, ToolError
+from mcp_roundtrip import Call, Context, Retry, Server, ToolError
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.constants import META_TRACEPARENT
@@ -94,6 +94,30 @@ def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: Tr
         "A       step charge",
         "A       step charge",
     ]
+
+
+def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: TracedDeployment) -> None:
+    server = deployment.server
+
+    @server.around
+    def tenant(call: Call) -> Iterator[None]:
+        call.add_fields(tenant="acme", size=2)
+        yield
+
+    @server.around
+    async def ended(call: Call) -> AsyncIterator[None]:
+        yield
+        call.add_fields(ended=call.outcome or "")
+
+    deployment.post("tools/call", name="refuse", arguments={})
+    [span] = named(deployment, "pass refuse")
+    assert span.attributes is not None
+    fields = {name: value for name, value in span.attributes.items() if ".field." in name}
+    assert fields == {
+        "mcp_roundtrip.field.tenant": "acme",
+        "mcp_roundtrip.field.size": 2,
+        "mcp_roundtrip.field.ended": "tool_error",
+    }
 
 
 def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(

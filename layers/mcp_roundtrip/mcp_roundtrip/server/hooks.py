@@ -40,6 +40,9 @@ MAX_FIELDS: Final = 16
 MAX_FIELD_CHARACTERS: Final = 256
 """Characters of a field's text. The rest is cut off."""
 
+SPAN_FIELD: Final = "mcp_roundtrip.field."
+"""What the names of fields begin with in a span: it shadows no attribute of another convention."""
+
 _FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
 PassOutcome = Literal[
@@ -184,6 +187,8 @@ class Call:
         context.ports.observer.tag(fields=merged)
         if context.invocation.operation is not None:
             context.invocation.operation.add_fields(merged)
+        if context.ports.tracer is not None:
+            context.ports.tracer.annotate({f"{SPAN_FIELD}{name}": merged[name] for name in fields})
 
 
 Hook = Callable[[Call], Iterator[None] | AsyncIterator[None]]

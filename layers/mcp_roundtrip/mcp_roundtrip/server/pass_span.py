@@ -37,7 +37,7 @@ _OUTCOMES: Final[Mapping[type, str]] = {
     Checkpointed: "checkpoint",
     Sleeping: "sleep",
     TaskRequested: "task",
-    OwnershipLost: "ownership_lost",
+    OwnershipLost: "lease_lost",
     Failed: "failed",
 }
 
