@@ -178,10 +178,16 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "clients cache it": "server.server_card",
         "front doors need it": "aws.forwarder",
         "most environments need no boto3": "aws.boto3_client",
+        "off by default": """
+            audit_logs aws.traced_clients server.auditing server.message_span server.pass_span tracers tracing
+        """,
     },
     "front_door": {
         "options of the front door import them": "difflib auth.scopes",
-        "errors need it": "redaction",
+        "errors need them": "redaction traceback",
+        "off by default": """
+            audit_logs aws.traced_clients server.auditing server.message_span tracers tracing
+        """,
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
