@@ -36,6 +36,7 @@ from mcp_roundtrip_local.sample_events.live import (
 from mcp_roundtrip_local.sample_events.of_application import application_events
 from mcp_roundtrip_local.sample_events.stable import stable_events
 from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_testing.loading import load_server
 
 
@@ -63,7 +64,7 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
 def main(
     arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_local.sample_events"
 ) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    """Run the command; return its exit status: 2 outside an application, 1 for another error."""
     parser = argparse.ArgumentParser(
         prog=prog,
         description=__doc__,
@@ -81,7 +82,7 @@ def main(
         events = _events(given.functions, ports)
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return 2 if isinstance(error, TemplateError) else 1
     write(given.output, {**events, "live/env.json": {"Parameters": env_vars(settings)}})
     print(f"{given.output}/ has the events. Those in {given.output}/live/ expire after ten minutes.")
     return 0
