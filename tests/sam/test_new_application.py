@@ -134,7 +134,7 @@ def test_the_source_distribution_has_everything_in_the_repository() -> None:
     listed = run("git", "ls-files")
     if listed.returncode != 0:
         skips.skip(skips.HISTORY, "git ls-files")
-    always = {"MANIFEST.in", "README.md", "pyproject.toml"}
+    always = {"MANIFEST.in", "README.md", "pyproject.toml", "setup.py"}
     named = {*(ROOT / "MANIFEST.in").read_text("utf-8").split(), *always}
     assert {path.partition("/")[0] for path in listed.stdout.splitlines()} <= named
 
