@@ -48,10 +48,15 @@ GRADUAL = "Linear10PercentEvery1Minute"
 ARN = "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:" + "x" * 100
 """Stands for every name and ARN that is only known when the stack exists."""
 
+GENERATED = {"AuditLogs": f"{STACK_NAME}-AuditLogs-{'x' * 12}", "Settings": "9" * 9}
+"""What CloudFormation puts in place of a reference: a generated name, and the number of a version."""
+
 KEY = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 LONGEST = {
     **DOMAIN,
+    "AuditLog": "principal",
+    "Traces": "arn:aws-us-gov:lambda:us-gov-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:1",
     "AuthMode": "bearer",
     "AllowedOrigins": ",".join(f"https://application-{number}.example.com" for number in range(10)),
     "EndpointUri": "https://tools.example.com/" + "p" * 200,
@@ -100,8 +105,9 @@ def resources(templates: Mapping[Path, str]) -> dict[Path, dict[str, Any]]:
 
 
 def evaluated_size(value: Any) -> int:
-    """Return the characters of a value without white space, with ARNs in place of references."""
-    return len(re.sub(r"\$\{[^}]*\}", ARN, json.dumps(value, separators=(",", ":"))))
+    """Return the characters of a value without white space, with long names in place of references."""
+    text = json.dumps(value, separators=(",", ":"))
+    return len(re.sub(r"\$\{([^}]*)\}", lambda found: GENERATED.get(found[1], ARN), text))
 
 
 # -- CloudFormation -------------------------------------------------------------------------------------
