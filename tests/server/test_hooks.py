@@ -22,7 +22,7 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.telemetry import LogObserver
-from mcp_roundtrip_testing import WITH_TASKS, Player
+from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
 from support.app_client import AppClient, text
 from support.audit_lines import AuditLines
 from support.legacy_client import LegacyClient
@@ -146,6 +146,21 @@ def test_no_hook_runs_around_lists_completions_and_discovery() -> None:
     for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
         assert "result" in player.request(method)
     assert seen == []
+
+
+def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one() -> None:
+    server, seen = shop(), Seen()
+
+    @server.around
+    def begin(call: Call) -> Iterator[None]:
+        seen.append(call.task_id is not None)
+        yield
+
+    for play in crashes(lambda: Player(server, WITH_TASKS)):
+        seen.clear()
+        assert play.call("export").task.result["content"][0]["text"] == "written"
+        assert seen[:2] == [False, True]
+        assert len(seen) <= 3
 
 
 @pytest.mark.parametrize("is_legacy", [False, True], ids=["2026-07-28", "2025-11-25"])
