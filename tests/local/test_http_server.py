@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_local.http.server import HttpServer, listen_near
 
 
 def answer(request: Request) -> Response:
@@ -171,6 +171,13 @@ def test_closing_ends_connections_and_frees_the_port() -> None:
         while connection.recv(65_536):
             pass
     HttpServer(answer, port=server.port, max_body=10).close()
+
+
+def test_a_taken_or_impossible_port_is_replaced_by_a_free_one(server: HttpServer) -> None:
+    for port in (server.port, 65_536, 0):
+        near = listen_near(lambda request: Response(200), port, 10)
+        assert near.port not in (port, server.port)
+        near.close()
 
 
 def test_only_this_computer_can_connect(server: HttpServer) -> None:

@@ -32,6 +32,7 @@ _DRAIN_PAUSE_S = 2.0
 """The seconds without data after which the connection of a refused body is closed."""
 
 _READ = 256 * 1024
+_LAST_PORT = 65_535
 
 _TEXT = (("content-type", "text/plain; charset=utf-8"),)
 
@@ -85,9 +86,9 @@ class HttpServer:
 
 
 def listen_near(respond: Callable[[Request], Response], port: int, max_body: int) -> HttpServer:
-    """Return a server at this port, or at a free one if the port is in use or 0."""
+    """Return a server at this port, or at a free one if the port is in use, 0 or above the last one."""
     try:
-        return HttpServer(respond, port=port, max_body=max_body)
+        return HttpServer(respond, port=port if port <= _LAST_PORT else 0, max_body=max_body)
     except OSError as error:
         if error.errno != errno.EADDRINUSE or port == 0:
             raise
