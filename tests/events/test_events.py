@@ -28,6 +28,12 @@ from support.sample_events import (
 FUNCTIONS = ROOT / "functions"
 
 
+@pytest.fixture(autouse=True)
+def log_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command sets the level if it is not set, and this process runs other tests."""
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
+
+
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
     """Return a function that calls `app.handler` as Lambda does, with a stand-in for KMS."""
