@@ -24,6 +24,7 @@ import measure
 import revisions
 import state_codecs
 import task_figures
+import trace_figures
 from earlier_revision import Comparison
 from measure import AWSLABS, MCP, OURS, Figures, Implementation
 from tables import Target, table, targets_table
@@ -73,6 +74,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         questions: RequestFigures = measure.run_script("questions.py", str(FLOWS))
         replays: Replays = measure.run_script("replay.py", *map(str, LENGTHS))["replays"]
         hooks = hook_figures.measure_hooks()
+        traces = trace_figures.measure_traces()
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
     except measure.BenchmarkError as error:
@@ -89,6 +91,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         bearer_tokens.verification_table(tokens),
         replay_table(replays),
         hook_figures.hook_table(hooks),
+        trace_figures.trace_table(traces),
         state_codecs.state_table(states),
         *task_figures.task_tables(tasks, LENGTHS),
         layer_size.layer_size_table(layers),
@@ -104,6 +107,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         question_targets(questions),
         replay_targets(replays, handlers),
         hook_figures.hook_targets(hooks),
+        trace_figures.trace_targets(traces),
         state_codecs.state_targets(states),
         task_figures.task_targets(tasks),
         layer_size.layer_size_targets(layers),

@@ -1,0 +1,193 @@
+"""Calls to AWS in spans, and spans on their way to a collector."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from mcp_roundtrip.aws.client_interface import AwsError
+from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.settings import Traces
+from mcp_roundtrip.tracers import make_tracer
+
+SECRET = "arn-of-a-key"
+
+
+class Client:
+    """An AwsClient that raises its error, if it has one."""
+
+    def __init__(self, error: AwsError | None = None) -> None:
+        self.error = error
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        if self.error is not None:
+            raise self.error
+        return {"Signature": b""}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def exporter() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def tracer(exporter: InMemorySpanExporter) -> OpenTelemetryTracer:
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return OpenTelemetryTracer(provider, lambda: None)
+
+
+def test_a_call_is_a_client_span_without_its_parameters(
+    tracer: OpenTelemetryTracer, exporter: InMemorySpanExporter
+) -> None:
+    with tracer.span("message", "server", {}):
+        TracedClient(Client(), "kms", tracer).call("Sign", KeyId=SECRET)
+        TracedClient(Client(), "dynamodb", tracer).call("PutItem", Item={"pk": SECRET})
+    sign, put, message = exporter.get_finished_spans()
+    assert (sign.name, sign.kind, dict(sign.attributes or {})) == (
+        "KMS.Sign",
+        SpanKind.CLIENT,
+        {"rpc.system.name": "aws-api", "rpc.method": "KMS/Sign"},
+    )
+    assert dict(put.attributes or {}) == {
+        "rpc.system.name": "aws-api",
+        "rpc.method": "DynamoDB/PutItem",
+        "db.system.name": "aws.dynamodb",
+        "db.operation.name": "PutItem",
+    }
+    assert sign.parent == put.parent == message.context
+    assert SECRET not in sign.to_json() + put.to_json()
+
+
+def test_a_call_in_a_thread_of_its_own_has_no_span(
+    tracer: OpenTelemetryTracer, exporter: InMemorySpanExporter
+) -> None:
+    assert TracedClient(Client(), "dynamodb", tracer).call("UpdateItem") == {"Signature": b""}
+    assert exporter.get_finished_spans() == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "attribute", "status"),
+    [
+        ("AccessDeniedException", "error.type", StatusCode.ERROR),
+        ("ConditionalCheckFailedException", "db.response.status_code", StatusCode.UNSET),
+    ],
+)
+def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(
+    tracer: OpenTelemetryTracer,
+    exporter: InMemorySpanExporter,
+    code: str,
+    attribute: str,
+    status: StatusCode,
+) -> None:
+    client = TracedClient(Client(AwsError(code, SECRET, status=400)), "dynamodb", tracer)
+    with tracer.span("message", "server", {}), pytest.raises(AwsError, match=code):
+        client.call("PutItem")
+    span = exporter.get_finished_spans()[0]
+    assert (span.attributes or {})[attribute] == code
+    assert span.status.status_code is status
+    assert SECRET not in span.to_json()
+
+
+def test_all_clients_of_a_deployment_that_traces_make_spans(
+    tracer: OpenTelemetryTracer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    clients = TracedAwsClients(tracer, environment=given)
+    for client in (clients.client("kms"), clients.invoke_client()):
+        assert isinstance(client, TracedClient)
+
+
+# -- settings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, Traces.OFF),
+        ({"MCP_TRACES": "on"}, Traces.ON),
+        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument"}, Traces.ON),
+        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap"}, Traces.OFF),
+        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument", "MCP_TRACES": "off"}, Traces.OFF),
+    ],
+)
+def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expected: Traces) -> None:
+    assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces is expected
+
+
+def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_roundtrip.opentelemetry_tracer", None)
+    with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
+        make_tracer(lambda: None)
+
+
+# -- export -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:
+    """Receive OTLP over HTTP; yield the URL and the requests."""
+    received: list[ExportTraceServiceRequest] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.headers.get("content-encoding") == "gzip":
+                body = gzip.decompress(body)
+            received.append(ExportTraceServiceRequest.FromString(body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/traces", received
+        server.shutdown()
+        thread.join()
+
+
+def test_spans_reach_a_collector_before_the_response_leaves(
+    collector: tuple[str, list[ExportTraceServiceRequest]],
+) -> None:
+    url, received = collector
+    provider = TracerProvider(shutdown_on_exit=False)
+    processor = BatchSpanProcessor(OTLPSpanExporter(url), schedule_delay_millis=3_600_000)
+    provider.add_span_processor(processor)
+    tracer = OpenTelemetryTracer(provider, lambda: None)
+    with tracer.span("tools/call add", "server", {"mcp.method.name": "tools/call"}) as span:
+        span.fail("tool_error")
+    assert received == []
+    tracer.flush()
+    (scope,) = received[0].resource_spans[0].scope_spans
+    assert (scope.scope.name, scope.schema_url) == (
+        "mcp_roundtrip",
+        "https://opentelemetry.io/schemas/1.44.0",
+    )
+    (sent,) = scope.spans
+    assert (sent.name, sent.kind, sent.status.code) == ("tools/call add", sent.SPAN_KIND_SERVER, 2)
+    assert {each.key: each.value.string_value for each in sent.attributes} == {
+        "mcp.method.name": "tools/call",
+        "error.type": "tool_error",
+    }
+    provider.shutdown()
