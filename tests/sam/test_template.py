@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip.environment import ADOT_WRAPPER
 from mcp_roundtrip.settings import DEFAULTS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from support.project import ROOT
@@ -431,6 +432,19 @@ def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> N
         name = properties(tool)["FunctionName"]
         assert pattern.replace("*", FOLDERS[tool]) == f"{LAMBDA}{name}:live"
     assert pattern in [resource for s in statements(FRONT_DOOR) for resource in s["Resource"]]
+
+
+def test_a_layer_for_traces_is_in_every_function_with_its_script_and_permissions() -> None:
+    layer = "arn:aws:lambda:eu-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:1"
+    for given in ({}, {"Traces": layer}):
+        for function in FOLDERS:
+            found = properties(function, **given)
+            assert (layer in found["Layers"]) is bool(given)
+            assert found["TracingConfig"] == {"Mode": "Active" if given else "PassThrough"}
+            wrapper = variables(function, **given).get("AWS_LAMBDA_EXEC_WRAPPER")
+            assert wrapper == (ADOT_WRAPPER if given else None)
+            actions = {action for each in statements(function, **given) for action in each["Action"]}
+            assert ("xray:PutTraceSegments" in actions) is bool(given)
 
 
 def test_metrics_of_a_stack_have_a_separate_namespace() -> None:
