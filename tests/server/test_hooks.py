@@ -666,9 +666,10 @@ def test_the_text_of_a_field_is_cut() -> None:
         {"tenant": None},
         {"tenant": {"id": 1}},
         {"ratio": float("nan")},
+        {"size": 2**63},
         {f"field_{number}": 1 for number in range(17)},
     ],
-    ids=["upper case", "empty", "long", "None", "object", "nan", "many"],
+    ids=["upper case", "empty", "long", "None", "object", "nan", "large", "many"],
 )
 def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook(fields: Mapping[str, Any]) -> None:
     server, errors = adding(**fields)

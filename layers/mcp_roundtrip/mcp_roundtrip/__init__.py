@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.schema.prompt_messages import PromptMessage
     from mcp_roundtrip.schema.resource_contents import ResourceContents
     from mcp_roundtrip.server.completions import Completion
-    from mcp_roundtrip.server.hooks import Call
+    from mcp_roundtrip.server.hook_call import Call
 
 __all__ = [
     "AsyncContext",
@@ -89,7 +89,7 @@ __all__ = [
 _MODULES = {
     "AsyncContext": "mcp_roundtrip.engine.async_context",
     "Audio": "mcp_roundtrip.schema.content_blocks",
-    "Call": "mcp_roundtrip.server.hooks",
+    "Call": "mcp_roundtrip.server.hook_call",
     "Completion": "mcp_roundtrip.server.completions",
     "Context": "mcp_roundtrip.engine.context",
     "DefinitionError": "mcp_roundtrip.errors",
