@@ -14,6 +14,7 @@ import mcp_roundtrip
 import messages.awaits
 import messages.contexts
 import messages.functions
+import messages.hooks
 import messages.servers
 import messages.settings  # noqa: F401 - each fills the table
 from mcp_roundtrip import Drift, McpRoundtripError

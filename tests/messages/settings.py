@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
 from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.tracers import make_tracer
 from mcp_roundtrip.wiring import _owner_function
 from messages.cases import says
 
@@ -207,3 +212,14 @@ def a_public_half_that_is_none() -> None:
 @says("MCP_OWNERS: names no function for 'find'; add it, or run `make catalog`", SettingsError)
 def an_owner_without_a_function() -> None:
     _owner_function(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": "{}"}), "find")
+
+
+@says(
+    "MCP_TRACES: is on, and OpenTelemetry is not installed (import of mcp_roundtrip.opentelemetry_tracer "
+    "halted; None in sys.modules); add the layer of ADOT",
+    SettingsError,
+)
+def traces_without_opentelemetry() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "mcp_roundtrip.opentelemetry_tracer", None)
+        make_tracer(lambda: None)

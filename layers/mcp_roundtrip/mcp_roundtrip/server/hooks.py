@@ -91,7 +91,7 @@ def _end(hook: Hook, generator: Any, call: FeatureCall, context: Context) -> Non
     """Run the rest of a hook, and log what it raises."""
     try:
         if _advance(generator, context):
-            raise UsageError(f"the hook {function_name(hook)} yields twice; a hook yields once")
+            raise UsageError(f"the hook {function_name(hook)} yields twice; remove the second `yield`")
     except BaseException as error:  # as above
         observer = call.context.ports.observer
         observer.record_failure("hook_failed", error, **call.log_identity, hook=function_name(hook))
