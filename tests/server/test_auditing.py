@@ -265,6 +265,14 @@ def test_an_unknown_tool_is_one_line_without_its_name(log: AuditLines) -> None:
     assert SECRETS["argument"] not in json.dumps(log.lines)
 
 
+def test_what_is_no_task_id_is_not_in_a_record(log: AuditLines) -> None:
+    client = player(log, capabilities=WITH_TASKS)
+    client.request("tasks/cancel", taskId=SECRETS["argument"])
+    [record] = log.records()
+    assert brief(record, "task", "outcome", "code") == [None, "error", -32602]
+    assert SECRETS["argument"] not in json.dumps(log.lines)
+
+
 def test_no_argument_answer_result_token_or_state_is_in_a_record(log: AuditLines) -> None:
     meta = {"com.example/token": SECRETS["bearer"]}
     player(log, meta=meta).call("order", {"card": SECRETS["argument"]}, address=SECRETS["answer"])

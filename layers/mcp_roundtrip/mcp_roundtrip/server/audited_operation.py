@@ -36,7 +36,7 @@ from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.invocation import internal_error
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.tasks.model import Status, Task
+from mcp_roundtrip.tasks.model import Status, Task, task_partition_key
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.run import Run  # a front door has no engine
@@ -102,7 +102,8 @@ class AuditedOperation:
         self._is_view = isinstance(uri, str) and uri.startswith("ui://")
         if self._method in TASK_CHANGES:
             task_id = context.params.get("taskId")
-            self._set(task=task_id[:64] if isinstance(task_id, str) else None)
+            is_task_id = isinstance(task_id, str) and task_partition_key("", None, task_id) is not None
+            self._set(task=task_id if is_task_id else None)
             self._begin()
 
     def find(
@@ -116,7 +117,7 @@ class AuditedOperation:
         )
         self._set(
             feature_kind=CALLS.get(self._method or ""),
-            feature=item.name,
+            feature=getattr(item, "name", None),
             scopes_required=tuple(required),
             scopes_used=tuple(used),
         )
