@@ -33,7 +33,7 @@ class ApiRequest:
 
     parameters: Mapping[str, str]
     body: Mapping[str, Any]
-    endpoint_host: str
+    endpoint_host: str = "127.0.0.1"
 
     def whole_number(self, name: str, default: int, most: int) -> int:
         """Return a parameter that is a whole number from 0; at most `most`. Raises ConsoleError."""
