@@ -1,6 +1,6 @@
-"""Write the front door's catalog: the tools, prompts and resources that every function registers.
+"""Write the front door's catalog: the tools, prompts, resources and skills that every function registers.
 
-With --check, only report whether it is current.
+The manifests of skills are written, too. With --check, only report whether all files are current.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.resources import Resource, select_resources
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_local.fresh_catalogs import is_current
+from mcp_roundtrip_local.skill_catalog import skill_rows, stale_manifests, write_manifests
+from mcp_roundtrip_local.skill_folders import SkillError
 from mcp_roundtrip_testing.loading import load_module, servers_in
 
 FUNCTIONS = Path("functions")
@@ -88,6 +90,7 @@ def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any
         "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
         "resources": list(_rows(_resources(servers, is_static=True))),
         "templates": list(_rows(_resources(servers, is_static=False))),
+        "skills": skill_rows({owner: server.skill_folders for owner, server in servers.items()}),
     }
 
 
@@ -152,7 +155,8 @@ def hides_unauthorized(servers: Mapping[str, Server]) -> bool:
     by_choice: dict[bool, list[str]] = {True: [], False: []}
     for owner, server in servers.items():
         kinds: tuple[Mapping[str, Feature], ...] = (server.tools, server.prompts, server.resources)
-        if any(feature.scopes for kind in kinds for feature in kind.values()):
+        scopes = [feature.scopes for kind in kinds for feature in kind.values()]
+        if any((*scopes, *server.skill_folders.values())):
             by_choice[server.hide_unauthorized].append(owner)
     if by_choice[True] and by_choice[False]:
         raise CatalogError(
@@ -201,24 +205,26 @@ def main(
     output = given.output or given.functions / FRONT_DOOR / "catalog.json"
     try:
         sys.path.extend(given.path)
-        text = (
-            render_servers(load_servers(dict(given.owner)))
-            if given.owner
-            else render_catalog(given.functions)
-        )
-    except CatalogError as error:
+        found = load_servers(dict(given.owner)) if given.owner else load_function_servers(given.functions)
+        text = render_servers(found)
+        stale = stale_manifests(found.values())
+    except (CatalogError, SkillError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if not output.parent.is_dir():
+    has_catalog = output.parent.is_dir()
+    if not has_catalog and not any(server.skill_folders for server in found.values()):
         print(f"error: {output.parent} does not exist: only a front door has a catalog", file=sys.stderr)
         return 2
     if not given.check:
-        output.write_text(text, encoding="utf-8")
+        write_manifests(stale)
+        if has_catalog:
+            output.write_text(text, encoding="utf-8")
         return 0
-    if output.is_file() and is_current(output.read_text(encoding="utf-8"), text):
-        return 0
-    print(f"{output} is stale: run `make catalog`", file=sys.stderr)
-    return 1
+    if has_catalog and not (output.is_file() and is_current(output.read_text(encoding="utf-8"), text)):
+        stale = [output, *stale]
+    for path in stale:
+        print(f"{path} is stale: run `make catalog`", file=sys.stderr)
+    return 1 if stale else 0
 
 
 def _owner(text: str) -> tuple[str, Path]:

@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -176,5 +177,7 @@ def forecast(place: str) -> Forecast:
 def complete_place(value: str) -> list[str]:
     return list(open_meteo.search(value))
 
+
+server.skills(Path(__file__).with_name("skills"))
 
 handler = server.lambda_handler

@@ -37,6 +37,7 @@ _FEATURES: Final = (
     "prompts-get-with-image",
     "dns-rebinding-protection",
 )
+_SKILLS: Final = ("sep-2640-skills-directory", "sep-2640-skills-enumeration", "sep-2640-skills-manifest")
 SCENARIOS: Final = (
     *_FEATURES,
     "server-sse-multiple-streams",
@@ -68,6 +69,7 @@ SCENARIOS: Final = (
     "tasks-status-notifications",
     "tasks-required-task-error",
     "tasks-mrtr-composition",
+    *_SKILLS,
     # Last: it gives calls 500 ms, in which a busy computer may not start two environments.
     "server-stateless",
 )
@@ -88,6 +90,7 @@ ANY_SERVER: Final = (
     "caching",
     "http-header-validation",
     "input-required-result-unsupported-methods",
+    *_SKILLS,
     "server-stateless",
 )
 ANY_LEGACY_SERVER: Final = (
@@ -102,7 +105,6 @@ ANY_LEGACY_SERVER: Final = (
 _STREAM: Final = "the server asks in the middle of a call, which needs a stream that stays open"
 _LEVEL: Final = "the server refuses `logging/setLevel`, because it stores no level"
 _SUBSCRIPTION: Final = "the server refuses subscriptions, because it stores none"
-_SKILLS: Final = "an extension that is not served"
 
 NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
     LEGACY_REVISION: {
@@ -115,11 +117,6 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
         "tools-call-with-logging": _LEVEL,
         "resources-subscribe": _SUBSCRIPTION,
         "resources-unsubscribe": _SUBSCRIPTION,
-    },
-    EXTENSION: {
-        "sep-2640-skills-directory": _SKILLS,
-        "sep-2640-skills-enumeration": _SKILLS,
-        "sep-2640-skills-manifest": _SKILLS,
     },
 }
 """Reasons why scenarios of a revision or of an extension are not run."""

@@ -1,5 +1,6 @@
 """The part of the conformance server that asks nothing: tools, prompts, resources and completion."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from samples import CONTACT_SCHEMA, PNG, WAV
@@ -17,6 +18,7 @@ from mcp_roundtrip import (
 )
 
 server = Server("conformance")
+server.skills(Path(__file__).with_name("skills"))
 
 
 # -- tools ----------------------------------------------------------------------------------------------

@@ -64,6 +64,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "tasks/get": message("tasks/get", taskId=TASK_ID, meta=TASKS),
     "tasks/update": message("tasks/update", taskId=TASK_ID, inputResponses={}, meta=TASKS),
     "tasks/cancel": message("tasks/cancel", taskId=TASK_ID, meta=TASKS),
+    "skills": message("skills/list"),
     "a view": message("resources/read", uri="ui://mcp-roundtrip/questions", meta=SHOWS_APPS),
     "an answer of a view": call(ANSWER_TOOL, {"tool": "request_approval"}, meta=SHOWS_APPS),
     "an unknown tool": call("no_such_tool"),

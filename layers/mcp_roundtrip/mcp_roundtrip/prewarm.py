@@ -26,6 +26,8 @@ _EVERY_FUNCTION: Final = (
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
     "server.client_behavior",
+    # skills
+    *("entry.skills", "server.skill_files", "server.skills"),
     # tasks
     *("aws.clients", "aws.dispatchers", "aws.dynamodb", "aws.http_connection", "aws.trust"),
     *("server.task_methods", "tasks.service"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from msgspec import MsgspecError, Raw, Struct
+from msgspec import MsgspecError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
 from mcp_roundtrip.canonical import parse_json
@@ -43,7 +43,10 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
     def name(self) -> str:
         """The name, URI or URI template that identifies the feature. Raises MsgspecError."""
         identity = _IDENTITY.decode(self.json)
-        return identity.uri_template or identity.uri or identity.name
+        name = identity.uri_template or identity.uri or identity.name
+        if not name:
+            raise ValidationError("the definition has no name")
+        return name
 
     @cached_property
     def members(self) -> Mapping[str, Any]:
@@ -62,9 +65,9 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
 
 
 class _Identity(Struct, rename="camel"):
-    """The members of a definition that identify it. All have a name."""
+    """The members of a definition that identify it. All but skills have a name."""
 
-    name: str
+    name: str = ""
     uri: str | None = None
     uri_template: str | None = None
 
@@ -74,6 +77,7 @@ class _File(Struct, rename="camel"):
     prompts: tuple[CatalogEntry, ...] = ()
     resources: tuple[CatalogEntry, ...] = ()
     templates: tuple[CatalogEntry, ...] = ()
+    skills: tuple[CatalogEntry, ...] = ()
     scopes: dict[str, tuple[str, ...]] = {}
     hide_unauthorized: bool = False
 
@@ -83,7 +87,7 @@ _IDENTITY: Final = Decoder(_Identity)
 
 
 class Catalog(Struct, frozen=True):
-    """The features of all owners, by name, URI or template.
+    """The features of all owners, by name, URI or template; skills by the URI of their SKILL.md.
 
     `scopes`: which narrower scopes a scope implies.
     `hides_unauthorized`: whether owners hide features that the caller may not use.
@@ -95,17 +99,20 @@ class Catalog(Struct, frozen=True):
     templates: Mapping[str, CatalogEntry]
     scopes: Mapping[str, tuple[str, ...]]
     hides_unauthorized: bool = False
+    skills: Mapping[str, CatalogEntry] = {}
 
     @classmethod
     def read(cls, text: str) -> Catalog:
         """Read a catalog file; the lists keep their order. Raises ValueError for any other text."""
         try:
             file = _FILE.decode(text)
-            kinds = (file.tools, file.prompts, file.resources, file.templates)
-            tools, prompts, resources, templates = ({each.name: each for each in kind} for kind in kinds)
+            kinds = (file.tools, file.prompts, file.resources, file.templates, file.skills)
+            tools, prompts, resources, templates, skills = (
+                {each.name: each for each in kind} for kind in kinds
+            )
         except (MsgspecError, UnicodeError):
             raise ValueError("this is no catalog; write one with `make catalog`") from None
-        return cls(tools, prompts, resources, templates, file.scopes, file.hide_unauthorized)
+        return cls(tools, prompts, resources, templates, file.scopes, file.hide_unauthorized, skills)
 
     @property
     def required_scopes(self) -> set[str]:
@@ -118,5 +125,5 @@ class Catalog(Struct, frozen=True):
         return {each.owner for each in self._entries()}
 
     def _entries(self) -> Iterator[CatalogEntry]:
-        for kind in (self.tools, self.prompts, self.resources, self.templates):
+        for kind in (self.tools, self.prompts, self.resources, self.templates, self.skills):
             yield from kind.values()

@@ -57,6 +57,7 @@ from mcp_roundtrip.server.options import (
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.uri_template import UriIndex
+    from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.server.tool_variants import ToolList
 
 
@@ -114,6 +115,7 @@ class FrontDoor:
             initial_scopes(self._initial_scopes, options.hierarchy, catalog.required_scopes),
             has_tasks=self._has_tasks,
             has_views=self._has_views,
+            skills=self._skill_handlers(),
             owner_response=partial(owner_response, catalog),
         )
 
@@ -135,11 +137,33 @@ class FrontDoor:
                 RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
                 RESOURCES_READ: self._forward_resource,
             }
+        if catalog.skills:
+            from mcp_roundtrip.entry.skills import resource_handlers
+
+            features["resources"] = resource_handlers(
+                lambda: self._skill_methods, features.get("resources", {}), lambda: catalog.resources
+            )
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
         if not self._has_views:
             return features
         return with_views(features, self._options, self._read_view, self._forward_answer)
+
+    def _skill_handlers(self) -> Mapping[str, Handler]:
+        if not self.catalog.skills:
+            return {}
+        from mcp_roundtrip.entry.skills import skill_handlers
+
+        return skill_handlers(lambda: self._skill_methods)
+
+    @cached_property
+    def _skill_methods(self) -> SkillMethods:
+        from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
+
+        def forward(entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
+            return self._forward(entry, context)
+
+        return SkillMethods(self._options, self.catalog.skills, forward, forward, forward)
 
     def _list_tools(self, context: RequestContext) -> Reply:
         return self._tool_list(context)

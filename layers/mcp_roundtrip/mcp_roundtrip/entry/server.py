@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.options import (
@@ -30,6 +33,8 @@ from mcp_roundtrip.server.runner import run_round
 from mcp_roundtrip.server.tools import ToolMethods
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.resources import Resource
+    from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.links import Link
 
 
@@ -92,12 +97,14 @@ class Server(Registry):
             description,
             self.hooks,
         )
+        self.skill_folders: dict[Path, tuple[str, ...]] = {}
         self._tool_methods = ToolMethods(self._options, self.tools)
 
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of this server, for requests that are no Lambda events."""
         required = [scope for feature in self._registered for scope in feature.scopes]
+        required += [scope for scopes in self.skill_folders.values() for scope in scopes]
         return make_endpoint(
             self._options,
             self._with_views(self._features(run_round), run_round),
@@ -105,6 +112,7 @@ class Server(Registry):
             initial_scopes(self._initial_scopes, self._options.hierarchy, required),
             has_tasks=self._tool_methods.has_tasks,
             has_views=self._tool_methods.has_views,
+            skills=self._skill_handlers(),
         )
 
     def _with_views(
@@ -145,7 +153,34 @@ class Server(Registry):
             completable |= {("resource", uri): resource for uri, resource in self.resources.items()}
             completions = CompletionMethods(self._options, completable, self.completers)
             features["completions"] = completions.handlers()
+        if self.skill_folders:
+            from mcp_roundtrip.entry.skills import resource_handlers
+
+            own = features.get("resources", {})
+            features["resources"] = resource_handlers(
+                lambda: self._skill_methods, own, self._static_resources
+            )
         return features
+
+    def _static_resources(self) -> Mapping[str, Resource]:
+        if not self.resources:
+            return {}
+        from mcp_roundtrip.server.resources import select_resources
+
+        return select_resources(self.resources, is_static=True)
+
+    def _skill_handlers(self) -> Mapping[str, Handler]:
+        if not self.skill_folders:
+            return {}
+        from mcp_roundtrip.entry.skills import skill_handlers
+
+        return skill_handlers(lambda: self._skill_methods)
+
+    @cached_property
+    def _skill_methods(self) -> SkillMethods:
+        from mcp_roundtrip.server.skills import own_skill_methods  # a call needs none
+
+        return own_skill_methods(self._options, self.skill_folders)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
@@ -165,6 +200,18 @@ class Server(Registry):
         return LegacyMethods(
             self._options, served, self.tools, tasks, has_views=self._tool_methods.has_views
         ).handlers()
+
+    def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
+        """Serve the skills in a folder (SEP-2640); `make catalog` writes their manifest beside it.
+
+        `scopes`: a caller without all of them, or broader ones, gets HTTP 403. Raises DefinitionError.
+        """
+        if not isinstance(folder, Path) or folder in self.skill_folders:
+            raise DefinitionError(
+                f"server.skills({folder!r:.100}) is no path, or there twice; "
+                'write server.skills(Path(__file__).with_name("skills")) once'
+            )
+        self.skill_folders[folder] = check_scopes("server.skills", scopes)
 
     def lambda_handler(self, event: Any, context: Any) -> Any:
         """Handle a Lambda event: `handler = server.lambda_handler`."""

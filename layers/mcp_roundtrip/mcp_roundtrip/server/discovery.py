@@ -17,6 +17,7 @@ from mcp_roundtrip.protocol.capabilities import TASKS, shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
     META_SERVER_INFO,
+    SKILLS_EXTENSION,
     SUBSCRIPTIONS_LISTEN,
     TASKS_EXTENSION,
 )
@@ -35,7 +36,11 @@ _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
 def discovery_methods(
-    options: ServerOptions, *features: str, has_tasks: bool, has_views: bool = False
+    options: ServerOptions,
+    *features: str,
+    has_tasks: bool,
+    has_views: bool = False,
+    has_skills: bool = False,
 ) -> dict[str, Handler]:
     """Return the handlers of a server with these capabilities ("tools", "prompts" …).
 
@@ -43,8 +48,11 @@ def discovery_methods(
     """
     # `logging`, because any feature may send log messages to a client that requests them.
     capabilities: dict[str, Any] = {**{feature: {} for feature in features}, "logging": {}}
-    if has_tasks:
-        capabilities["extensions"] = {TASKS_EXTENSION: {}}
+    extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if has_tasks else {}
+    if has_skills:
+        extensions[SKILLS_EXTENSION] = {"directoryRead": True}
+    if extensions:
+        capabilities["extensions"] = extensions
     result = results.discover(options.server_info, capabilities, options.instructions, options.list_ttl_ms)
 
     def discover(context: RequestContext) -> Reply:

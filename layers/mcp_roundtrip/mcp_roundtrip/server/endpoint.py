@@ -232,34 +232,39 @@ def make_endpoint(
     *,
     has_tasks: bool,
     has_views: bool = False,
+    skills: Mapping[str, Handler] | None = None,
     owner_response: OwnerResponse | None = None,
 ) -> Endpoint:
     """Create the endpoint with the handlers of these capabilities, and those that every server has.
 
     `legacy_handlers` is called once, at the first request of a client that opens with `initialize`.
+    `skills`: the handlers of the methods of SEP-2640, which such clients do not have.
     """
 
     def discovery() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.discovery import discovery_methods  # a call needs none
 
-        return discovery_methods(options, *features, has_tasks=has_tasks, has_views=has_views)
+        return discovery_methods(
+            options, *features, has_tasks=has_tasks, has_views=has_views, has_skills=bool(skills)
+        )
 
     def tasks() -> Mapping[str, Handler]:
         from mcp_roundtrip.server.task_methods import TaskMethods  # a call needs none
 
         return TaskMethods(options.server_info).handlers()
 
-    handlers = _created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
+    handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
     for methods in features.values():
         handlers |= methods
+    handlers |= skills or {}
     if has_tasks:
-        handlers |= _created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
+        handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     name = options.server_info.get("title") or options.server_info["name"]
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
     return Endpoint(handlers, legacy, name, scopes, owner_response, options)
 
 
-def _created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:
+def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:
     """Return handlers of these methods that are all created at the first request for one of them."""
     created = cache(create)
 

@@ -1,0 +1,265 @@
+"""Skills: folders of instructions for an agent, which clients list, get and read (SEP-2640).
+
+`make catalog` reads the folders and writes the entries of their skills: for an owner into a manifest beside
+each folder, for a front door into the catalog. A file is served only if a manifest lists it, and only with
+the content that the manifest describes, so that no request chooses a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.constants import (
+    RESOURCES_DIRECTORY_READ,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
+    SKILLS_GET,
+    SKILLS_LIST,
+)
+from mcp_roundtrip.protocol.uri import spelling_key
+from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
+from mcp_roundtrip.server.listing import FeatureList, Listable, find_page
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.skill_files import file_contents, file_resource, subdirectory
+
+SCHEME: Final = "skill://"
+SKILL_FILE: Final = "/SKILL.md"
+
+MAX_LIST_BYTES: Final = 2_000_000
+"""Bytes of JSON in a page of `skills/list`, well below Lambda's limit of a response."""
+
+
+class Skill(Protocol):
+    """A skill of this server, or the entry of one in a catalog. `name` is the URI of its SKILL.md."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+    def definition(self) -> Mapping[str, Any]: ...
+
+
+Answer = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
+"""Answers a request about a skill and a URI. None: the skill has no such file or directory."""
+
+
+class OwnSkill(Struct, frozen=True, dict=True):  # dict: the files are indexed once
+    """A skill in a folder of this function."""
+
+    folder: Path
+    entry: Mapping[str, Any]
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The URI of its SKILL.md."""
+        uri: str = self.entry["uri"]
+        return uri
+
+    def definition(self) -> Mapping[str, Any]:
+        """Return the Skill object of SEP-2640."""
+        return self.entry
+
+    @cached_property
+    def files(self) -> Mapping[str, Mapping[str, Any]]:
+        """The SkillResource objects by the key of their URI."""
+        return {spelling_key(each["uri"]): each for each in self.entry["resources"]}
+
+    def read(self, file: Mapping[str, Any]) -> bytes:
+        """Return the content of a file. Raises DefinitionError if it is not the one in the manifest."""
+        uri: str = file["uri"]
+        try:
+            content = (self.folder / unquote(uri.removeprefix(SCHEME))).read_bytes()
+        except OSError:
+            content = b""
+        if len(content) != file["size"] or f"sha256:{hashlib.sha256(content).hexdigest()}" != file["digest"]:
+            raise DefinitionError(f"{uri} differs from its manifest; run `make catalog`, and deploy again")
+        return content
+
+
+def manifest_path(folder: Path) -> Path:
+    """Return the path of the manifest of a folder: `skills.json` beside `skills`."""
+    return folder.with_name(f"{folder.name}.json")
+
+
+def read_manifests(folders: Mapping[Path, tuple[str, ...]]) -> dict[str, OwnSkill]:
+    """Return the skills of folders by URI. The values are the required scopes. Raises DefinitionError."""
+    return {skill.name: skill for folder, scopes in folders.items() for skill in _skills(folder, scopes)}
+
+
+def _skills(folder: Path, scopes: tuple[str, ...]) -> Iterator[OwnSkill]:
+    path = manifest_path(folder)
+    try:
+        entries = parse_json(path.read_bytes())["skills"]
+        yield from (OwnSkill(folder, entry, scopes) for entry in entries)
+    except (OSError, ValueError, LookupError, TypeError):
+        raise DefinitionError(f"{path} is missing or no manifest; run `make catalog`") from None
+
+
+class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
+    """The handlers of skills, and those of resources with the files of skills.
+
+    `skills`: by URI. `get`, `read`, `read_directory`: answer for a skill whose caller is authorized.
+    """
+
+    options: ServerOptions
+    skills: Mapping[str, Skill]
+    get: Answer
+    read: Answer
+    read_directory: Answer
+
+    def handlers(self) -> dict[str, Handler]:
+        """Return the handlers of the methods of SEP-2640."""
+        return {
+            SKILLS_LIST: FeatureList(self._list_options, "skills", self.skills, is_constant=True),
+            SKILLS_GET: self._get,
+            RESOURCES_DIRECTORY_READ: self._read_directory,
+        }
+
+    def resource_handlers(
+        self, own: Mapping[str, Handler], listed: Mapping[str, Listable]
+    ) -> dict[str, Handler]:
+        """Return the handlers of resources. `own`: those of other resources; `listed`: these, if static.
+
+        The list has the SKILL.md of each skill, so that clients without the extension can read it.
+        """
+        files = {skill.name: SkillFile(skill) for skill in self.skills.values()}
+        no_templates = FeatureList(self.options, "resourceTemplates", {}, is_constant=True)
+        return {
+            RESOURCES_LIST: FeatureList(self.options, "resources", {**listed, **files}),
+            RESOURCES_TEMPLATES_LIST: own.get(RESOURCES_TEMPLATES_LIST, no_templates),
+            RESOURCES_READ: lambda context: self._read(context, own.get(RESOURCES_READ)),
+        }
+
+    @cached_property
+    def _list_options(self) -> ServerOptions:
+        """The options with a page size that keeps pages below the limit: an entry is never split."""
+        largest = max((len(compact_json(each.definition())) for each in self.skills.values()), default=1)
+        return replace(self.options, page_size=max(1, min(self.options.page_size, MAX_LIST_BYTES // largest)))
+
+    @cached_property
+    def _roots(self) -> Mapping[str, Skill]:
+        """The skills by the key of their root directory."""
+        return {spelling_key(name.removesuffix(SKILL_FILE)): skill for name, skill in self.skills.items()}
+
+    def _find(self, context: RequestContext, uri: str, unknown: Callable[[], ProtocolError]) -> Skill | None:
+        """Return the innermost skill that contains a URI. Raises `unknown()` or InsufficientScope."""
+        at = spelling_key(uri)
+        while at and at not in self._roots:
+            at = at.rpartition("/")[0]
+        return authorize(self.options, self._roots[at], context, unknown) if at else None
+
+    def _get(self, context: RequestContext) -> Reply | HttpResponse:
+        uri = read_uri(context.params)
+
+        def unknown() -> ProtocolError:
+            return ProtocolError(INVALID_PARAMS, f"No skill is served at {uri[:128]}")
+
+        root = spelling_key(uri.removesuffix(SKILL_FILE)) if uri.endswith(SKILL_FILE) else ""
+        skill = authorize(self.options, self._roots.get(root), context, unknown)
+        answer = self.get(skill, context, uri)
+        if answer is None:
+            raise unknown()
+        return answer
+
+    def _read(self, context: RequestContext, own: Handler | None) -> Reply | HttpResponse:
+        uri = read_uri(context.params)
+        skill = self._find(context, uri, lambda: UnknownResource(uri))
+        answer = None if skill is None else self.read(skill, context, uri)
+        if answer is not None:
+            return answer
+        if own is None:
+            raise UnknownResource(uri)
+        return own(context)
+
+    def _read_directory(self, context: RequestContext) -> Reply | HttpResponse:
+        uri = read_uri(context.params)
+
+        def unknown() -> ProtocolError:
+            return ProtocolError(INVALID_PARAMS, f"{uri[:128]} is not a directory resource")
+
+        skill = self._find(context, uri, unknown)
+        answer = None if skill is None else self.read_directory(skill, context, uri)
+        if answer is None:
+            raise unknown()
+        return answer
+
+
+class SkillFile(Struct, frozen=True):
+    """The SKILL.md of a skill in a list of resources."""
+
+    skill: Skill
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of the skill."""
+        return self.skill.scopes
+
+    def definition(self) -> Mapping[str, Any]:
+        """Return the Resource object."""
+        entry = self.skill.definition()
+        frontmatter = entry["frontmatter"]
+        about = {"name": frontmatter["name"], "description": frontmatter["description"]}
+        return {**file_resource(entry["uri"]), **about}
+
+
+def own_skill_methods(options: ServerOptions, folders: Mapping[Path, tuple[str, ...]]) -> SkillMethods:
+    """Return the handlers for the skills of this function. Raises DefinitionError."""
+
+    def get(skill: OwnSkill, context: RequestContext, uri: str) -> Reply:
+        return _cacheable(options, skill, context, {"skill": skill.entry})
+
+    def read(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+        file = skill.files.get(spelling_key(uri))
+        if file is None:
+            return None
+        contents = [file_contents(file["uri"], skill.read(file))]
+        return _cacheable(options, skill, context, {"contents": contents})
+
+    def read_directory(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+        children = _children(spelling_key(uri), (each["uri"] for each in skill.entry["resources"]))
+        if not children:
+            return None
+        cursor = context.params.get("cursor")
+        part, following = find_page("directory", list(children), cursor, options.page_size)
+        more = {} if following is None else {"nextCursor": following}
+        resources = list(children.values())[part]
+        result = results.complete(options.server_info_for(context.invocation), resources=resources, **more)
+        return Reply(result, log_fields={"skill": skill.name})
+
+    return SkillMethods(options, read_manifests(folders), get, read, read_directory)
+
+
+def _cacheable(
+    options: ServerOptions, skill: OwnSkill, context: RequestContext, members: Mapping[str, Any]
+) -> Reply:
+    server_info = options.server_info_for(context.invocation)
+    result = results.cacheable(server_info, options.list_ttl_ms, **members)
+    if skill.scopes:
+        result["cacheScope"] = "private"
+    return Reply(result, log_fields={"skill": skill.name})
+
+
+def _children(directory: str, files: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the Resource objects of the direct children of a directory by URI; none for other URIs."""
+    children: dict[str, Mapping[str, Any]] = {}
+    for file in files:
+        if file.startswith(f"{directory}/"):
+            name, is_directory, _ = file.removeprefix(f"{directory}/").partition("/")
+            uri = f"{directory}/{name}"
+            children[uri] = subdirectory(uri) if is_directory else file_resource(uri)
+    return children
