@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,9 @@ def skill_rows(folders: Mapping[str, Folders]) -> list[dict[str, Any]]:
                 root = entry["uri"].removesuffix(SKILL_FILE)
                 rows.append((f"{root}/", folder, {"owner": owner, **required, "definition": entry}))
     rows.sort(key=lambda row: row[0])
-    # In this order a directory is followed by those within it.
-    for (root, folder, _), (next_root, other, _) in pairwise(rows):
-        if next_root.startswith(root) and folder != other:
-            raise SkillError(f"{root} of {folder} contains {next_root} of {other}: rename one of them")
+    for (root, folder, _), (later, other, _) in combinations(rows, 2):
+        if later.startswith(root) and folder != other:
+            raise SkillError(f"{root} of {folder} contains {later} of {other}: rename one of them")
     return [row for _, _, row in rows]
 
 

@@ -27,6 +27,7 @@ from mcp_roundtrip.schema.mcp_header import McpHeader
 from mcp_roundtrip.schema.output import Output
 from mcp_roundtrip.schema.prompt_messages import prompt_messages
 from mcp_roundtrip.schema.resource_contents import resource_contents
+from mcp_roundtrip.server.skills import OwnSkill, SkillEntry, read_manifests
 from mcp_roundtrip_testing import Player
 from messages.cases import says
 
@@ -453,3 +454,23 @@ def a_message_of_nobody() -> None:
 )
 def a_prompt_that_returns_a_number() -> None:
     prompt_messages("plan", 1)
+
+
+@says(
+    "server.skills('skills') is no path, or there twice; write "
+    'server.skills(Path(__file__).with_name("skills")) once'
+)
+def a_folder_of_skills_as_text() -> None:
+    Server("x").skills("skills")  # type: ignore[arg-type]
+
+
+@says("/nowhere/skills.json is missing or no manifest; run `make catalog`")
+def a_folder_of_skills_without_a_manifest() -> None:
+    read_manifests({Path("/nowhere/skills"): ()})
+
+
+@says("skill://one/SKILL.md differs from its manifest; run `make catalog`, and deploy again")
+def a_file_of_a_skill_that_was_edited() -> None:
+    file = {"uri": "skill://one/SKILL.md", "digest": "sha256:", "size": 1}
+    entry: SkillEntry = {"uri": "skill://one/SKILL.md", "frontmatter": {}, "resources": [file]}
+    OwnSkill(Path("/nowhere/skills"), entry).read(file)

@@ -8,16 +8,17 @@ the content that the manifest describes, so that no request chooses a path.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypedDict
 from urllib.parse import unquote
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol import results
@@ -57,18 +58,32 @@ Answer = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
 """Answers a request about a skill and a URI. None: the skill has no such file or directory."""
 
 
+class SkillEntry(TypedDict):
+    """The Skill object of SEP-2640."""
+
+    uri: str
+    frontmatter: dict[str, Any]
+    resources: list[dict[str, Any]]
+
+
+class _Manifest(Struct):
+    skills: list[SkillEntry]
+
+
+_MANIFEST: Final = Decoder(_Manifest)
+
+
 class OwnSkill(Struct, frozen=True, dict=True):  # dict: the files are indexed once
     """A skill in a folder of this function."""
 
     folder: Path
-    entry: Mapping[str, Any]
+    entry: SkillEntry
     scopes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The URI of its SKILL.md."""
-        uri: str = self.entry["uri"]
-        return uri
+        return self.entry["uri"]
 
     def definition(self) -> Mapping[str, Any]:
         """Return the Skill object of SEP-2640."""
@@ -98,16 +113,18 @@ def manifest_path(folder: Path) -> Path:
 
 def read_manifests(folders: Mapping[Path, tuple[str, ...]]) -> dict[str, OwnSkill]:
     """Return the skills of folders by URI. The values are the required scopes. Raises DefinitionError."""
-    return {skill.name: skill for folder, scopes in folders.items() for skill in _skills(folder, scopes)}
+    return {
+        entry["uri"]: OwnSkill(folder, entry, scopes)
+        for folder, scopes in folders.items()
+        for entry in _entries(manifest_path(folder))
+    }
 
 
-def _skills(folder: Path, scopes: tuple[str, ...]) -> Iterator[OwnSkill]:
-    path = manifest_path(folder)
+def _entries(manifest: Path) -> list[SkillEntry]:
     try:
-        entries = parse_json(path.read_bytes())["skills"]
-        yield from (OwnSkill(folder, entry, scopes) for entry in entries)
-    except (OSError, ValueError, LookupError, TypeError):
-        raise DefinitionError(f"{path} is missing or no manifest; run `make catalog`") from None
+        return _MANIFEST.decode(manifest.read_bytes()).skills
+    except (OSError, MsgspecError):
+        raise DefinitionError(f"{manifest} is missing or no manifest; run `make catalog`") from None
 
 
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
