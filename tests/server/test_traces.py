@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mcp_roundtrip import Call, Context, Retry, Server, ToolError
+from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.constants import META_TRACEPARENT
+from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.server.invocation import Forwarded
+from mcp_roundtrip.tracing import FLUSH_MS
 from support.project import ROOT
 from support.traced_deployment import TracedDeployment, linked, mermaid, tree
 
@@ -259,6 +263,49 @@ def test_log_lines_have_the_ids_of_the_trace(deployment: TracedDeployment) -> No
     tags = deployment.observer.tags
     assert tags["trace_id"] == f"{deployment.spans[0].context.trace_id:032x}"
     assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.spans}
+
+
+def test_a_session_of_an_earlier_client_is_a_digest(deployment: TracedDeployment) -> None:
+    session = SessionId.create("2025-11-25", {"name": "old", "version": "1"}, {}, secrets.token_bytes(16))
+    body = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "refuse"}}
+    changes = {"mcp_session_id": session.encode(), "mcp_protocol_version": "2025-11-25", "mcp_method": None}
+    deployment.send(body, **changes, mcp_name=None)
+    spans = deployment.spans
+    digests = {span.attributes["mcp.session.id"] for span in spans if span.kind is SpanKind.SERVER}
+    assert len(digests) == 1
+    assert session.nonce not in digests | {session.encode()}
+    assert spans[0].attributes["mcp.protocol.version"] == "2025-11-25"
+
+
+def test_steps_of_async_tools_are_in_the_span_of_their_pass(tmp_path: Path) -> None:
+    server = Server("owner")
+
+    @server.tool
+    async def both(ctx: AsyncContext) -> list[str]:
+        async def read() -> str:
+            await asyncio.sleep(0)
+            return trace.get_current_span().name  # type: ignore[attr-defined]  # a span of the SDK
+
+        return [
+            await ctx.step("one", read),
+            *await asyncio.gather(ctx.step("two", read), ctx.step("three", read)),
+        ]
+
+    deployment = TracedDeployment(server, tmp_path)
+    for _ in range(2):  # asyncio keeps the context in which its loop was started
+        result = deployment.post("tools/call", name="both")["result"]["structuredContent"]
+        assert result == ["step one", "step two", "step three"]
+    steps = [span for span in deployment.spans if span.name.startswith("step")]
+    parents = [span.parent.span_id for span in steps if span.parent]
+    first, second = (span.context.span_id for span in named(deployment, "pass both"))
+    assert parents == [first] * 3 + [second] * 3
+
+
+def test_every_invocation_exports_its_spans_before_it_ends(deployment: TracedDeployment) -> None:
+    flushed: list[int] = []
+    deployment.provider.force_flush = lambda timeout_millis=0: bool(flushed.append(timeout_millis))  # type: ignore[method-assign]
+    book(deployment)
+    assert flushed == [FLUSH_MS] * 7, "three in the front door, three in the owner, one in the worker"
 
 
 # -- off, and mixed deployments -----------------------------------------------------------------------------
