@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
@@ -17,6 +18,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from mcp_roundtrip import wiring
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
 from mcp_roundtrip.environment import load_settings
@@ -114,6 +116,15 @@ def test_all_clients_of_a_deployment_that_traces_make_spans(
     clients = TracedAwsClients(tracer, environment=given)
     for client in (clients.client("kms"), clients.invoke_client()):
         assert isinstance(client, TracedClient)
+
+
+def test_the_ports_of_a_deployment_that_traces_share_its_tracer_provider() -> None:
+    settings = load_settings(
+        {"MCP_AUTH_MODE": "none", "MCP_TRACES": "on", "MCP_AUDIENCE": "https://a.example"}
+    )
+    assert isinstance(wiring.make_ports(settings).tracer, OpenTelemetryTracer)
+    assert isinstance(wiring._aws_clients(settings), TracedAwsClients)
+    assert wiring.make_ports(replace(settings, traces=Traces.OFF)).tracer is None
 
 
 # -- settings -----------------------------------------------------------------------------------------------
