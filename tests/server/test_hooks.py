@@ -229,7 +229,7 @@ def test_a_hook_learns_the_outcome_and_the_type_of_the_error(
     assert seen == [expected]
 
 
-def test_a_hook_learns_that_the_server_refused_the_pass() -> None:
+def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
     server = shop()
     seen = recording(server)
 
@@ -240,7 +240,7 @@ def test_a_hook_learns_that_the_server_refused_the_pass() -> None:
         patch.setattr("mcp_roundtrip.server.task_creation.check_task_limit", full)
         played = Player(server, WITH_TASKS).send("export", {}, None, None)
     assert played.status == 429
-    assert seen == ["protocol_error"]
+    assert seen == []
 
 
 def test_before_its_yield_a_hook_knows_no_outcome() -> None:

@@ -84,6 +84,10 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
 
 
 def _run_pass(call: FeatureCall, run: Run) -> Outcome:
+    if call.feature.task == "required" and run.tasks.recorder is None:
+        from mcp_roundtrip.server.task_creation import check_task_limit  # most tools need no task
+
+        check_task_limit(call)
     if (operation := call.context.invocation.operation) is not None:
         operation.begin_pass(call, run)
     call.context.ports.observer.tag(flow=run.history.journal.flow_id)
@@ -101,10 +105,6 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
         arguments = _validate_arguments(call)
     except ArgumentsError as error:
         return Failed(error)
-    if feature.task == "required" and run.tasks.recorder is None:
-        from mcp_roundtrip.server.task_creation import check_task_limit  # most tools need no task
-
-        check_task_limit(call)
     observer.redact(run.redactable_values)
     if feature.parameters.is_async:
         from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
