@@ -98,6 +98,6 @@ def a_field_with_a_capital() -> None:
     add(Tenant="a")
 
 
-@says("add_fields: tenant is list; use a string, a finite number or a boolean", UsageError)
+@says("add_fields: tenant is list; use a string, a finite number of 64 bits or a boolean", UsageError)
 def a_field_that_is_a_list() -> None:
     add(tenant=["a"])
