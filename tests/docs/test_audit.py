@@ -142,6 +142,19 @@ def test_a_query_uses_commands_and_members_that_exist(query: str) -> None:
             assert exists(name), name
 
 
+def test_members_that_group_lines_without_an_end_are_equal_in_both_lines(
+    lines: list[dict[str, Any]],
+) -> None:
+    [query] = [each for each in QUERIES if "sortsLast" in each]
+    grouped = query.partition(" by ")[2].partition("\n")[0].split(", ")
+    assert "record" in grouped
+    by_record: dict[str, set[str]] = {}
+    for line in lines:
+        members = json.dumps([line.get(name.partition(".")[0]) for name in grouped], sort_keys=True)
+        by_record.setdefault(line["record"], set()).add(members)
+    assert {len(found) for found in by_record.values()} == {1}
+
+
 def exists(name: str) -> bool:
     schema: Any = SCHEMA
     for part in name.split("."):
