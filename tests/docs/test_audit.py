@@ -57,6 +57,7 @@ def lines() -> list[dict[str, Any]]:
     for client in ("claude-code", "cursor", "chatgpt", "python-sdk-initialize"):
         Player(server, client=client, ports={"audit": log.log}).call("order", {"fails": True})
     Player(server, ports={"audit": log.log}).call("order", address=DECLINE)
+    Player(server, client="claude-desktop", ports={"audit": log.log}).call("order", address="here")
     player = Player(server, WITH_TASKS, ports={"audit": log.log})
     task_id = player.call("lasting").result["taskId"]
     player.task(task_id)

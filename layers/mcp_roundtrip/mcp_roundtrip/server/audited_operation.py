@@ -126,23 +126,22 @@ class AuditedOperation:
         """Add the fields of a hook."""
         self._fields |= fields
 
-    def begin(self, call: FeatureCall) -> None:
+    def begin(self, call: FeatureCall, flow: str) -> None:
         """Store the `begun` line, unless it is stored. Raises ProtocolError (503) if that fails."""
         self._take_context(call.context)
-        self._set(feature_kind=call.feature.kind, feature=call.feature.name)
+        self._set(feature_kind=call.feature.kind, feature=call.feature.name, flow=flow or None)
         self._begin()
 
     def begin_pass(self, call: FeatureCall, run: Run) -> None:
         """Note a pass, and store the `begun` line before it. Raises ProtocolError (503) if that fails."""
         self._runs.append(run)
-        self._set(flow=run.history.journal.flow_id)
         if call.params.is_in_app:
             self._channels |= dict.fromkeys(run.inputs.responses, "app")
         self._channels |= run.inputs.response_channels
         self._channels |= dict.fromkeys(run.inputs.model_responses, "model")
         if self._line.is_worker:
             self._set(task=str(call.context.request.id))
-        self.begin(call)
+        self.begin(call, run.history.journal.flow_id)
 
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
         """Store the `begun` line of a form of the question page. Raises ProtocolError if that fails."""

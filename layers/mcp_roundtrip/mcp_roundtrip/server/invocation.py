@@ -127,7 +127,7 @@ class Operation(Protocol):
     def add_fields(self, fields: Mapping[str, Any]) -> None:
         """Add fields to the record."""
 
-    def begin(self, call: Any) -> None:
+    def begin(self, call: Any, flow: str) -> None:
         """Store the record of a FeatureCall. Raises ProtocolError (503) if that fails."""
 
     def begin_pass(self, call: Any, run: Any) -> None:

@@ -166,7 +166,7 @@ class _Resumption:
         Raises ItemTooLarge, StoreError, and ProtocolError if no audit record can be stored.
         """
         if (operation := self.call.context.invocation.operation) is not None:
-            operation.begin(self.call)
+            operation.begin(self.call, task.flow_id)
         try:
             self.calls.tasks.store_responses(task.pk, responses, channels=(channel,), via=channel)
         except UnknownTask:
