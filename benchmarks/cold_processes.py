@@ -86,7 +86,9 @@ class ColdLambda:
     def invoke(self, function: Function, payload: bytes, watch: Stopwatch) -> InvocationResult:
         """Initialize a process and invoke it. Raise BenchmarkError if that fails."""
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        variables = process_variables(function, self._endpoints, version, self._credentials, self._keys)
+        variables = process_variables(
+            function, self._endpoints, version, self._credentials.variables(), self._keys
+        )
         python = self.limits.interpreter(function.name, function.memory_mb)
         process = ProcessEnvironment(function, variables, python=python, log=self._output.append)
         self._processes.append(process)
