@@ -64,6 +64,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.parked_calls": "for calls that ask on the question page",
     "mcp_roundtrip.server.prompts": "for prompts",
     "mcp_roundtrip.server.resources": "for resources",
+    "mcp_roundtrip.server.skills": "for clients that read skills",
     "mcp_roundtrip.server.task_methods": "for tasks",
     "mcp_roundtrip.server.tool_variants": "for lists",
     "mcp_roundtrip.server.client_behavior": "for calls that run out of time",
@@ -71,6 +72,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.app_questions": "for clients that show views",
     "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",
+    "mcp_roundtrip.entry.skills": "for servers with skills",
 }
 """Modules that a plain call must never load, with their cost or purpose."""
 

@@ -28,7 +28,7 @@ COMMANDS: Mapping[str, Command] = {
     "call": Command("mcp_roundtrip_call.__main__", "call a tool, and answer its questions here"),
     "new-tool": Command("mcp_roundtrip_local.new_tool.__main__", "add a tool to an application"),
     "lint": Command("mcp_roundtrip_lint.__main__", "find code that differs when a tool is replayed"),
-    "catalog": Command("mcp_roundtrip_local.catalog", "write the catalog of a front door again"),
+    "catalog": Command("mcp_roundtrip_local.catalog", "write the front door's catalog, manifests of skills"),
     "events": Command("mcp_roundtrip_local.sample_events.__main__", "write events for sam local invoke"),
 }
 

@@ -188,7 +188,11 @@ def main(
 ) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog=prog, description=__doc__)
-    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
+    parser.add_argument(
+        "--functions",
+        type=Path,
+        help="the folder of the functions' folders; default: functions, if it exists, or this one",
+    )
     parser.add_argument("--output", type=Path, help="default: front_door/catalog.json among the functions")
     parser.add_argument("--check", action="store_true", help="exit with 1 when the catalog is stale")
     parser.add_argument(
@@ -202,10 +206,11 @@ def main(
         "--path", action="append", default=[], help="a folder to import from, after all others"
     )
     given = parser.parse_args(arguments)
-    output = given.output or given.functions / FRONT_DOOR / "catalog.json"
+    functions = given.functions or (FUNCTIONS if FUNCTIONS.is_dir() else Path())
+    output = given.output or functions / FRONT_DOOR / "catalog.json"
     try:
         sys.path.extend(given.path)
-        found = load_servers(dict(given.owner)) if given.owner else load_function_servers(given.functions)
+        found = load_servers(dict(given.owner)) if given.owner else load_function_servers(functions)
         text = render_servers(found)
         stale = stale_manifests(found.values())
     except (CatalogError, SkillError) as error:
