@@ -76,7 +76,9 @@ def test_all_features_of_the_functions_are_listed(
     listed = run("--method", method)
     assert listed.status == 0
     definitions = {row["definition"][key]: without_channels(row["definition"]) for row in CATALOG[kind]}
-    assert {each[key]: without_channels(each) for each in listed.result[member]} == definitions
+    # Skills are there, too; test_skills.py has their definitions.
+    listed_here = [each for each in listed.result[member] if not each.get("uri", "").startswith("skill://")]
+    assert {each[key]: without_channels(each) for each in listed_here} == definitions
 
 
 def test_the_inspector_uses_the_protocol_version_of_this_server(run: Inspect) -> None:
@@ -156,3 +158,18 @@ def test_the_inspector_works_without_a_configured_protocol_version(
     assert run("--method", "resources/read", "--uri", PRICES).status == 0
     given = ("--prompt-name", "triage", "--prompt-args", "workItemId=4522")
     assert run("--method", "prompts/get", *given).status == 0
+
+
+def test_it_verifies_the_digests_of_skills(run: Inspect) -> None:
+    [listed] = CATALOG["skills"]
+    verified = run("--method", "skills/list", "--verify", "--require-digests")
+    assert (verified.status, verified.result["outcome"]) == (0, "verified")
+    assert {each["uri"]: each["status"] for each in verified.result["files"]} == {
+        each["uri"]: "verified" for each in listed["definition"]["resources"]
+    }
+
+
+def test_it_reads_the_directory_of_a_skill(run: Inspect) -> None:
+    uri = "skill://weather-reports"
+    read = run("--method", "resources/directory/read", "--uri", uri)
+    assert [each["name"] for each in read.result["resources"]] == ["SKILL.md", "references"]

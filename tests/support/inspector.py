@@ -59,7 +59,9 @@ def inspector(tmp_path: Path) -> Inspect:
             env={**os.environ, "HOME": str(tmp_path)},  # its folder for data about servers
         )
         printed = {**_object(done.stdout), **_object(done.stderr)}
-        return InspectorOutput(done.returncode, printed.get("result"), printed.get("error"))
+        # With --verify, it prints a report instead of a result.
+        result = printed if "outcome" in printed else printed.get("result")
+        return InspectorOutput(done.returncode, result, printed.get("error"))
 
     return inspected
 

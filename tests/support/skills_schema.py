@@ -69,8 +69,9 @@ def _resources(value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return value
 
 
-class ReadResourceDirectoryResult(Result):
-    result_type: Literal["complete"]
+class ReadResourceDirectoryResult(Cacheable):
+    """SEP-2640 asks for no caching hints here. MCP Inspector does."""
+
     resources: Annotated[list[dict[str, Any]], AfterValidator(_resources)]
     next_cursor: str = ""
 

@@ -254,9 +254,9 @@ def own_skill_methods(options: ServerOptions, folders: Mapping[Path, tuple[str, 
         cursor = context.params.get("cursor")
         part, following = find_page("directory", list(children), cursor, options.page_size)
         more = {} if following is None else {"nextCursor": following}
-        resources = list(children.values())[part]
-        result = results.complete(options.server_info_for(context.invocation), resources=resources, **more)
-        return Reply(result, log_fields={"skill": skill.name})
+        # SEP-2640 asks for no caching hints here, but MCP Inspector 2.12 refuses a result without them.
+        members = {"resources": list(children.values())[part], **more}
+        return _cacheable(options, skill, context, members)
 
     return SkillMethods(options, read_manifests(folders), get, read, read_directory)
 
