@@ -92,13 +92,21 @@ CALLS = {
 }
 
 
+def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Resource object of a skill's SKILL.md."""
+    frontmatter, uri = row["definition"]["frontmatter"], row["definition"]["uri"]
+    about = {member: frontmatter[member] for member in ("name", "description")}
+    return {**about, "uri": uri, "mimeType": "text/markdown"}
+
+
 async def test_all_features_of_the_functions_are_listed(served: Served, connect: Connect) -> None:
     async with connect(served.url, Person([])) as client:
         assert client.protocol_version == "2026-07-28"
         lists = await client.lists()
-    for member, rows in CATALOG.items():
-        listed = [each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in lists[member]]
-        assert listed == [row["definition"] for row in rows]
+    for member, items in lists.items():
+        listed = [each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in items]
+        skills = [skill_resource(row) for row in CATALOG["skills"]] if member == "resources" else []
+        assert listed == [*(row["definition"] for row in CATALOG[member]), *skills]
         assert listed
     assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
 
