@@ -21,6 +21,7 @@ from mcp_roundtrip_local.catalog import render_servers
 from mcp_roundtrip_local.skill_folders import skill_entries
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
+from support.audit_lines import AuditLines
 from support.legacy_client import assert_valid as assert_valid_legacy
 from support.messages import headers, http_event, message
 from support.skills import matches, skill_file, with_manifest, write_skills
@@ -300,3 +301,17 @@ def test_an_owner_that_is_deployed_later_shows_its_own_entry(tmp_path: Path) -> 
     assert "skill://acme/refunds/new.md" in [each["uri"] for each in got["resources"]]
     read = deployment.post("resources/read", uri="skill://acme/refunds/new.md")["result"]
     assert read["contents"][0]["text"] == "new"
+
+
+def test_a_read_of_a_skill_and_a_refusal_are_one_audit_record_each(tmp_path: Path) -> None:
+    deployment, lines = Deployment(tmp_path), AuditLines()
+    deployment.through_door = False
+    deployment.ports = replace(deployment.ports, audit=lines.log)
+    deployment.post("skills/list", "admin")
+    deployment.post("skills/get", "admin", uri=ADMIN)
+    deployment.post("resources/read", "admin", uri=ADMIN)
+    deployment.post("skills/get", uri=ADMIN)
+    assert [(each["method"], each["feature"], each["outcome"]) for each in lines.records()] == [
+        ("resources/read", ADMIN, "complete"),
+        ("skills/get", ADMIN, "refused"),
+    ]

@@ -157,7 +157,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         files = {skill.name: SkillFile(skill) for skill in self.skills.values()}
         no_templates = FeatureList(self.options, "resourceTemplates", {}, is_constant=True)
         return {
-            RESOURCES_LIST: FeatureList(self.options, "resources", {**listed, **files}),
+            RESOURCES_LIST: FeatureList(self.options, "resources", {**listed, **files}, is_constant=True),
             RESOURCES_TEMPLATES_LIST: own.get(RESOURCES_TEMPLATES_LIST, no_templates),
             RESOURCES_READ: lambda context: self._read(context, own.get(RESOURCES_READ)),
         }
