@@ -223,12 +223,6 @@ class ForkedEnvironment:
     def alive(self) -> bool:
         return not self._process.has_exited.is_set()
 
-    def start(self) -> InvocationResult | None:
-        if not self._is_ready:
-            assert isinstance(self._api.reports.get(timeout=60), Ready)
-            self._is_ready = True
-        return None
-
     def invoke(
         self,
         payload: bytes,
@@ -237,6 +231,9 @@ class ForkedEnvironment:
         request_id: str | None = None,
         client_context: str | None = None,
     ) -> InvocationResult:
+        if not self._is_ready:
+            assert isinstance(self._api.reports.get(timeout=60), Ready)
+            self._is_ready = True
         self._invocation += 1
         number, deadline_s = self._invocation, self._time.now_s() + TIMEOUT_S
         self._process.deadline_ms = round(deadline_s * 1000)
