@@ -55,6 +55,26 @@ def test_the_functions_of_a_nested_stack_have_the_same_settings_as_those_beside_
     assert nested.code == project / "functions" / TOOL
 
 
+def test_every_parameter_of_a_nested_stack_has_a_value(project: Path) -> None:
+    """CloudFormation refuses a parameter whose value is AWS::NoValue and that has no default."""
+    stack = load(project / "template.yaml")["Resources"]["ScratchStackStack"]["Properties"]
+    nothing = {"Ref": "AWS::NoValue"}
+    assert [name for name, value in stack["Parameters"].items() if nothing in value.get("Fn::If", ())] == []
+
+
+def test_an_optional_layer_and_an_optional_variable_are_set_in_a_nested_stack_as_beside_it(
+    project: Path,
+) -> None:
+    own = [{"Ref": "RoundtripLayer"}]
+    layers = load(project / NESTED)["Globals"]["Function"]["Layers"]
+    assert layers == {"Fn::If": ["Spans", [*own, {"Ref": "Traces"}], own]}
+    endpoint = "https://collector.example/v1/traces"
+    for given in ({}, {"TracesEndpoint": endpoint}):
+        nested = application(project, **given).functions[f"{STACK_NAME}_{TOOL}"]
+        found = nested.environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+        assert found == given.get("TracesEndpoint")
+
+
 def test_a_worker_of_a_nested_stack_has_the_settings_of_the_example(project: Path) -> None:
     functions = application(project).functions
     example, nested = (functions[f"{STACK_NAME}_{tool}_worker"] for tool in ("provision", TASK_TOOL))

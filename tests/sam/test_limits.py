@@ -56,8 +56,8 @@ KEY = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/1234abcd-12ab-34cd-56ef
 LONGEST = {
     **DOMAIN,
     "AuditLog": "principal",
-    "Traces": "arn:aws-us-gov:lambda:us-gov-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:1,"
-    "https://collector.example.com/v1/traces",
+    "Traces": "arn:aws-us-gov:lambda:us-gov-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:1",
+    "TracesEndpoint": "https://collector.example.com/v1/traces",
     "AuthMode": "bearer",
     "AllowedOrigins": ",".join(f"https://application-{number}.example.com" for number in range(10)),
     "EndpointUri": "https://tools.example.com/" + "p" * 200,

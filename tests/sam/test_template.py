@@ -437,11 +437,11 @@ def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> N
 def test_a_layer_for_traces_is_in_every_function_with_its_script_and_permissions() -> None:
     layer = "arn:aws:lambda:eu-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:1"
     endpoint = "https://collector.example/v1/traces"
-    for given in ({}, {"Traces": layer}, {"Traces": f"{layer},{endpoint}"}):
+    for given in ({}, {"Traces": layer}, {"Traces": layer, "TracesEndpoint": endpoint}):
         for function in FOLDERS:
             found = properties(function, **given)
             exported_to = variables(function, **given).get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-            assert exported_to == (endpoint if endpoint in given.get("Traces", "") else None)
+            assert exported_to == given.get("TracesEndpoint")
             assert (layer in found["Layers"]) is bool(given)
             assert found["TracingConfig"] == {"Mode": "Active" if given else "PassThrough"}
             wrapper = variables(function, **given).get("AWS_LAMBDA_EXEC_WRAPPER")

@@ -32,13 +32,23 @@ class StackValues:
         return value
 
     def variables(self, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Return environment variables as parameters, whose values template.yaml computes."""
+        """Return environment variables as parameters, whose values template.yaml computes.
+
+        A parameter has a value also where template.yaml sets no variable.
+        """
         return {
-            name: {"Ref": self._parameter("".join(part.capitalize() for part in name.split("_")), value)}
+            name: self._variable("".join(part.capitalize() for part in name.split("_")), value)
             if isinstance(value, dict)
             else value
             for name, value in variables.items()
         }
+
+    def _variable(self, parameter: str, value: Mapping[str, Any]) -> Any:
+        match value:
+            case {"Fn::If": [condition, given, {"Ref": "AWS::NoValue"} as nothing]}:
+                name = self._parameter(parameter, {"Fn::If": [condition, given, ""]})
+                return {"Fn::If": [condition, {"Ref": name}, nothing]}
+        return {"Ref": self._parameter(parameter, value)}
 
     def _in_sub(self, found: re.Match[str]) -> str:
         name, _, attribute = found[1].partition(".")

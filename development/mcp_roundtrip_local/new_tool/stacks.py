@@ -106,21 +106,32 @@ def _application(document: Mapping[str, Any], stack: str) -> str:
 def _sections(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the sections of a nested stack, and its parameters with their values in template.yaml."""
     function = dict(document["Globals"]["Function"])
+    function["Layers"] = _whole_lists(function["Layers"])
     variables = function.pop("Environment", {}).get("Variables", {})
     entry = parse("Resources:\n" + render_entry("new_tool", tasks=True))["Resources"]
-    conditions = used_conditions(document, [function, entry])
     values = StackValues()
+    passed = values.variables(variables)
+    conditions = used_conditions(document, [function, entry, passed])
     sections = {
         "Mappings": used_mappings(document, function),
         "Conditions": values.nested(conditions),
-        "Globals": {
-            "Function": {**values.nested(function), "Environment": {"Variables": values.variables(variables)}}
-        },
+        "Globals": {"Function": {**values.nested(function), "Environment": {"Variables": passed}}},
     }
     values.nested(entry)
     own = logical_id_prefix("new_tool")
     found = {name: each for name, each in values.found.items() if not name.startswith(own)}
     return {name: each for name, each in sections.items() if each}, found
+
+
+def _whole_lists(items: list[Any]) -> Any:
+    """Return a list whose optional item is in one of two lists instead.
+
+    `sam build` resolves no list with AWS::NoValue: it then takes the parameter RoundtripLayer for a resource.
+    """
+    match items:
+        case [*others, {"Fn::If": [condition, item, {"Ref": "AWS::NoValue"}]}]:
+            return {"Fn::If": [condition, [*others, item], others]}
+    return items
 
 
 def _is_list(document: Mapping[str, Any], name: str) -> bool:
