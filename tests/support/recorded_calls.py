@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -94,17 +94,18 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
         await call(official, served, path, "provision_database", ORDERS, *DATABASE)
         await run_task(served, path)
 
-    def open_page(url: str) -> None:
+    def approve(url: str = "") -> None:
         decide(mailbox.link(), approved=True)
 
-    await call(official, served, "/mcp", "request_approval", EXPENSE, open_page)
+    await call(official, served, "/mcp", "request_approval", EXPENSE, approve)
     for tool, arguments in (
         ("compare_weather", CITIES),
         ("update_work_item", RESOLVE),
         ("provision_database", ORDERS),
-        ("request_approval", {**EXPENSE, "purpose": "A week at the sea"}),
     ):
         await call_without_forms(served, tool, arguments)
+    other_expense = {**EXPENSE, "purpose": "A week at the sea"}
+    await call_without_forms(served, "request_approval", other_expense, approve)
     for params in first_calls():
         await choose_first(official, served, params)
     await generated_tasks(served)
@@ -156,11 +157,17 @@ class FirstChoicePerson(Person):
         return {name: field["enum"][0] for name, field in fields.items()}
 
 
-async def call_without_forms(served: Served, tool: str, arguments: Mapping[str, Any]) -> None:
-    """Call a tool as a client that shows no question; its user answers the first one on the page."""
+async def call_without_forms(
+    served: Served, tool: str, arguments: Mapping[str, Any], then: Callable[[], None] = lambda: None
+) -> None:
+    """Call a tool as a client that shows no question; its user answers the first one on the page.
+
+    `then` runs before the client calls again. A call whose decision is open would wait for it.
+    """
     async with Client(served.url) as client:
         asked = await client.call_tool(tool, dict(arguments))
         await anyio.to_thread.run_sync(choose_first_on_page, link_in(block_of(asked.content)))
+        then()
         await client.call_tool(tool, dict(arguments))
 
 
