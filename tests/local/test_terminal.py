@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from mcp_roundtrip.audit import Answer, AuditRecord
 from mcp_roundtrip.log_lines import LineWriter
 from mcp_roundtrip_client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_local.observation.recorder import RunRecorder
@@ -312,6 +314,24 @@ def test_notifications_and_polls_are_dim() -> None:
 def test_notes_name_functions_and_files_briefly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run.recorder.note("[local_weather] retry in 60 s\nsecond line")
     assert run.lines == [f"{CLOCK}  weather: retry in 60 s", "          second line"]
+
+
+def test_an_audit_record_is_one_short_line(run: Run) -> None:
+    begun = AuditRecord("0" * 32, "begun", 0, {"stack": "local"}, feature="orders")
+    ended = replace(
+        begun,
+        phase="ended",
+        principal={"kind": "user", "subject": "ada"},
+        outcome="complete",
+        answered=[Answer("size", "accept", "client")],
+        steps=["create"],
+    )
+    for record in (begun, ended):
+        run.recorder.note(f"[AuditRecords] {record.to_line()}")
+    assert run.lines == [
+        f"{CLOCK}  audit begun orders · anonymous",
+        f"{CLOCK}  audit ended orders · ada · complete · answered size (accept, client) · ran create",
+    ]
 
 
 def test_other_protocol_versions_are_named(run: Run) -> None:

@@ -216,7 +216,7 @@ def an_owner_without_a_function() -> None:
 
 @says(
     "MCP_TRACES: is on, and OpenTelemetry is not installed (import of mcp_roundtrip.opentelemetry_tracer "
-    "halted; None in sys.modules); add the layer of ADOT",
+    "halted; None in sys.modules); add the layer of ADOT, or install opentelemetry-sdk",
     SettingsError,
 )
 def traces_without_opentelemetry() -> None:

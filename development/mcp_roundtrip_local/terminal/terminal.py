@@ -14,6 +14,7 @@ from mcp_roundtrip_client.terminal_text import Styles, one_line
 from mcp_roundtrip_local.execution.log_text import LogText, readable
 from mcp_roundtrip_local.observation.records import Began, Ended, Event, Note, Printed, Root
 from mcp_roundtrip_local.template.model import short_name
+from mcp_roundtrip_local.terminal.audit_lines import audit_line
 from mcp_roundtrip_local.terminal.summary import Summary, summarize
 
 HELD_MS: Final = 500.0
@@ -149,7 +150,7 @@ class Terminal:
         yield from map(clean, more)
 
     def _note_lines(self, at_ms: float, text: str) -> Iterator[str]:
-        text = _FUNCTION.sub(lambda found: f"{short_name(found[1])}: ", text, count=1)
+        text = audit_line(text) or _FUNCTION.sub(lambda found: f"{short_name(found[1])}: ", text, count=1)
         first, *more = text.replace(self._folder, "").split("\n")
         yield f"{self._styles.paint('dim', _clock(at_ms))}  {self._styles.clean(first)}"
         yield from (" " * 10 + self._styles.clean(line) for line in more)

@@ -13,6 +13,7 @@ def make_tracer(x_ray_header: Callable[[], str | None]) -> Tracer:
     try:
         from mcp_roundtrip.opentelemetry_tracer import make_tracer as make
     except ImportError as error:
-        problem = f"is on, and OpenTelemetry is not installed ({error}); add the layer of ADOT"
+        remedy = "add the layer of ADOT, or install opentelemetry-sdk"
+        problem = f"is on, and OpenTelemetry is not installed ({error}); {remedy}"
         raise SettingsError("MCP_TRACES", problem) from error
     return make(x_ray_header)
