@@ -6,7 +6,7 @@ import gzip
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -176,6 +176,25 @@ def collector() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:
         yield f"http://127.0.0.1:{server.server_port}/v1/traces", received
         server.shutdown()
         thread.join()
+
+
+def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
+    is_up, exports = Event(), list[int]()
+    provider = TracerProvider(shutdown_on_exit=False)
+
+    def force_flush(timeout_millis: int = 0) -> bool:
+        exports.append(timeout_millis)  # as the SDK's processors, it ignores the timeout
+        return is_up.wait()
+
+    provider.force_flush = force_flush  # type: ignore[method-assign]
+    tracer = OpenTelemetryTracer(provider, lambda: None, flush_ms=1)
+    for _ in range(3):
+        tracer.flush()
+    assert exports == [1], "one export at a time"
+    is_up.set()
+    while len(exports) < 2:
+        tracer.flush()
+    assert exports == [1, 1]
 
 
 def test_spans_reach_a_collector_before_the_response_leaves(

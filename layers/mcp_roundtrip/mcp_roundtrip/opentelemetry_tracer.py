@@ -7,8 +7,10 @@ before it imports the function, and an author's module can set up another one.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Thread
 from typing import Final
 
 from opentelemetry import trace
@@ -70,8 +72,12 @@ class OpenTelemetrySpan:
 class OpenTelemetryTracer:
     """A `tracing.Tracer`. `x_ray_header` returns the X-Ray trace header of the invocation."""
 
-    def __init__(self, provider: TracerProvider, x_ray_header: Callable[[], str | None]) -> None:
+    def __init__(
+        self, provider: TracerProvider, x_ray_header: Callable[[], str | None], flush_ms: int = FLUSH_MS
+    ) -> None:
         self._provider = provider
+        self._flush_ms = flush_ms
+        self._export: Thread | None = None
         self._tracer = provider.get_tracer(SCOPE, schema_url=SCHEMA_URL)
         self._x_ray_header = x_ray_header
 
@@ -123,8 +129,18 @@ class OpenTelemetryTracer:
     def flush(self) -> None:
         # The providers of the SDK have this method; the interface does not.
         force_flush = getattr(self._provider, "force_flush", None)
-        if force_flush is not None:
-            force_flush(FLUSH_MS)
+        if force_flush is None:
+            return
+        # The SDK's BatchSpanProcessor ignores the timeout: an endpoint that is down would take seconds of
+        # each response. An export that takes longer continues in the next invocation.
+        deadline = time.monotonic() + self._flush_ms / 1000
+        if self._export is not None:
+            self._export.join(self._flush_ms / 1000)
+            if self._export.is_alive():
+                return
+        self._export = Thread(target=force_flush, args=(self._flush_ms,), daemon=True)
+        self._export.start()
+        self._export.join(max(0.0, deadline - time.monotonic()))
 
 
 def make_tracer(x_ray_header: Callable[[], str | None]) -> OpenTelemetryTracer:
