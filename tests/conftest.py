@@ -47,8 +47,8 @@ LONGEST_FIRST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return one more than there are cores, because many tests wait for other processes."""
-    return (os.cpu_count() or 1) + 1
+    """Return two more than there are cores, because many tests wait for other processes."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
