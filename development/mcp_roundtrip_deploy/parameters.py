@@ -37,7 +37,7 @@ def refused_value(name: str, parameter: Mapping[str, Any], value: str) -> str | 
     """Return why CloudFormation refuses `value`, as a sentence, or None."""
     allowed = [str(each) for each in parameter.get("AllowedValues", ())]
     if allowed and value not in allowed:
-        return f"{name} must be one of {', '.join(allowed)}, not {value!r}."
+        return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {value!r}."
     if parameter.get("Type") == "Number" and (problem := _refused_number(parameter, value)):
         return f"{name} {problem}, not {value!r}."
     if len(value.encode()) > MAX_VALUE_BYTES:

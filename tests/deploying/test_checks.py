@@ -52,6 +52,7 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
     ("parameters", "sentence"),
     [
         ({"AuthMode": "oauth"}, "AuthMode must be one of"),
+        ({"AuditLog": "yes"}, "AuditLog must be one of empty, principal, hash"),
         ({"AllowedOrigins": "https://a.example,b"}, "AllowedOrigins must be origins"),
         ({"ThrottlingRate": "0"}, "ThrottlingRate must be at least 1"),
         ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),

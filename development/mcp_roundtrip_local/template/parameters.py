@@ -52,7 +52,8 @@ def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str])
         raise TemplateError(f"the parameter {name} has no default: set it with {how_to_set(name)}")
     allowed = [str(option) for option in declared.get("AllowedValues", [])]
     if allowed and str(value) not in allowed:
-        raise TemplateError(f"the parameter {name} must be one of {', '.join(allowed)}")
+        choices = ", ".join(option or "empty" for option in allowed)
+        raise TemplateError(f"the parameter {name} must be one of {choices}")
     if kind == "CommaDelimitedList" or kind.startswith("List<"):
         return [item.strip() for item in str(value).split(",")]
     return str(value)
