@@ -6,16 +6,21 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from runpy import run_path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import Request, urlopen
 
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_local.http.messages import Request as Message
+from mcp_roundtrip_local.http.messages import Response
+from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.issuer.users import make_users
-from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_local.services.stand_ins import Respond, load_respond, serve_stand_ins
 from support.project import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.console_browser"]
 
 PROJECT: Final = FUNCTIONS.parent
+DATABASES: Final = PROJECT / "development/example_services/databases.py"
 INDIA: Final = "Hyderabad, Telangana, India"
 ASKED: Final = ("wait", ".questions")
 DONE: Final = ("wait", ".result")
@@ -36,11 +42,35 @@ SEND_ROUND_1_AS_BOB: Final = (
 ANSWER_PLACE: Final = (("check", INDIA), ("click", "Accept"), DONE)
 
 
+def first_creation_waits_for_the_second(respond: Respond) -> Respond:
+    """Return a provider whose first creation of a database ends only when a second one has been requested.
+
+    So the worker that requests the first one is at work until it is killed, however slow the browser is.
+    """
+    is_requested_again, is_first = Event(), iter([True])
+
+    def respond_late(request: Message) -> Response:
+        if (request.method, request.target) == ("POST", "/v1/databases"):
+            if next(is_first, False):
+                is_requested_again.wait(60)
+            else:
+                is_requested_again.set()
+        return respond(request)
+
+    return respond_late
+
+
 @pytest.fixture(scope="module")
 def examples() -> Iterator[LocalApp]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DATABASES_TAKE_S", "2")  # the time in which the test kills a worker
-        with serve(PROJECT / "template.yaml", parameters={"AuthMode": "none"}, log=lambda line: None) as app:
+    provider = first_creation_waits_for_the_second(load_respond(DATABASES))
+    with closing(HttpServer(provider, max_body=10_000).start()) as server:
+        variables = {"DATABASES_API_URL": server.url}
+        with serve(
+            PROJECT / "template.yaml",
+            parameters={"AuthMode": "none"},
+            variables=variables,
+            log=lambda line: None,
+        ) as app:
             yield app
 
 
