@@ -6,6 +6,7 @@
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
+#   TRACES=http://127.0.0.1:4318     for run: export traces to this OTLP endpoint (docs/guides/tracing.md)
 #   USER="ada bob" SCOPES="a b"      for run: a local issuer whose users sign in (AuthMode bearer), and their scopes
 #   TOOL=… ARGS='name=value …'       for call: the tool and its arguments, or a JSON object; without TOOL, the list of the tools
 #   URL=… ANSWERS='{…}' TASK=…       for call: another endpoint, answers by the key of the question, a task to follow
@@ -118,13 +119,13 @@ help:  ## list the commands
 
 .PHONY: run
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
-run: $(VENV)/.local  ## serve template.yaml on 127.0.0.1:3000, without Docker
+run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:3000, without Docker
 	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
 	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(filter 1,$(JSON)),--json) $(if $(filter 0,$(CONSOLE)),--no-console) \
 	    $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
-	    $(foreach variable,$(VARIABLES),--env $(variable)))
+	    $(foreach variable,$(if $(TRACES),MCP_TRACES=on OTEL_EXPORTER_OTLP_ENDPOINT=$(TRACES)) $(VARIABLES),--env $(variable)))
 
 # The values come from the environment, because make would let the shell interpret them.
 .PHONY: call
@@ -306,12 +307,16 @@ $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
 	$(call pip,$(VENV),what the tests need,--editable '.[dev]')
-	@touch $@ $(VENV)/.local $(VENV)/.smoke
+	@touch $@ $(VENV)/.local $(VENV)/.smoke $(VENV)/.traces
 
 $(VENV)/.smoke: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
 	$(call pip,$(VENV),the official client,--editable '.[smoke]')
 	@touch $@ $(VENV)/.local
+
+$(VENV)/.traces: $(VENV)/.local
+	$(call pip,$(VENV),OpenTelemetry,--editable '.[traces]')
+	@touch $@
 
 # A separate environment: its pins conflict with those of the tests.
 $(SAM): Makefile | .venv-sam/bin/python

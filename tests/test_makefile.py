@@ -64,6 +64,15 @@ def test_a_supported_interpreter_is_used(tmp_path: Path) -> None:
     assert f"{sys.executable} -m venv other" in done.stdout
 
 
+def test_run_with_traces_installs_opentelemetry_and_names_the_endpoint(tmp_path: Path) -> None:
+    python = f"PYTHON={sys.executable}"
+    plain, traced = (make(tmp_path, "run", python, *given).stdout for given in ([], ["TRACES=http://t:1"]))
+    assert "--editable '.[traces]'" in traced
+    assert "--env MCP_TRACES=on --env OTEL_EXPORTER_OTLP_ENDPOINT=http://t:1" in traced
+    assert "traces" not in plain
+    assert "MCP_TRACES" not in plain
+
+
 def lint(folder: Path, program: str, **environment: str) -> list[str]:
     """Run `make lint` with a shell command in place of its programs; return the lines that it prints."""
     shutil.copy(ROOT / "Makefile", folder)

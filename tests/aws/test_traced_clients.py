@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
@@ -118,11 +119,20 @@ def test_all_clients_of_a_deployment_that_traces_make_spans(
         assert isinstance(client, TracedClient)
 
 
-def test_the_ports_of_a_deployment_that_traces_share_its_tracer_provider() -> None:
+def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provider(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
     settings = load_settings(
         {"MCP_AUTH_MODE": "none", "MCP_TRACES": "on", "MCP_AUDIENCE": "https://a.example"}
     )
-    assert isinstance(wiring.make_ports(settings).tracer, OpenTelemetryTracer)
+    tracer = wiring.make_ports(settings).tracer
+    assert tracer is not None
+    with tracer.span("tools/call", "server", {}):
+        pass
+    assert [span.name for span in exporter.get_finished_spans()] == ["tools/call"]
     assert isinstance(wiring._aws_clients(settings), TracedAwsClients)
     assert wiring.make_ports(replace(settings, traces=Traces.OFF)).tracer is None
 
@@ -144,10 +154,13 @@ def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expect
     assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces is expected
 
 
-def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp_roundtrip.opentelemetry_tracer", None)
+@pytest.mark.parametrize("missing", ["mcp_roundtrip.opentelemetry_tracer", "opentelemetry.sdk.trace"])
+def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
+    monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
-        make_tracer(lambda: None)
+        make_tracer(lambda: None, {})
 
 
 # -- export -------------------------------------------------------------------------------------------------
@@ -195,6 +208,36 @@ def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
     while len(exports) < 2:
         tracer.flush()
     assert exports == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("variables", "service"),
+    [
+        ({}, "orders"),
+        ({"OTEL_SERVICE_NAME": "shop"}, "shop"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "a=b"}, "orders"),
+    ],
+)
+def test_a_function_without_a_provider_exports_as_the_variables_of_opentelemetry_say(
+    collector: tuple[str, list[ExportTraceServiceRequest]],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    service: str,
+) -> None:
+    url, received = collector
+    created = list[TracerProvider]()
+    monkeypatch.setattr(trace, "set_tracer_provider", created.append)
+    for name, value in {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": url, **variables}.items():
+        monkeypatch.setenv(name, value)
+    tracer = make_tracer(lambda: None, {"AWS_LAMBDA_FUNCTION_NAME": "orders"})
+    with tracer.span("tools/list", "server", {}):
+        pass
+    tracer.flush()
+    (sent,) = received[0].resource_spans
+    assert {each.key: each.value.string_value for each in sent.resource.attributes}["service.name"] == service
+    assert sent.scope_spans[0].spans[0].name == "tools/list"
+    (provider,) = created
+    provider.shutdown()
 
 
 def test_spans_reach_a_collector_before_the_response_leaves(

@@ -216,10 +216,11 @@ def an_owner_without_a_function() -> None:
 
 @says(
     "MCP_TRACES: is on, and OpenTelemetry is not installed (import of mcp_roundtrip.opentelemetry_tracer "
-    "halted; None in sys.modules); add the layer of ADOT, or install opentelemetry-sdk",
+    "halted; None in sys.modules); add the layer of ADOT, or install opentelemetry-sdk and "
+    "opentelemetry-exporter-otlp-proto-http",
     SettingsError,
 )
 def traces_without_opentelemetry() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "mcp_roundtrip.opentelemetry_tracer", None)
-        make_tracer(lambda: None)
+        make_tracer(lambda: None, {})

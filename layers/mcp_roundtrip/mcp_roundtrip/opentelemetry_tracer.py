@@ -1,8 +1,4 @@
-"""The tracer on OpenTelemetry. Only this module imports it, and only a deployment that traces loads it.
-
-Spans go to the tracer provider of the process. The layer of AWS Distro for OpenTelemetry (ADOT) sets it up
-before it imports the function, and an author's module can set up another one.
-"""
+"""The tracer on OpenTelemetry, which only a deployment that traces loads."""
 
 from __future__ import annotations
 
@@ -141,11 +137,6 @@ class OpenTelemetryTracer:
         self._export = Thread(target=force_flush, args=(self._flush_ms,), daemon=True)
         self._export.start()
         self._export.join(max(0.0, deadline - time.monotonic()))
-
-
-def make_tracer(x_ray_header: Callable[[], str | None]) -> OpenTelemetryTracer:
-    """Return a tracer on the tracer provider of this process."""
-    return OpenTelemetryTracer(trace.get_tracer_provider(), x_ray_header)
 
 
 def _to_text(context: SpanContext) -> str | None:

@@ -255,7 +255,7 @@ def _tracer(settings: Settings) -> Tracer | None:
         return None
     from mcp_roundtrip.tracers import make_tracer  # off by default
 
-    return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"))
+    return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"), os.environ)
 
 
 def _aws_clients(settings: Settings) -> AwsClients:
