@@ -74,6 +74,10 @@ endif
 supported  = $(if $(wildcard $(1)/bin/python),$(if $(filter $(SUPPORTED),$(call version_of,$(1)/bin/python)),,\
                 $(error $(1) has another Python than 3.11 to 3.14. Remove it with make clean, and try again)))
 
+ifneq ($(TRACES)$(filter http://% https://%,$(TRACES)),$(TRACES)$(TRACES))
+$(error TRACES=$(TRACES) must be the URL of a program that receives OTLP, as in TRACES=http://127.0.0.1:6006)
+endif
+
 # Without Node.js 20 or later and npm, the tests that need them are skipped. (The Inspector's package asks for 22.19;
 # its command line runs on 20.)
 NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \

@@ -73,6 +73,12 @@ def test_run_with_traces_installs_opentelemetry_and_names_the_endpoint(tmp_path:
     assert "MCP_TRACES" not in plain
 
 
+def test_an_endpoint_of_traces_that_is_no_url_is_named(tmp_path: Path) -> None:
+    done = make(tmp_path, "run", f"PYTHON={sys.executable}", "TRACES=1")
+    assert done.returncode == 2
+    assert "TRACES=1 must be the URL" in done.stderr
+
+
 def lint(folder: Path, program: str, **environment: str) -> list[str]:
     """Run `make lint` with a shell command in place of its programs; return the lines that it prints."""
     shutil.copy(ROOT / "Makefile", folder)

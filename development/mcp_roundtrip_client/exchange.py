@@ -130,6 +130,8 @@ def _sentence(reason: object, url: str, timeout_s: float) -> str:
             return f"{host} refuses connections: nothing listens on this port."
         case ConnectionResetError() | http.client.RemoteDisconnected():
             return f"{host} closed the connection without a response."
+        case http.client.InvalidURL():
+            return f"{url} is not a URL: {reason}."
         case http.client.HTTPException():
             return f"{host} answers with something that is not HTTP ({type(reason).__name__})."
     return f"{host} is unreachable: {reason}."

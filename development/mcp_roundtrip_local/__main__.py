@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from mcp_roundtrip_client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_local.issuer.options import read_users
@@ -25,6 +26,8 @@ from mcp_roundtrip_local.terminal.terminal import Terminal
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}
 """Values for required parameters that matter only in a deployment."""
+
+MAX_PORT = 65535
 
 SHOW_RUNNING_S = 0.25
 """How often the lines of functions are written whose request has not ended."""
@@ -84,11 +87,18 @@ def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, s
     return {name: value for name, value in ASSUMED_PARAMETERS.items() if name in missing}
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors leave out the usage: make's user gave variables, not these options."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message} (--help lists the options)\n")
+
+
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser = _Parser(prog=prog, description=__doc__)
     parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
     parser.add_argument(
-        "--port", type=int, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
+        "--port", type=_port, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
     )
     parser.add_argument(
         "--debug",
@@ -133,23 +143,35 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     found = {}
     for text in given:
         name, separator, value = text.partition("=")
+        if not name:
+            raise TemplateError(f"--env {text}: a variable's name is missing; write NAME=value")
         if not separator and name not in os.environ:
             raise TemplateError(f"--env {name}: this variable is not set; write {name}=value")
         found[name] = value if separator else os.environ[name]
     return found
 
 
+def _port(text: str) -> int:
+    number = int(text) if text.isdecimal() else -1
+    if not 0 <= number <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to {MAX_PORT}")
+    return number
+
+
 def _parameter(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
-    if not separator:
-        raise argparse.ArgumentTypeError("must be NAME=VALUE")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} must be NAME=VALUE")
     return name, value
 
 
 def _positive(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError("must be a positive number")
+        raise argparse.ArgumentTypeError(f"{text!r} must be a positive number")
     return number
 
 

@@ -218,7 +218,11 @@ def main(
         return 2
     has_catalog = output.parent.is_dir()
     if not has_catalog and not any(server.skill_folders for server in found.values()):
-        print(f"error: {output.parent} does not exist: only a front door has a catalog", file=sys.stderr)
+        print(
+            f"error: there is nothing to write: {output.parent}, the folder of a front door, does not exist, "
+            "and no function serves skills",
+            file=sys.stderr,
+        )
         return 2
     if not given.check:
         write_manifests(stale)

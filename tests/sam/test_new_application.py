@@ -255,7 +255,7 @@ def test_the_tests_of_the_application_pass_with_another_tool(
 
 
 def test_the_application_has_sample_events(application: Path) -> None:
-    shell(".venv/bin/mcp-roundtrip events", application)
+    shell("make events", application)
     found = {
         path.relative_to(application / "events").as_posix() for path in application.glob("events/**/*.json")
     }
