@@ -59,18 +59,11 @@ MAY_IMPORT = {
     "prewarm": set[str](),
     "garbage_collection": set[str](),
     "authenticators": {"auth", "settings"},
+    "state_protection": {"aws", "settings", "state"},
     "wiring": {
-        *(
-            "authenticators",
-            "internal_errors",
-            "ports",
-            "deadline",
-            "auth",
-            "environment",
-            "settings",
-            "log_lines",
-        ),
-        *("telemetry", "state", "tasks", "aws", "prewarm", "audit_logs", "tracers", "tracing"),
+        *("internal_errors", "ports", "deadline", "auth", "authenticators", "environment", "settings"),
+        *("log_lines", "telemetry", "state", "state_protection", "tasks", "aws", "prewarm", "audit_logs"),
+        *("tracers", "tracing"),
     },
     "entry": {
         *("errors", "internal_errors", "canonical", "principal", "http", "deadline", "ports"),

@@ -42,6 +42,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.question_page": "for browsers",
     "mcp_roundtrip.server.question_page": "for browsers",
     "mcp_roundtrip.state.codec": "for the first round trip",
+    "mcp_roundtrip.state_protection": "for the first round trip",
     "mcp_roundtrip.engine.asking": "for calls that ask",
     "mcp_roundtrip.engine.async_context": "for async tools",
     "mcp_roundtrip.engine.channels": "for calls that ask",

@@ -191,10 +191,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
-        "tools need them": """
-            asyncio author_logs aws.kms protocol.parameter_headers state.certificates state.claims state.codec
-            state.delegation state.epochs state.links state.key_renewal
-        """,
+        "tools need them": "asyncio author_logs protocol.parameter_headers state.claims state_protection",
     },
 }
 """Kind of function -> reason -> modules that others import in functions, and that are not prewarmed."""

@@ -43,7 +43,7 @@ _SERVER: Final = (
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
     *("schema.form_schema", "schema.json_schema"),
     *("server.answer_tool", "server.app_questions", "server.channels", "server.model_questions"),
-    *("server.presentation", "state.codec", "state.delegation", "state.links"),
+    *("server.presentation", "state.codec", "state.delegation", "state.links", "state_protection"),
     # calls that become tasks or are parked
     *("server.continuation", "server.legacy.runner", "server.parked_calls", "server.task_creation"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -21,20 +21,14 @@ from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.settings import AwsClientKind, Settings, StateEncryption, StateSigning, Traces
+from mcp_roundtrip.settings import AwsClientKind, Settings, Traces
 from mcp_roundtrip.telemetry import LogObserver
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.aws.client_interface import AwsClient
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.forwarder import LambdaForwarder
     from mcp_roundtrip.prewarm import Function
-    from mcp_roundtrip.state.claims import Limits
-    from mcp_roundtrip.state.codec import RequestStateCodec
-    from mcp_roundtrip.state.epochs import EpochKeys
-    from mcp_roundtrip.state.key_renewal import RenewalBackoff
-    from mcp_roundtrip.state.keys import PublicKeys, Signer
-    from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.state_protection import StateProtection
     from mcp_roundtrip.tracing import Tracer
 
 ON_DEMAND: Final = "on-demand"
@@ -109,7 +103,7 @@ def _is_in_own_region(uri: str) -> bool:
 
 
 def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
-    parts = _StateParts(settings, clients)
+    protection = cache(lambda: _state_protection(settings, clients))
     forward = cache(lambda: _forwarder(clients()))
     tasks = cache(lambda: _task_port(settings, clients()))
     prefix = scope_prefix(settings)
@@ -134,8 +128,8 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         pause_ms_async=pause_ms_async,
         wait_ms=lambda event, duration_ms: event.wait(duration_ms / 1000),
         random_bytes=os.urandom,
-        state_codec=lambda: parts.codec,
-        links=lambda: parts.links,
+        state_codec=lambda: protection().codec,
+        links=lambda: protection().links,
         forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
         tasks=tasks,
         audit=None if settings.audit is None else _audit_log(settings, clients),
@@ -154,100 +148,13 @@ def _log_issuer_failure(failure: IssuerUnavailable) -> None:
     observer().record_failure("issuer_unavailable", failure)
 
 
-class _StateParts:
-    """The parts that seal states and sign links. Each is created once, at its first use."""
+def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> StateProtection:
+    from mcp_roundtrip.state_protection import StateProtection
 
-    def __init__(self, settings: Settings, clients: Callable[[], AwsClients]) -> None:
-        self._settings = settings
-        self._clients = clients
+    def log_certificate(certificate: str, expires_at: int) -> None:
+        observer().record("certificate_issued", certificate=certificate, expires_at=expires_at)
 
-    @cached_property
-    def codec(self) -> RequestStateCodec:
-        from mcp_roundtrip.state.certificates import TrustedKeys
-        from mcp_roundtrip.state.codec import RequestStateCodec
-
-        signer, keys = self._keys
-        delegates = self._settings.state_signing is StateSigning.DELEGATED
-        encrypts = self._settings.state_encryption is StateEncryption.ENABLED
-        return RequestStateCodec(
-            signer=self._delegation(signer) if delegates else lambda: signer,
-            trusted_keys=TrustedKeys(keys, self._settings.revoked_certificates),
-            epochs=self._epochs() if encrypts else None,
-            limits=self._limits,
-            clock=time.time,
-            random_bytes=os.urandom,
-        )
-
-    @cached_property
-    def links(self) -> Links:
-        from mcp_roundtrip.state.links import Links
-
-        # KMS signs links even with delegated signing, because a link may outlast a certificate.
-        signer, keys = self._keys
-        issuer, audience = self._settings.state_issuer, self._settings.required("audience")
-        return Links(signer, keys, issuer, audience, time.time, os.urandom)
-
-    @cached_property
-    def _kms(self) -> AwsClient:
-        return self._clients().client("kms")
-
-    @cached_property
-    def _renewals(self) -> RenewalBackoff:
-        from mcp_roundtrip.state.key_renewal import RenewalBackoff
-
-        return RenewalBackoff(time.time)
-
-    @cached_property
-    def _limits(self) -> Limits:
-        from mcp_roundtrip.state.claims import Limits
-
-        return Limits(round_ttl_s=self._settings.round_ttl_s, flow_ttl_s=self._settings.flow_ttl_s)
-
-    @cached_property
-    def _keys(self) -> tuple[Signer, PublicKeys]:
-        from mcp_roundtrip.aws.kms import KmsKey, KmsPublicKeys, KmsSigner, pinned_key
-
-        self._settings.required("state_key_arn")
-        arns = self._settings.key_arns("state_key_arn", "trusted_state_key_arns")
-        pinned = self._settings.state_public_keys
-        keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, time.time) for arn in arns]
-        return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
-
-    def _delegation(self, root: Signer) -> Callable[[], Signer]:
-        from mcp_roundtrip.aws.retries import kernel_random
-        from mcp_roundtrip.state.delegation import Delegation
-
-        return Delegation(
-            root=root,
-            issuer=self._settings.state_issuer,
-            audience=self._settings.required("audience"),
-            limits=self._limits,
-            clock=time.time,
-            random_bytes=os.urandom,
-            random=kernel_random,
-            renewals=self._renewals,
-            on_issued=lambda jti, expires_at: observer().record(
-                "certificate_issued", certificate=jti, expires_at=expires_at
-            ),
-        ).signer
-
-    def _epochs(self) -> EpochKeys:
-        from mcp_roundtrip.aws.kms import KmsMacKey
-        from mcp_roundtrip.aws.retries import kernel_random
-        from mcp_roundtrip.state.codec import STATE_TYP
-        from mcp_roundtrip.state.epochs import EpochKeys
-
-        self._settings.required("state_encryption_key_arn")
-        arns = self._settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
-        return EpochKeys(
-            [KmsMacKey(self._kms, arn) for arn in arns],
-            STATE_TYP,
-            self._limits,
-            issuer=self._settings.state_issuer,
-            clock=time.time,
-            random=kernel_random,
-            renewals=self._renewals,
-        )
+    return StateProtection(settings, clients, time.time, os.urandom, log_certificate)
 
 
 def _tracer(settings: Settings) -> Tracer | None:

@@ -1,0 +1,119 @@
+"""Create what protects states and links from the settings. Calls without a round trip do not import it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
+from mcp_roundtrip.aws.retries import kernel_random
+from mcp_roundtrip.settings import Settings, StateEncryption, StateSigning
+from mcp_roundtrip.state.certificates import TrustedKeys
+from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.key_renewal import RenewalBackoff
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.aws.client_interface import AwsClient
+    from mcp_roundtrip.aws.clients import AwsClients
+    from mcp_roundtrip.state.codec import RequestStateCodec
+    from mcp_roundtrip.state.epochs import EpochKeys
+    from mcp_roundtrip.state.keys import PublicKeys, Signer
+    from mcp_roundtrip.state.links import Links
+
+
+class StateProtection:
+    """The codec of states and the signer of links, with their KMS keys. Each is created at its first use.
+
+    `clock`: epoch seconds. `on_certificate_issued`: called with the id and the end of each new certificate.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clients: Callable[[], AwsClients],
+        clock: Callable[[], float],
+        random_bytes: Callable[[int], bytes],
+        on_certificate_issued: Callable[[str, int], None],
+    ) -> None:
+        self._settings = settings
+        self._clients = clients
+        self._clock = clock
+        self._random_bytes = random_bytes
+        self._on_certificate_issued = on_certificate_issued
+
+    @cached_property
+    def codec(self) -> RequestStateCodec:
+        from mcp_roundtrip.state.codec import RequestStateCodec
+
+        signer, keys = self._keys
+        delegates = self._settings.state_signing is StateSigning.DELEGATED
+        encrypts = self._settings.state_encryption is StateEncryption.ENABLED
+        return RequestStateCodec(
+            signer=self._delegation(signer) if delegates else lambda: signer,
+            trusted_keys=TrustedKeys(keys, self._settings.revoked_certificates),
+            epochs=self._epochs() if encrypts else None,
+            limits=self._limits,
+            clock=self._clock,
+            random_bytes=self._random_bytes,
+        )
+
+    @cached_property
+    def links(self) -> Links:
+        from mcp_roundtrip.state.links import Links
+
+        # KMS signs links even with delegated signing, because a link may outlast a certificate.
+        signer, keys = self._keys
+        issuer, audience = self._settings.state_issuer, self._settings.required("audience")
+        return Links(signer, keys, issuer, audience, self._clock, self._random_bytes)
+
+    @cached_property
+    def _kms(self) -> AwsClient:
+        return self._clients().client("kms")
+
+    @cached_property
+    def _renewals(self) -> RenewalBackoff:
+        return RenewalBackoff(self._clock)
+
+    @cached_property
+    def _limits(self) -> Limits:
+        return Limits(round_ttl_s=self._settings.round_ttl_s, flow_ttl_s=self._settings.flow_ttl_s)
+
+    @cached_property
+    def _keys(self) -> tuple[Signer, PublicKeys]:
+        self._settings.required("state_key_arn")
+        arns = self._settings.key_arns("state_key_arn", "trusted_state_key_arns")
+        pinned = self._settings.state_public_keys
+        keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, self._clock) for arn in arns]
+        return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
+
+    def _delegation(self, root: Signer) -> Callable[[], Signer]:
+        from mcp_roundtrip.state.delegation import Delegation
+
+        return Delegation(
+            root=root,
+            issuer=self._settings.state_issuer,
+            audience=self._settings.required("audience"),
+            limits=self._limits,
+            clock=self._clock,
+            random_bytes=self._random_bytes,
+            random=kernel_random,
+            renewals=self._renewals,
+            on_issued=self._on_certificate_issued,
+        ).signer
+
+    def _epochs(self) -> EpochKeys:
+        from mcp_roundtrip.state.codec import STATE_TYP
+        from mcp_roundtrip.state.epochs import EpochKeys
+
+        self._settings.required("state_encryption_key_arn")
+        arns = self._settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
+        return EpochKeys(
+            [KmsMacKey(self._kms, arn) for arn in arns],
+            STATE_TYP,
+            self._limits,
+            issuer=self._settings.state_issuer,
+            clock=self._clock,
+            random=kernel_random,
+            renewals=self._renewals,
+        )
