@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
@@ -58,3 +58,19 @@ class OwnershipLost(Struct, frozen=True):
 
 Suspended = NeedsInput | Checkpointed | TaskRequested | Sleeping | OwnershipLost
 Outcome = Done | Failed | Suspended
+
+OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]
+
+_NAMES: Final[Mapping[type, OutcomeName]] = {
+    Done: "complete",
+    NeedsInput: "input_required",
+    Checkpointed: "checkpoint",
+    TaskRequested: "task",
+    Sleeping: "sleep",
+    OwnershipLost: "lease_lost",
+}
+
+
+def outcome_name(outcome: Done | Suspended) -> OutcomeName:
+    """Return the name of an outcome that is no failure, as hooks and spans have it."""
+    return _NAMES[type(outcome)]

@@ -8,16 +8,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mcp_roundtrip.engine.outcome import (
-    Checkpointed,
-    Done,
-    Failed,
-    NeedsInput,
-    Outcome,
-    OwnershipLost,
-    Sleeping,
-    TaskRequested,
-)
+from mcp_roundtrip.engine.outcome import Failed, Outcome, OutcomeName, outcome_name
 from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
 
@@ -40,28 +31,8 @@ SPAN_FIELD: Final = "mcp_roundtrip.field."
 
 _FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
-PassOutcome = Literal[
-    "complete",
-    "tool_error",
-    "protocol_error",
-    "arguments_refused",
-    "raised",
-    "input_required",
-    "checkpoint",
-    "task",
-    "sleep",
-    "lease_lost",
-]
+PassOutcome = OutcomeName | Literal["tool_error", "protocol_error", "arguments_refused", "raised"]
 """How a pass ended."""
-
-_OUTCOMES: Final[Mapping[type, PassOutcome]] = {
-    Done: "complete",
-    NeedsInput: "input_required",
-    Checkpointed: "checkpoint",
-    TaskRequested: "task",
-    Sleeping: "sleep",
-    OwnershipLost: "lease_lost",
-}
 
 
 class Call:
@@ -150,7 +121,7 @@ class Call:
         """How the pass ended; None before it has."""
         ended = self._outcome
         if ended is None or not isinstance(ended, Failed):
-            return None if ended is None else _OUTCOMES[type(ended)]
+            return None if ended is None else outcome_name(ended)
         match _single_error(ended.error):
             case ArgumentsError():
                 return "arguments_refused"

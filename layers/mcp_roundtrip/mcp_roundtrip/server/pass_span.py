@@ -8,38 +8,18 @@ the message of its round, and the first round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.outcome import (
-    Checkpointed,
-    Done,
-    Failed,
-    NeedsInput,
-    Outcome,
-    OwnershipLost,
-    Sleeping,
-    TaskRequested,
-)
+from mcp_roundtrip.engine.outcome import Failed, Outcome, outcome_name
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.message_span import tag_log_lines
 from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.tracing import Attribute, Span, SpanKind, Tracer
-
-_OUTCOMES: Final[Mapping[type, str]] = {
-    Done: "complete",
-    NeedsInput: "input_required",
-    Checkpointed: "checkpoint",
-    Sleeping: "sleep",
-    TaskRequested: "task",
-    OwnershipLost: "lease_lost",
-    Failed: "failed",
-}
 
 RunPass = Callable[[FeatureCall, Run], Outcome]
 
@@ -49,9 +29,11 @@ def traced_pass(tracer: Tracer, call: FeatureCall, run: Run, run_pass: RunPass) 
     with _pass_span(tracer, call, run) as span:
         tag_log_lines(call.context, span)
         outcome = run_pass(call, run)
-        span.set_attribute("mcp_roundtrip.outcome", _outcome_name(outcome))
         if isinstance(outcome, Failed):
+            span.set_attribute("mcp_roundtrip.outcome", "failed")
             span.fail(type(outcome.error).__name__)
+        else:
+            span.set_attribute("mcp_roundtrip.outcome", outcome_name(outcome))
         return outcome
 
 
@@ -97,7 +79,3 @@ def _pass_span(tracer: Tracer, call: FeatureCall, run: Run) -> AbstractContextMa
 def _has_parent(call: FeatureCall) -> bool:
     """Return whether the client sent the trace context of its request."""
     return TraceContext.from_meta(call.context.request.meta.trace).traceparent is not None
-
-
-def _outcome_name(outcome: Outcome) -> str:
-    return next(name for kind, name in _OUTCOMES.items() if isinstance(outcome, kind))
