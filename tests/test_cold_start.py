@@ -64,6 +64,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.listing": "for lists",
     "mcp_roundtrip.server.parked_calls": "for calls that ask on the question page",
     "mcp_roundtrip.server.prompts": "for prompts",
+    "mcp_roundtrip.server.public_documents": "for requests that are no MCP messages",
     "mcp_roundtrip.server.resources": "for resources",
     "mcp_roundtrip.server.skills": "for clients that read skills",
     "mcp_roundtrip.server.task_methods": "for tasks",

@@ -20,8 +20,8 @@ Function = Literal["server", "front_door"]
 _EVERY_FUNCTION: Final = (
     # event sources and callers
     *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
-    *("auth.bearer", "auth.event_authenticator", "auth.fetch", "auth.issuer_keys", "auth.protected_resource"),
-    *("auth.scope_prefix", "server.resource_metadata"),
+    *("auth.bearer", "auth.event_authenticator", "auth.fetch", "auth.issuer_keys", "auth.scope_prefix"),
+    "server.public_documents",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),

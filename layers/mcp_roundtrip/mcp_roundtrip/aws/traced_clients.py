@@ -13,7 +13,11 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.tracing import Attribute, Tracer
 
 _SERVICES: Final[Mapping[str, str]] = {
-    **{"dynamodb": "DynamoDB", "kms": "KMS", "lambda": "Lambda", "logs": "CloudWatch Logs", "sqs": "SQS"},
+    "dynamodb": "DynamoDB",
+    "kms": "KMS",
+    "lambda": "Lambda",
+    "logs": "CloudWatch Logs",
+    "sqs": "SQS",
 }
 """Name in endpoints -> name in spans, which is the `sdkId` of the service's model."""
 

@@ -13,9 +13,9 @@ from mcp_roundtrip.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.server.endpoint import Endpoint, log_fault
+from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, invocation_id
-from mcp_roundtrip.server.responses import plain_error_response
+from mcp_roundtrip.server.responses import log_fault, plain_error_response
 
 
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:

@@ -10,10 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
-from mcp_roundtrip.errors import DefinitionError, ProtocolError
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.ports import Observer, Ports
+from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
@@ -32,11 +31,10 @@ from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
-from mcp_roundtrip.server.responses import error_response, result_response
+from mcp_roundtrip.server.responses import error_response, log_fault, result_response
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.auth.protected_resource import ProtectedResource
-
+    from mcp_roundtrip.server.public_documents import PublicDocuments
 
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 
@@ -72,18 +70,10 @@ class Endpoint(Struct, frozen=True):
                 owned = self.owner_response(request, ports, invocation)
                 if owned is not None:
                     return owned
-            if (
-                request.path.endswith("/questions")
-                and (page := self._question_page(request, ports, invocation)) is not None
-            ):
-                return page
-            if (
-                request.path.endswith("/server-card")
-                and (card := self._server_card(request, ports)) is not None
-            ):
-                return card
-            if request.method != "POST" and (document := self._metadata_response(request, ports)) is not None:
-                return document
+            if request.method != "POST" or request.path.endswith("/questions"):  # whose form is posted
+                document = self._documents(ports).respond(request, invocation.operation)
+                if document is not None:
+                    return document
             admitted = admit(request, ports, invocation, serves_legacy=self.legacy_handlers is not None)
             if isinstance(admitted, Notification):
                 ports.observer.record("request_completed", outcome="notification")
@@ -140,40 +130,6 @@ class Endpoint(Struct, frozen=True):
             reply = Reply(internal_error(invocation.correlation_id))
         return error_response(request_id, reply, request, ports.observer, status)
 
-    def _question_page(
-        self, request: HttpRequest, ports: Ports, invocation: Invocation
-    ) -> HttpResponse | None:
-        """Return the response of the question page, which a link opens without authorization."""
-        if not ports.config.has_task_table:
-            return None
-        from mcp_roundtrip.server import question_page  # calls do not need it
-
-        if not question_page.is_question_page(request, ports.config.audience()):
-            return None
-        try:
-            return question_page.respond(request, ports, self.name or "", invocation.operation)
-        except Exception as error:  # its visitor is a person, not an MCP client
-            log_fault(ports.observer, error)
-            return question_page.failure_response(request, ports)
-
-    def _server_card(self, request: HttpRequest, ports: Ports) -> HttpResponse | None:
-        """Return the Server Card, which is public; None if there is none, or for another request."""
-        name, options = ports.config.server_card, self.options
-        if name is None or options is None:
-            return None
-        from mcp_roundtrip.server import server_card  # clients cache it
-
-        uri = ports.config.audience()
-        if not server_card.is_server_card(request, uri):
-            return None
-        serves_legacy = self.legacy_handlers is not None
-        card = server_card.make_card(name, options, uri, serves_legacy=serves_legacy)
-        response = server_card.card_response(request, card)
-        ports.observer.record("request_completed", outcome="server_card", status=response.status)
-        return response
-
-    # -- authorization ------------------------------------------------------------------------------
-
     def _refuse(
         self,
         request_id: RequestId | None,
@@ -189,39 +145,15 @@ class Endpoint(Struct, frozen=True):
             ports.observer.record("unauthorized", reason=refusal.reason)
             error = ProtocolError(INVALID_REQUEST, "Unauthorized", http_status=refusal.http_status)
         response = error_response(request_id, Reply(error), request, ports.observer)
-        metadata = self._metadata(ports)
-        if metadata is None:
-            return response
-        from mcp_roundtrip.server.resource_metadata import challenge_headers  # most requests are authorized
+        return replace(response, headers={**response.headers, **self._documents(ports).challenge(refusal)})
 
-        return replace(response, headers={**response.headers, **challenge_headers(refusal, metadata)})
+    def _documents(self, ports: Ports) -> PublicDocuments:
+        from mcp_roundtrip.server.public_documents import (
+            PublicDocuments,
+        )  # most requests are authorized calls
 
-    def _metadata_response(self, request: HttpRequest, ports: Ports) -> HttpResponse | None:
-        metadata = self._metadata(ports)
-        if metadata is None or request.path not in metadata.paths:
-            return None
-        from mcp_roundtrip.server.resource_metadata import metadata_response  # clients cache it
-
-        response = metadata_response(request.method, metadata)
-        if response is not None:
-            ports.observer.record("request_completed", outcome="metadata")
-        return response
-
-    def _metadata(self, ports: Ports) -> ProtectedResource | None:
-        """Return the metadata of the endpoint; None if no authorization server is known."""
-        if ports.config.authorization_server is None:
-            return None
-        from mcp_roundtrip.auth.protected_resource import ProtectedResource  # most requests are authorized
-
-        servers = (ports.config.authorization_server,)
-        config = ports.config
-        return ProtectedResource(config.audience(), servers, self.scopes, self.name, config.scope_prefix)
-
-
-def log_fault(observer: Observer, error: Exception) -> None:
-    """Log a wrong setting, a wrong definition, or a fault of this library."""
-    events = {SettingsError: "misconfigured", DefinitionError: "definition_failed"}
-    observer.record_failure(events.get(type(error), "internal_error"), error)
+        serves_legacy = self.legacy_handlers is not None
+        return PublicDocuments(ports, self.name, self.scopes, self.options, serves_legacy)
 
 
 def make_endpoint(

@@ -93,7 +93,7 @@ def _request_attributes(context: RequestContext) -> dict[str, Attribute]:
     if context.headers is not None:  # a direct invocation has no HTTP request
         attributes |= {"network.transport": "tcp", "network.protocol.name": "http"}
     if context.session_nonce is not None:
-        # Whoever sends a session's id is taken for its client, so a span has a digest.
+        # The id of a session identifies its client to the server, so a span has a digest of it.
         attributes["mcp.session.id"] = digest("mcp-rs/v1/span-session", context.session_nonce, size=12)
     return attributes
 

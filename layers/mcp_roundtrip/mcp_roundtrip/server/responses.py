@@ -1,4 +1,4 @@
-"""Write a reply as an HTTP response within the limit of its event source, and log the end of the request."""
+"""Write a reply as an HTTP response within the limit of its event source, and log how the request ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.http import (
     JSON_HEADERS,
     HttpRequest,
@@ -17,7 +17,7 @@ from mcp_roundtrip.http import (
     event_size,
     payload_size,
 )
-from mcp_roundtrip.internal_errors import ResultTooLarge
+from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
 from mcp_roundtrip.ports import Observer
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL
@@ -126,3 +126,9 @@ def _result_message(request_id: RequestId, result: Mapping[str, Any]) -> str:
     if isinstance(result, results.PreSerialized):
         return f'{{"jsonrpc":"2.0","id":{compact_json(request_id)},"result":{result.json}}}'
     return compact_json(jsonrpc.result(request_id, result))
+
+
+def log_fault(observer: Observer, error: Exception) -> None:
+    """Log a wrong setting, a wrong definition, or a fault of this library."""
+    events = {SettingsError: "misconfigured", DefinitionError: "definition_failed"}
+    observer.record_failure(events.get(type(error), "internal_error"), error)
