@@ -52,7 +52,7 @@ def test_a_document_is_read() -> None:
         b"",
     ],
 )
-def test_anything_else_is_refused(response: bytes) -> None:
+def test_a_response_that_is_no_small_json_object_is_refused(response: bytes) -> None:
     with server(response) as url, pytest.raises(OAuthError):
         fetch_document(url)
 

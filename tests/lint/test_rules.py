@@ -37,7 +37,7 @@ ALL = [each for path in sorted(CORPUS.glob("*.txt")) for each in snippets(path)]
 
 
 @pytest.mark.parametrize(("expected", "code"), [each[1:] for each in ALL], ids=[each[0] for each in ALL])
-def test_a_snippet_of_the_corpus(expected: list[str], code: str) -> None:
+def test_a_snippet_of_the_corpus_has_the_expected_findings(expected: list[str], code: str) -> None:
     assert sorted(set(rules_of(code))) == expected
 
 
