@@ -19,8 +19,9 @@ from mcp_roundtrip_pipeline.deployer_policy import (
     statements,
     types_of,
 )
-from mcp_roundtrip_pipeline.permissions import PERMISSIONS, Needed
+from mcp_roundtrip_pipeline.permissions import PERMISSIONS
 from mcp_roundtrip_pipeline.resources import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS
+from mcp_roundtrip_pipeline.statements import Needed
 from support.project import ROOT
 from support.transformed_template import lint, load_template, transformed_file
 
