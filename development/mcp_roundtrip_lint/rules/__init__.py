@@ -17,7 +17,7 @@ from mcp_roundtrip_lint.rules import (
 )
 
 UNREASONED: Final = Rule("MRT000", "A suppression without a reason or without a finding", lambda _: iter(()))
-"""Reported by `suppressions`."""
+"""Its findings are those of comments, which `checking` reports."""
 
 RULES: Final = (
     UNREASONED,

@@ -13,10 +13,16 @@ from mcp_roundtrip_lint.source import Source, own_nodes
 _CALLS: Final = frozenset(
     {
         *(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")),
-        *(f"os.{name}" for name in ("system", "remove", "unlink", "rename", "replace", "rmdir")),
-        *(f"shutil.{name}" for name in ("rmtree", "move", "copy", "copy2", "copyfile", "copytree")),
+        "os.system",
     }
 )
+_FILE_CALLS: Final = frozenset(
+    {
+        *(f"os.{name}" for name in ("remove", "unlink", "rename", "replace", "rmdir")),
+        *(f"shutil.{name}" for name in ("rmtree", "move")),
+    }
+)
+_COPYING_CALLS: Final = frozenset(f"shutil.{name}" for name in ("copy", "copy2", "copyfile", "copytree"))
 _HTTP_MODULES: Final = frozenset({"requests", "httpx"})
 _HTTP_CLIENTS: Final = frozenset(
     {"requests.Session", "requests.session", "httpx.Client", "httpx.AsyncClient", "aiohttp.ClientSession"}
@@ -69,9 +75,14 @@ _AWS_VERBS: Final = frozenset(
 )
 _AWS_BATCH_VERBS: Final = frozenset({"batch_write_item", "batch_delete", "batch_execute_statement"})
 _AWS_READS: Final = frozenset({"start_query", "set_stream_logger"})
-_PATH_METHODS: Final = frozenset({"write_text", "write_bytes"})
+_PATH_METHODS: Final = frozenset({"write_text", "write_bytes", "unlink", "rmdir"})
+"""Methods of `pathlib.Path` whose names no other common type has."""
+
 _WRITING_MODES: Final = frozenset("wax+")
 _SCRATCH: Final = "/tmp"  # noqa: S108  # Lambda's folder for scratch files: writing there again is harmless
+
+_MAX_VARIABLES: Final = 3
+"""Variables that are followed from a path to the scratch folder."""
 
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -92,17 +103,23 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
 
 def _is_effect(source: Source, call: ast.Call) -> bool:
     name = source.dotted(call.func) or ""
+    if name in _CALLS | _FILE_CALLS | _COPYING_CALLS and name.partition(".")[0] not in source.imports:
+        return False
     if name in _CALLS:
-        return name.partition(".")[0] in source.imports
+        return True
+    if name in _FILE_CALLS:
+        return not all(_is_scratch(source, path) for path in call.args)
+    if name in _COPYING_CALLS:
+        return not any(_is_scratch(source, target) for target in call.args[1:2])
     if name in ("open", "io.open"):
-        return _writes(call, 1)
+        return _writes(source, call)
     if name in ("urllib.request.urlopen", "urllib.request.Request"):
         return _sends(call)
     if not isinstance(call.func, ast.Attribute):
         return False
     method, receiver = call.func.attr, call.func.value
     if method in _PATH_METHODS:
-        return not _is_scratch(receiver)
+        return not _is_scratch(source, receiver)
     origin = _origin(source, receiver)
     if origin in _HTTP_CLIENTS or name.partition(".")[0] in _HTTP_MODULES & set(source.imports.values()):
         return method in _HTTP_METHODS or (method == "request" and _names_changing_method(call))
@@ -177,20 +194,23 @@ def _sends(call: ast.Call) -> bool:
     )
 
 
-def _writes(call: ast.Call, position: int) -> bool:
-    modes = [
-        *call.args[position : position + 1],
-        *(each.value for each in call.keywords if each.arg == "mode"),
-    ]
+def _writes(source: Source, call: ast.Call) -> bool:
+    """Return whether a call of `open` can change a file outside of the scratch folder."""
+    modes = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "mode")]
     writes = any(isinstance(each, ast.Constant) and set(str(each.value)) & _WRITING_MODES for each in modes)
-    return writes and not (call.args and _is_scratch(call.args[0]))
+    return writes and not (call.args and _is_scratch(source, call.args[0]))
 
 
-def _is_scratch(path: ast.AST) -> bool:
-    """Return whether a path is written in the code as one in Lambda's scratch folder."""
-    texts = [
-        each.value
-        for each in ast.walk(path)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    ]
-    return any(text.startswith(_SCRATCH) for text in texts)
+def _is_scratch(source: Source, path: ast.AST, variables: int = _MAX_VARIABLES) -> bool:
+    """Return whether a path begins in Lambda's scratch folder: by its text, its variables, or `tempfile`."""
+    for node in ast.walk(path):
+        match node:
+            case ast.Constant(value=str(text)) if text.startswith(_SCRATCH):
+                return True
+            case ast.Call(func=function) if (source.dotted(function) or "").startswith("tempfile."):
+                return True
+            case ast.Name(id=name) if variables:
+                value = _only_value(source, node, name)
+                if value is not None and _is_scratch(source, value, variables - 1):
+                    return True
+    return False
