@@ -206,7 +206,7 @@ events: $(VENV)/.local  ## regenerate the sample events with a valid requestStat
 	$(VENV)/bin/python -m mcp_roundtrip_local.sample_events
 
 .PHONY: catalog
-catalog: $(VENV)/.dev  ## regenerate the front door's catalog, after a tool's signature or docstring changed
+catalog: $(VENV)/.dev  ## regenerate the front door's catalog and the manifests of skills, after a signature, docstring or skill changed
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog
 	$(VENV)/bin/python -m mcp_roundtrip_local.edge_routes
 	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json

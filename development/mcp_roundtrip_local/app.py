@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
 from mcp_roundtrip_local.edited_sources import EditedSources
+from mcp_roundtrip_local.emulated_services import EmulatedServices
 from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
@@ -21,7 +22,6 @@ from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.options import Options
 from mcp_roundtrip_local.project import Project, ProjectServices
-from mcp_roundtrip_local.sdk_services import SdkServices
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
 from mcp_roundtrip_local.template.model import (
@@ -48,7 +48,7 @@ class LocalApp:
         self,
         template: Path,
         url: str,
-        services: SdkServices,
+        services: EmulatedServices,
         recorder: RunRecorder,
         options: Options,
     ) -> None:

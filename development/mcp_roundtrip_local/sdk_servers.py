@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
+from mcp_roundtrip_local.emulated_services import EmulatedServices
 from mcp_roundtrip_local.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.observation.causes import current_cause
 from mcp_roundtrip_local.observation.recorder import RunRecorder
-from mcp_roundtrip_local.sdk_services import SdkServices
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.emulator import Emulator
 from mcp_roundtrip_local.services.emulator import serve as serve_storage
@@ -32,7 +32,7 @@ def listen_for_sdks(
     recorder: RunRecorder,
     variables: Mapping[str, str],
     retry_delay_scale: float,
-) -> SdkServices:
+) -> EmulatedServices:
     """Return the services of a run; the stack closes them. `variables` can name the access key."""
     credentials = Credentials.from_variables(variables) or Credentials.random()
     observed = ObservedServices(
@@ -47,7 +47,7 @@ def listen_for_sdks(
         **{name: server.url for name, server in servers.items()},
         **_serve_storage_and_keys(stack, kms, emulator, observed, writes),
     }
-    return SdkServices(credentials, kms, emulator, writes, endpoints, tuple(servers.values()))
+    return EmulatedServices(credentials, kms, emulator, writes, endpoints, tuple(servers.values()))
 
 
 def _listen_for_invocations(

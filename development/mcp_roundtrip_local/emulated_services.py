@@ -13,7 +13,7 @@ from mcp_roundtrip_local.services.kms import FakeKms
 
 
 @dataclass(frozen=True, slots=True)
-class SdkServices:
+class EmulatedServices:
     """The services of a run. `endpoints` has their URLs by the variables that AWS SDKs read.
 
     `writes` has the writes of tasks. `servers` listen already; start them after the application exists.
