@@ -27,7 +27,7 @@ SCHEMA: Final = 1
 """The version of the JSON form. It changes when a member is removed or gets another meaning."""
 
 MAX_ITEMS: Final = 100
-"""The limit of `asked`, `answered` and `steps`. A list that has more members ends with their number."""
+"""The limit of `asked`, `answered` and `steps`. A member `<list>_omitted` has the number of further items."""
 
 MAX_TEXT: Final = 256
 """The limit of characters of a text that the client chooses."""

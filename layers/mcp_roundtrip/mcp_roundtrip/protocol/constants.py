@@ -52,6 +52,11 @@ TASKS_GET: Final = "tasks/get"
 TASKS_UPDATE: Final = "tasks/update"
 TASKS_CANCEL: Final = "tasks/cancel"
 
+FEATURE_KINDS: Final = MappingProxyType(
+    {TOOLS_CALL: "tool", PROMPTS_GET: "prompt", RESOURCES_READ: "resource"}
+)
+"""The methods that call a feature, with its kind."""
+
 INITIALIZE: Final = "initialize"
 PING: Final = "ping"
 TASKS_RESULT: Final = "tasks/result"

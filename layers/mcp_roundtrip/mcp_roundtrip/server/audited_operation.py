@@ -24,12 +24,10 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import AuditFailed
 from mcp_roundtrip.ports import AuditLog, Ports
 from mcp_roundtrip.protocol.constants import (
-    PROMPTS_GET,
-    RESOURCES_READ,
+    FEATURE_KINDS,
     TASKS_CANCEL,
     TASKS_INPUT_RESPONSE,
     TASKS_UPDATE,
-    TOOLS_CALL,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.trace import TraceContext
@@ -40,9 +38,6 @@ from mcp_roundtrip.tasks.model import Status, Task, task_partition_key
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.run import Run  # a front door has no engine
-
-CALLS: Final[Mapping[str, str]] = {TOOLS_CALL: "tool", PROMPTS_GET: "prompt", RESOURCES_READ: "resource"}
-"""The methods that call a feature, with its kind."""
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
 """The methods that change a task. Polls are not recorded."""
@@ -116,7 +111,7 @@ class AuditedOperation:
             if any(options.satisfies(frozenset({scope}), [each]) for each in required)
         )
         self._set(
-            feature_kind=CALLS.get(self._method or ""),
+            feature_kind=FEATURE_KINDS.get(self._method or ""),
             feature=getattr(item, "name", None),
             scopes_required=tuple(required),
             scopes_used=tuple(used),
@@ -223,7 +218,7 @@ class AuditedOperation:
         """Whether a request that ran no code of a feature has a record."""
         if self._end_event == "request_refused" and self._line.status in REFUSALS:
             return True
-        if self._method not in CALLS or self._end_event is None:
+        if self._method not in FEATURE_KINDS or self._end_event is None:
             return False
         return self._end_event == "request_refused" or not self._is_view
 

@@ -12,7 +12,7 @@ from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpResponse
-from mcp_roundtrip.protocol.constants import PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
+from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
@@ -31,8 +31,6 @@ _FEATURES: Final[Mapping[str, tuple[str, bool]]] = {
 `mcp.resource.uri` is the URI or the URI template of the registration: the variables of a requested URI are
 arguments.
 """
-
-_KINDS: Final[Mapping[str, str]] = {TOOLS_CALL: "tool", PROMPTS_GET: "prompt", RESOURCES_READ: "resource"}
 
 _LOG_FIELDS: Final[Mapping[str, str]] = {
     "round": "mcp_roundtrip.round",
@@ -76,7 +74,7 @@ def tag_log_lines(context: RequestContext, span: Span) -> None:
 
 def describe_feature(tracer: Tracer, method: str, name: str) -> None:
     """Add the feature for which a message is forwarded to the current span."""
-    kind = _KINDS.get(method)
+    kind = FEATURE_KINDS.get(method)
     attributes, span_name = _feature_attributes(method, {} if kind is None else {kind: name})
     tracer.annotate(attributes, name=span_name)
 
