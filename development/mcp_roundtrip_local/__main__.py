@@ -10,9 +10,11 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from mcp_roundtrip_client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_local.issuer.options import read_users
@@ -58,8 +60,10 @@ def _serve(options: argparse.Namespace) -> None:
     users = read_users(options.user, options.scopes, given)
     assumed = {} if users else _assumed_parameters(options.template, given)
     styles = Styles(wants_colours(sys.stdout, os.environ))
-    terminal, json_lines = Terminal(_print, styles), JsonLines(_print)
+    put = partial(_print, sys.stdout)
+    terminal, json_lines = Terminal(put, styles), JsonLines(put)
     with (
+        redirect_stdout(sys.stderr) if options.json else nullcontext(),  # stand-ins print, too
         serve(
             options.template,
             port=options.port,
@@ -78,7 +82,7 @@ def _serve(options: argparse.Namespace) -> None:
         if options.json:
             json_lines.put({"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)})
         else:
-            _print(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
+            put(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
         _wait_for_parent()
 
 
@@ -187,9 +191,9 @@ def _wait_for_parent() -> None:
         time.sleep(1)
 
 
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")  # one call, because several threads print
-    sys.stdout.flush()
+def _print(output: TextIO, text: str) -> None:
+    output.write(f"{text}\n")  # one call, because several threads print
+    output.flush()
 
 
 def _print_error(text: str) -> None:

@@ -64,15 +64,32 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.S
         os.kill(answer["pid"], 0)
 
 
+STAND_IN = """\
+from mcp_roundtrip_local.http.messages import Response
+
+def respond(request):
+    print("an e-mail")
+    return Response(200, (), b"{}")
+"""
+CALLING = "from urllib.request import urlopen\n" + SOURCE.replace(
+    "    return", "    urlopen(os.environ['SERVICE_URL'])\n    return"
+)
+
+
 def test_with_json_every_line_is_an_object(tmp_path: Path) -> None:
-    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    template = TEMPLATE + "Metadata: {LocalRun: {StandIns: {SERVICE_URL: stand_in.py}}}\n"
+    write_application(tmp_path, template, {"f/app.py": CALLING, "stand_in.py": STAND_IN})
     arguments = command(tmp_path, "--port", "0", "--json")
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         started = json.loads(process.stdout.readline())
-        assert http(started["mcpUrl"]).status == 200
+        answer = http(started["mcpUrl"])
         request = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGTERM)
+        others = process.stderr.read()
+    assert answer.status == 200
+    assert "an e-mail" in others
     assert (started["type"], request["type"], request["path"]) == ("started", "request", "/mcp")
 
 
