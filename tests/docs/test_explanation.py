@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from fastmcp import Client as FastMcpClient
 from mcp import Client
 from mcp_types import ElicitResult
 
+import mcp_roundtrip
 from mcp_roundtrip_local.console.journals import journal_rows
 from mcp_roundtrip_testing import Player
 from support.documents import code_blocks, read_document
@@ -107,3 +110,24 @@ def test_the_tool_of_fastmcp_keeps_its_own_state() -> None:
 @pytest.mark.parametrize("package", ["mcp", "fastmcp"])
 def test_the_page_names_the_versions_that_run(package: str) -> None:
     assert version(package) in read_document(COMING_FROM).partition("## ")[0]
+
+
+# Traces
+
+ATTRIBUTE = re.compile(r"(?:mcp|mcp_roundtrip|gen_ai|jsonrpc|rpc|error|network|http|db)(?:\.[a-z_]+)+")
+
+
+def test_the_table_of_attributes_has_those_that_the_modules_of_traces_set() -> None:
+    folder = Path(mcp_roundtrip.__file__).parent
+    modules = ["opentelemetry_tracer.py", "aws/traced_clients.py", "server/hook_call.py"]
+    modules += [f"server/{name}.py" for name in ("message_span", "pass_span", "task_creation")]
+    texts = {
+        node.value
+        for name in modules
+        for node in ast.walk(ast.parse((folder / name).read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    table = read_document("docs/explanation/traces.md").partition("## Attributes")[2]
+    cells = "".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
+    assert set(re.findall(rf"`({ATTRIBUTE.pattern})`", cells)) == set(filter(ATTRIBUTE.fullmatch, texts))
+    assert "`mcp_roundtrip.field.…`" in cells
