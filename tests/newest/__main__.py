@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="try also groups without a newer version")
     options = parser.parse_args(arguments)
     if unknown := set(options.groups) - GROUPS.keys():
-        parser.error(f"no group: {', '.join(sorted(unknown))}")
+        parser.error(f"no group: {', '.join(sorted(unknown))}; the groups are {', '.join(GROUPS)}")
     registries = Registries(ROOT / ".venv-lock/bin/uv")
     results = [
         _report(name, group, registries, options.all)
