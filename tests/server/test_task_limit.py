@@ -103,6 +103,13 @@ def call(deployment: TaskDeployment, name: str, **more: Any) -> HttpResponse:
     )
 
 
+def test_a_limit_of_one_task_is_one_task(deployment: TaskDeployment) -> None:
+    deployment.table.max_open = 1
+    deployment.start("requires_task")
+    message = deployment.call("requires_task")["error"]["message"]
+    assert message.startswith("The caller has 1 open task, and the server allows no more;")
+
+
 def test_a_tool_that_requires_a_task_is_refused_before_it_runs(deployment: TaskDeployment) -> None:
     deployment_at_limit(deployment)
     assert refusal(call(deployment, "requires_task"))["message"] == REFUSED

@@ -63,8 +63,9 @@ def _too_many_open_tasks(
 ) -> ProtocolError:
     """Log the limit, and return the error with HTTP status 429."""
     call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+    tasks = "task" if error.limit == 1 else "tasks"
     text = (
-        f"The caller has {error.limit} open tasks, and the server allows no more; calls that wait for an "
+        f"The caller has {error.limit} open {tasks}, and the server allows no more; calls that wait for an "
         "answer count, too. Wait until one of them has ended, or cancel a task with tasks/cancel, and call "
         "again."
     )
