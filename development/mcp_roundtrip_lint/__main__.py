@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tokenize
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,9 +38,16 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
     modules = modules_in(paths)
     for path in modules:
         try:
-            findings += check_text(path, path.read_text("utf-8"))
+            with tokenize.open(path) as file:  # in the encoding that the module declares
+                text = file.read()
+            findings += check_text(path, text)
         except (OSError, UnicodeDecodeError, SyntaxError) as error:
             print(f"error: {path} cannot be read: {error}", file=sys.stderr)
+            return 2
+        except RecursionError:
+            print(
+                f"error: {path} is nested too deeply: shorten its longest expression or elif", file=sys.stderr
+            )
             return 2
     for finding in findings:
         print(finding)

@@ -170,25 +170,45 @@ class Module:
         is_async = None if helper is None else isinstance(helper, ast.AsyncFunctionDef)
         return ContextCall(node, HELPER, is_async)
 
-    def can_end_round(self, name: str, seen: frozenset[str] = frozenset()) -> bool:
+    def can_end_round(self, name: str) -> bool:
         """Return whether a function of the module makes a call of its context that can end the round."""
+        pending, seen = [name], {name}
+        while pending:
+            ends_round, helpers = self._helpers_of(pending.pop())
+            if ends_round:
+                return True
+            pending += helpers - seen
+            seen |= helpers
+        return False
+
+    def _helpers_of(self, name: str) -> tuple[bool, frozenset[str]]:
+        """Return whether a function can end the round by itself, and the helpers that can do it for it."""
+        if name not in self._helpers:
+            self._helpers[name] = self._find_helpers(name)
+        return self._helpers[name]
+
+    @cached_property
+    def _helpers(self) -> dict[str, tuple[bool, frozenset[str]]]:
+        return {}
+
+    def _find_helpers(self, name: str) -> tuple[bool, frozenset[str]]:
         function = self.source.functions[name]
         names = self._contexts_of(function)
+        helpers = set()
         for node in own_nodes(function):
             if not isinstance(node, ast.Call):
                 continue
             if isinstance(node.func, ast.Attribute) and node.func.attr in ENDING:
                 receiver = node.func.value
                 if _holds_context(receiver, names):
-                    return True
+                    return True, frozenset()
             arguments = [*node.args, *(each.value for each in node.keywords)]
             if any(_holds_context(each, names) for each in arguments):
                 called = node.func.id if isinstance(node.func, ast.Name) else ""
                 if called not in self.source.functions or called == name:
-                    return True
-                if called not in seen and self.can_end_round(called, seen | {name}):
-                    return True
-        return False
+                    return True, frozenset()
+                helpers.add(called)
+        return False, frozenset(helpers)
 
 
 def _holds_context(node: ast.expr, names: dict[str, bool]) -> bool:

@@ -19,19 +19,23 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 def runs_again(module: Module, function: ContextFunction, node: ast.AST) -> bool:
     """Return whether a call that can end the round can run after this expression or statement."""
     found = _runs_again_in(module.source, function, node)
-    return _runs_again_in_callers(module, function, frozenset()) if found is None else found
+    return _runs_again_in_callers(module, function) if found is None else found
 
 
-def _runs_again_in_callers(module: Module, helper: ContextFunction, seen: frozenset[ast.AST]) -> bool:
-    for function in module.functions:
-        for node in own_nodes(function.node):
-            if not _calls(node, helper) or function.node in seen:
-                continue
-            found = _runs_again_in(module.source, function, node)
-            if found is None:
-                found = _runs_again_in_callers(module, function, seen | {helper.node})
-            if found:
-                return True
+def _runs_again_in_callers(module: Module, helper: ContextFunction) -> bool:
+    pending, seen = [helper], {helper.node}
+    while pending:
+        called = pending.pop()
+        for function in module.functions:
+            for node in own_nodes(function.node):
+                if not _calls(node, called):
+                    continue
+                found = _runs_again_in(module.source, function, node)
+                if found:
+                    return True
+                if found is None and function.node not in seen:
+                    pending.append(function)
+                    seen.add(function.node)
     return False
 
 

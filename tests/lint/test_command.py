@@ -69,6 +69,34 @@ def test_what_cannot_be_read_makes_the_exit_status_2(
     assert capsys.readouterr().err.startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    ("start", "encoding"), [("\ufeff", "utf-8"), ("# -*- coding: latin-1 -*-\n", "latin-1")]
+)
+def test_a_module_is_read_in_the_encoding_that_it_declares(folder: Path, start: str, encoding: str) -> None:
+    (folder / "app.py").write_bytes(f"{start}x = 'é'\n".encode(encoding))
+    assert main(["app.py"]) == 0
+
+
+def test_a_module_that_is_nested_too_deeply_makes_the_exit_status_2(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "app.py").write_text(f"x = {'+'.join(['1'] * 50_000)}\n")
+    assert main(["app.py"]) == 2
+    assert "nested too deeply" in capsys.readouterr().err
+
+
+def test_many_helpers_that_call_each_other_are_checked_in_a_short_time() -> None:
+    numbers = range(20)
+    helpers = [
+        "\n".join(
+            [f"def h{n}(ctx: Context) -> None:", *(f"    h{other}(ctx)" for other in numbers if other != n)]
+        )
+        for n in numbers
+    ]
+    text = "\n".join(["import time", "from mcp_roundtrip import Context", *helpers, "    time.time()\n"])
+    assert check_text(Path("app.py"), text) == []
+
+
 def test_a_module_is_read_and_never_run(folder: Path) -> None:
     (folder / "app.py").write_text(f"raise SystemExit(7)\n{WRONG}")
     assert main(["app.py"]) == 1
