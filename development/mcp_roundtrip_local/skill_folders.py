@@ -73,7 +73,9 @@ def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, bytes]]:
             path = Path(at, name)
             if path.is_symlink():
                 problems.append(f"{path.relative_to(folder).as_posix()} is a symbolic link; use a file")
-        directories[:] = sorted(name for name in directories if _is_visible(name))
+            if not _is_utf8(name):
+                problems.append(f"the name {os.fsencode(name)!r} is not UTF-8; rename it")
+        directories[:] = sorted(filter(_is_visible, directories))
         for name in sorted(filter(_is_visible, names)):
             path = Path(at, name)
             if path.is_file() and not path.is_symlink():
@@ -81,7 +83,11 @@ def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_visible(name: str) -> bool:
-    return not name.startswith(".") and name != "__pycache__"
+    return not name.startswith(".") and name != "__pycache__" and _is_utf8(name)
+
+
+def _is_utf8(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _entry(root: str, files: Mapping[str, bytes], problems: list[str]) -> dict[str, Any]:

@@ -55,6 +55,10 @@ def _integer(loader: _CoreLoader, node: yaml.ScalarNode) -> int:
 _CoreLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
+# PyYAML raises the last two for a text that its tag does not fit, such as `!!bool x`.
+_MALFORMED: Final = (yaml.YAMLError, TypeError, ValueError, RecursionError, KeyError, AttributeError)
+
+
 def read_frontmatter(text: str) -> dict[str, Any]:
     """Return the frontmatter at the start of a SKILL.md. Raises ValueError with the reason."""
     found = _BLOCK.match(text.removeprefix("\ufeff"))
@@ -62,8 +66,8 @@ def read_frontmatter(text: str) -> dict[str, Any]:
         raise ValueError("it does not begin with YAML frontmatter between two lines ---")
     try:
         members = yaml.load(found[1], _CoreLoader)  # noqa: S506 - a subclass of SafeLoader
-        json.dumps(members, allow_nan=False)
-    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        json.dumps(members, allow_nan=False, ensure_ascii=False).encode()
+    except _MALFORMED as error:
         raise ValueError(f"its frontmatter is no YAML that JSON can hold: {_one_line(error)}") from None
     if not isinstance(members, dict):
         raise ValueError("its frontmatter has no members")

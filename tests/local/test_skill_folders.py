@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def test_a_symbolic_link_is_refused(tmp_path: Path, target: str) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "skills" / target).symlink_to(tmp_path / "secret")
     assert problems(tmp_path / "skills") == [f"{target} is a symbolic link; use a file"]
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    (tmp_path / "one" / os.fsdecode(b"\xff.txt")).touch()
+    assert problems(tmp_path) == ["the name b'\\xff.txt' is not UTF-8; rename it"]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +180,9 @@ def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2() -> None:
         "1: a",
         "a: !!python/object:os.system x",
         "a: &x [*x]",
+        "a: !!bool x",
+        "a: !!timestamp x",
+        'a: "\\uD800"',
         "{",
     ],
 )

@@ -293,6 +293,27 @@ def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: Aud
     assert log.lines == []
 
 
+def test_a_call_is_recorded_also_if_it_names_the_uri_of_a_view(log: AuditLines) -> None:
+    client = player(log, client="cursor")
+    for more in ({}, {"uri": "ui://any"}):  # the second request runs no code: it repeats the question
+        client.request("tools/call", name="order", arguments={"card": "1"}, **more)
+    assert [brief(each, "method", "feature")[0] for each in log.records()] == ["tools/call", "tools/call"]
+
+
+@pytest.mark.parametrize("error", [ValueError("fault"), OSError("fault")])
+def test_the_answer_leaves_whatever_prevents_the_last_line(log: AuditLines, error: Exception) -> None:
+    def fail(phase: str) -> None:
+        if phase == "ended":
+            raise error
+
+    log.on_write = fail
+    client = player(log)
+    answer = client.request("tools/call", name="plain", arguments={})
+    assert answer["result"]["content"][0]["text"] == "done"
+    assert [record["outcome"] for record in log.records()] == ["unknown"]
+    assert "audit_failed" in [event for event, _ in client.observer.events]
+
+
 def test_a_call_without_audit_records_makes_none(log: AuditLines) -> None:
     assert send(log, call("plain"), audit=None).status == 200
     assert log.lines == []

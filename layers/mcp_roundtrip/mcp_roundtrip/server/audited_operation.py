@@ -21,10 +21,10 @@ from mcp_roundtrip.audit import (
     steps_of,
 )
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.internal_errors import AuditFailed
 from mcp_roundtrip.ports import AuditLog, Ports
 from mcp_roundtrip.protocol.constants import (
     FEATURE_KINDS,
+    RESOURCES_READ,
     TASKS_CANCEL,
     TASKS_INPUT_RESPONSE,
     TASKS_UPDATE,
@@ -94,7 +94,8 @@ class AuditedOperation:
         """Note who sends which request. Raises ProtocolError if a change of a task cannot be recorded."""
         self._take_context(context)
         uri = context.params.get("uri")
-        self._is_view = isinstance(uri, str) and uri.startswith("ui://")
+        is_read = self._method == RESOURCES_READ  # other methods ignore the URI, which the client chooses
+        self._is_view = is_read and isinstance(uri, str) and uri.startswith("ui://")
         if self._method in TASK_CHANGES:
             task_id = context.params.get("taskId")
             is_task_id = isinstance(task_id, str) and task_partition_key("", None, task_id) is not None
@@ -196,7 +197,7 @@ class AuditedOperation:
         try:
             self._identify()
             self._write("begun", self._line)
-        except AuditFailed as error:
+        except Exception as error:  # fail closed, also for a fault of this library
             self._is_dropped = True
             self._log_failure(error, "begun")
             refusal = internal_error(self._line.correlation_id or "")
@@ -210,7 +211,7 @@ class AuditedOperation:
         try:
             self._identify()
             self._write("ended", self._final_line())
-        except AuditFailed as error:
+        except Exception as error:  # the feature has had its effects, so its answer leaves
             self._log_failure(error, "ended")
 
     @property
@@ -268,7 +269,7 @@ class AuditedOperation:
         now_ms = int(self._ports.clock() * 1000)
         self._log.write(now_ms, replace(line, phase=phase, time_ms=now_ms).to_line())
 
-    def _log_failure(self, error: AuditFailed, phase: str) -> None:
+    def _log_failure(self, error: Exception, phase: str) -> None:
         record, outcome = self._line.record, self._line.outcome
         self._ports.observer.record_failure(
             "audit_failed", error, phase=phase, record=record, outcome=outcome
