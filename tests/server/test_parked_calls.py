@@ -4,7 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from pydantic import BaseModel
@@ -407,6 +407,27 @@ def test_a_call_that_always_asks_is_refused_above_the_limit_before_it_runs(deplo
     deployment.answer(asked, sure=True)
     assert deployment.call("always_asks", item="tea") == "tea 1 True"
     assert "asks the user" in deployment.call("always_asks", item="bread")
+
+
+def test_of_concurrent_calls_that_always_ask_only_those_with_a_place_run(deployment, monkeypatch):
+    deployment.table.max_open = 2
+    others_are_refused, replies = Event(), []
+
+    def reserve(name):
+        others_are_refused.wait(10)
+        return effects.append(name)
+
+    def make(number):
+        reply = json.loads(deployment.respond("always_asks", {"item": str(number)}).body)
+        if "error" in reply or "other calls of this user wait" in str(reply):
+            replies.append("refused")
+        if len(replies) == 6:
+            others_are_refused.set()
+
+    monkeypatch.setitem(globals(), "effect", reserve)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(make, range(8)))
+    assert (len(replies), len(effects)) == (6, 2)
 
 
 def test_a_call_that_may_ask_runs_until_it_asks(deployment):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -72,6 +74,13 @@ def asks(ctx: Context) -> str:
     return "done"
 
 
+@server.tool(task="required")
+def charges(ctx: Context) -> str:
+    ctx.step("charge", during_step[0])
+    ctx.run_as_task()
+    return "done"
+
+
 during_step: list[Any] = []
 
 
@@ -115,6 +124,53 @@ def test_a_tool_that_requires_a_task_is_refused_before_it_runs(deployment: TaskD
     assert refusal(call(deployment, "requires_task"))["message"] == REFUSED
     assert ran == []
     assert len(deployment.table.dispatcher.sent) == LIMIT, "no worker is dispatched"
+
+
+def test_of_concurrent_calls_only_those_with_a_place_run(deployment: TaskDeployment) -> None:
+    number = 4 * LIMIT
+    others_are_refused = Event()
+    refused: list[int] = []
+
+    def charge() -> str:
+        others_are_refused.wait(10)
+        return record_run("charge")
+
+    def make(_: int) -> int:
+        status = call(deployment, "charges").status
+        if status == 429:
+            refused.append(status)
+        if len(refused) == number - LIMIT:
+            others_are_refused.set()
+        return status
+
+    during_step[:] = [charge]
+    with ThreadPoolExecutor(number) as threads:
+        statuses = list(threads.map(make, range(number)))
+    assert sorted(statuses) == [200] * LIMIT + [429] * (number - LIMIT)
+    assert ran == ["charge"] * LIMIT
+    assert call(deployment, "charges").status == 429
+
+
+def test_a_call_that_asks_gives_its_place_back(deployment: TaskDeployment) -> None:
+    for _ in range(LIMIT + 1):
+        assert deployment.call("asks")["result"]["resultType"] == "input_required"
+
+
+def test_the_place_of_a_lost_process_lapses_with_the_time_of_its_call(deployment: TaskDeployment) -> None:
+    def die() -> None:
+        deployment.table.store.update = lost  # type: ignore[method-assign]
+        raise LookupError
+
+    def lost(pk: str, sk: str, change: Change) -> Any:
+        raise StoreError("the process is lost")
+
+    during_step[:] = [die]
+    for _ in range(LIMIT):
+        assert call(deployment, "charges").status == 200
+        del deployment.table.store.update
+    assert call(deployment, "requires_task").status == 429
+    deployment.clock.now += 3_600
+    assert call(deployment, "requires_task").status == 200
 
 
 def test_a_cancelled_task_counts_until_the_running_step_ends(deployment: TaskDeployment) -> None:
@@ -244,17 +300,17 @@ def test_a_legacy_client_gets_the_error_with_status_200(deployment: TaskDeployme
     assert ran == []
 
 
-class UnreadableStore(MemoryStore):
-    """A store that cannot read the list of open tasks."""
+class FailingStore(MemoryStore):
+    """A store that cannot change the list of open tasks."""
 
-    def get(self, pk: str, sk: str) -> Any:
+    def update(self, pk: str, sk: str, change: Change) -> Any:
         if sk == OPEN_TASKS:
             raise StoreError("ThrottlingException")
-        return super().get(pk, sk)
+        return super().update(pk, sk, change)
 
 
-def test_a_tool_does_not_run_if_the_limit_cannot_be_checked() -> None:
-    deployment = TaskDeployment(server, store=UnreadableStore())
+def test_a_tool_does_not_run_if_no_place_can_be_reserved() -> None:
+    deployment = TaskDeployment(server, store=FailingStore())
     deployment.table.max_open = LIMIT
     error = deployment.call("requires_task")["error"]
     assert (error["code"], error["message"]) == (-32603, "Internal error. Quote id to the server's operator.")

@@ -6,6 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
+from secrets import token_bytes
 
 import pytest
 
@@ -14,7 +15,12 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.limit import OPEN_TASKS, TooManyOpenTasks, open_tasks_partition_key
+from mcp_roundtrip.tasks.limit import (
+    OPEN_TASKS,
+    RESERVED_ITEM_TTL_S,
+    TooManyOpenTasks,
+    open_tasks_partition_key,
+)
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -54,8 +60,8 @@ class Principal:
     def now_ms(self):
         return int(self.clock() * 1000)
 
-    def create(self, ttl_ms=TTL_MS):
-        options = {"worker": "w", "capabilities": {}, "ttl_ms": ttl_ms}
+    def create(self, ttl_ms=TTL_MS, place=None):
+        options = {"worker": "w", "capabilities": {}, "ttl_ms": ttl_ms, "place": place}
         return self.tasks.create(CALL, self.name, JOURNAL, **options)
 
     def create_many(self, number, **options):
@@ -296,6 +302,76 @@ def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_argument
         before = store.calls
         alice.create()
         assert store.calls - before == len(JOURNAL.entries) + 3, expected
+
+
+# -- reserved places ----------------------------------------------------------------------------------------
+
+
+def reserve(principal, number=1, duration_ms=1_000):
+    limit, lapses_at_ms = principal.tasks.limit, principal.now_ms() + duration_ms
+    return [limit.reserve(principal.name, lapses_at_ms, token_bytes(9)) for _ in range(number)]
+
+
+def test_places_and_tasks_count_together_and_a_task_takes_its_place(alice):
+    alice.create()
+    places = reserve(alice, LIMIT - 1)
+    assert alice.is_refused()
+    with pytest.raises(TooManyOpenTasks):
+        reserve(alice)
+    for place in places:
+        alice.create(place=place)
+        assert place.is_taken
+    assert alice.is_refused()
+
+
+@pytest.mark.parametrize("ttl_ms", [TTL_MS, 1_000 * RESERVED_ITEM_TTL_S, 2_000 * RESERVED_ITEM_TTL_S])
+def test_the_list_outlives_the_task_that_took_a_place(alice, store, ttl_ms):
+    (place,) = reserve(alice)
+    task = alice.create(ttl_ms=ttl_ms, place=place)
+    item = list_of(store, alice)
+    assert item["exp"] >= task.expires_s
+    assert {name for name in item if "#" in name} == {task.pk}
+    assert item["n"] == 1
+
+
+def test_a_released_place_makes_room(alice):
+    *_, last = reserve(alice, LIMIT)
+    alice.tasks.limit.release(alice.name, last)
+    alice.create()
+    assert alice.is_refused()
+
+
+def test_a_lapsed_place_makes_room_and_its_late_task_is_counted(alice, clock):
+    lost, late = reserve(alice, 2)
+    alice.create_many(LIMIT - 2)
+    clock.now += 2
+    alice.create_many(2)
+    for place in (lost, late):
+        with pytest.raises(TooManyOpenTasks):
+            alice.create(place=place)
+    assert not late.is_taken
+
+
+def test_concurrent_threads_never_reserve_more_places_than_the_limit(store, clock):
+    def try_to_reserve(_):
+        try:
+            return reserve(Principal(store, clock, limit=5))
+        except TooManyOpenTasks:
+            return None
+
+    with ThreadPoolExecutor(12) as threads:
+        reserved = [places for places in threads.map(try_to_reserve, range(12)) if places]
+    assert len(reserved) == 5
+
+
+def test_a_task_in_a_place_takes_one_call_besides_journal_and_arguments(clock):
+    store = CrashingStore(MemoryStore(), 10**9, is_done=False)
+    alice = Principal(store, clock)
+    for _ in range(LIMIT):
+        (place,) = reserve(alice)
+        before = store.calls
+        alice.create(place=place)
+        assert store.calls - before == len(JOURNAL.entries) + 2
 
 
 def test_a_creation_above_the_limit_writes_nothing(clock):

@@ -45,7 +45,8 @@ _SERVER: Final = (
     *("server.answer_tool", "server.app_questions", "server.channels", "server.model_questions"),
     *("server.presentation", "state.codec", "state.delegation", "state.links", "state_protection"),
     # calls that become tasks or are parked
-    *("server.continuation", "server.legacy.runner", "server.parked_calls", "server.task_creation"),
+    *("server.continuation", "server.legacy.runner", "server.parked_calls", "server.reserved_place"),
+    "server.task_creation",
 )
 """Modules of this package that a request may import."""
 

@@ -84,10 +84,6 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
 
 
 def _run_pass(call: FeatureCall, run: Run) -> Outcome:
-    if call.feature.task == "required" and run.tasks.recorder is None:
-        from mcp_roundtrip.server.task_creation import check_task_limit  # most tools need no task
-
-        check_task_limit(call)
     if (operation := call.context.invocation.operation) is not None:
         operation.begin_pass(call, run)
     call.context.ports.observer.tag(flow=run.history.journal.flow_id)

@@ -20,6 +20,7 @@ from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
     from mcp_roundtrip.state.claims import Binding
+    from mcp_roundtrip.tasks.limit import Place
 
 TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""
@@ -204,6 +205,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     """A request for one feature. `name` is what the request calls it: a resource by its URI.
 
     `follows_state`: whether the client continues a call with the `requestState` of its result.
+    `place`: what is reserved for the call among the open tasks of its caller.
     """
 
     feature: Feature
@@ -212,6 +214,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     context: RequestContext
     options: ServerOptions
     follows_state: bool = True
+    place: Place | None = None
 
     @property
     def server_info(self) -> Mapping[str, Any]:

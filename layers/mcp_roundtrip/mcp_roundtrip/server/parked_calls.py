@@ -25,6 +25,7 @@ from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
+from mcp_roundtrip.server.reserved_place import with_place
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
 from mcp_roundtrip.server.task_methods import task_table_unavailable
@@ -77,7 +78,7 @@ def park(
     resumption = _Resumption(call, this_round.run.inputs.channels, type(this_round))
     try:
         task = resumption.calls.create(
-            resumption.caller, task_call_of(call), journal, requests, channel or "client"
+            resumption.caller, task_call_of(call), journal, requests, channel or "client", call.place
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
@@ -91,21 +92,19 @@ def park(
     return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
 
 
-def refuse_above_limit(
+def with_place_or_refused(
     call: FeatureCall, channels: Channels, make_round: type[Round] = Round
-) -> Reply | None:
-    """Return the refusal of a call that will be parked, if its caller has no room for it; otherwise None.
+) -> FeatureCall | Reply:
+    """Return a call that will be parked with a place, or the refusal if its caller has too many open tasks.
 
     Raises ProtocolError if the table is not available.
     """
-    resumption = _Resumption(call, channels, make_round)
     try:
-        resumption.calls.tasks.limit.check(resumption.caller.principal)
+        return with_place(call)
     except TooManyOpenTasks as error:
-        return _refuse(resumption.idle_round(), error, None)
+        return _refuse(_Resumption(call, channels, make_round).idle_round(), error, None)
     except StoreError as error:
         raise task_table_unavailable(error, call.context) from error
-    return None
 
 
 def _refuse(this_round: Round, error: TooManyOpenTasks, journal: Journal | None) -> Reply:

@@ -38,11 +38,18 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:
         return make_round(call, _start_run(call, None, channels)).reply_for(Failed(error))
-    if (reply := resume_parked(call, channels, make_round)) is not None:
-        return reply
-    opened = _open_state(call)
-    run = _start_run(call, opened, channels)
-    return reply_to_pass(make_round(call, run, opened), run_pass(call, run))
+    resumed = resume_parked(call, channels, make_round)
+    if isinstance(resumed, Reply):
+        return resumed
+    opened = _open_state(resumed)
+    run = _start_run(resumed, opened, channels)
+    if resumed.feature.task == "required":
+        from mcp_roundtrip.server.task_creation import with_place_for_task  # most tools need no task
+
+        resumed = with_place_for_task(resumed)
+    return run_in_place(
+        resumed, lambda: reply_to_pass(make_round(resumed, run, opened), run_pass(resumed, run))
+    )
 
 
 def _usable_channels(call: FeatureCall) -> Channels:
@@ -61,29 +68,41 @@ def take_model_responses(call: FeatureCall, find_channels: Callable[[], Channels
     return replace(call, params=take_responses(call.params))
 
 
+def run_in_place(call: FeatureCall, run: Callable[[], Reply]) -> Reply:
+    """Return what `run` returns, and give the call's place back if no task has taken it."""
+    if call.place is None:
+        return run()
+    from mcp_roundtrip.server.reserved_place import release_place  # few calls have one
+
+    try:
+        return run()
+    finally:
+        release_place(call)
+
+
 def resume_parked(
     call: FeatureCall, find_channels: Callable[[], Channels], make_round: type[Round]
-) -> Reply | None:
-    """Continue the parked call that this one repeats; None if there is none and the call can run.
+) -> Reply | FeatureCall:
+    """Continue the parked call that this one repeats, and reply; or return the call, which can run.
 
-    A call that is certain to be parked is refused if its caller has too many open tasks. Only calls that may
-    be parked read the table. Raises ProtocolError if it is not available.
+    A call that is certain to be parked has a place among the open tasks of its caller then, or is refused.
+    Only calls that may be parked read the table. Raises ProtocolError if it is not available.
     """
     if call.params.request_state is not None or call.feature.parameters.context_parameter is None:
-        return None
+        return call
     if not call.context.ports.config.has_task_table:
-        return None
+        return call
     from mcp_roundtrip.server.channels import is_always_parked, may_park  # few calls get here
 
     if not may_park(call):
-        return None
-    from mcp_roundtrip.server.parked_calls import refuse_above_limit, resume  # most calls cannot be parked
+        return call
+    from mcp_roundtrip.server.parked_calls import resume, with_place_or_refused  # most calls cannot be parked
 
     channels = find_channels()
     reply = resume(call, channels, make_round)
-    if reply is not None or not is_always_parked(call, channels):
+    if reply is not None:
         return reply
-    return refuse_above_limit(call, channels, make_round)
+    return with_place_or_refused(call, channels, make_round) if is_always_parked(call, channels) else call
 
 
 def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:

@@ -13,6 +13,7 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import FeatureCall
+from mcp_roundtrip.server.reserved_place import with_place
 from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -48,10 +49,10 @@ def creation_error(
     return ClientError(task_table_unavailable(error, call.context))
 
 
-def check_task_limit(call: FeatureCall) -> None:
-    """Raise ProtocolError if the caller cannot create a task now."""
+def with_place_for_task(call: FeatureCall) -> FeatureCall:
+    """Return the call with a place for its task. Raises ProtocolError if there is none, or no table."""
     try:
-        call.context.ports.tasks().tasks.limit.check(caller_binding(call.context.principal))
+        return with_place(call)
     except TooManyOpenTasks as error:
         raise _too_many_open_tasks(call, error) from None
     except StoreError as error:
@@ -103,6 +104,7 @@ def _create(
         ttl_ms=ttl_ms,
         continued=parked,
         created_in=created_in,
+        place=call.place,
     )
 
 

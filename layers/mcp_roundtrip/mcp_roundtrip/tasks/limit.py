@@ -6,28 +6,44 @@ nor an entry without a task. Nothing is written when a task ends: when the list 
 read, and those that have ended are removed. A task that was cancelled or has expired counts until its worker
 stops, so the workers of a principal are limited, too.
 
-==========  ==============================================================================================
-attribute   holds
-==========  ==============================================================================================
-n           the number of entries
-exp         when DynamoDB may delete the item: not before the last of its tasks, in epoch seconds
-<pk>        an entry: its name is the partition key of a task, its value the end of the task's time to live
-==========  ==============================================================================================
+A call that is certain to need a task reserves a place before it runs, so that no other call takes it. The new
+task replaces the place in its transaction. A place whose process was lost lapses when the call's time ends.
+
+============  ============================================================================================
+attribute     holds
+============  ============================================================================================
+n             the number of entries
+exp           when DynamoDB may delete the item: not before the last of its tasks, in epoch seconds
+<pk>          an entry: its name is the partition key of a task, its value the end of the task's time to live
+reserved#<…>  an entry: a reserved place, and when it lapses, in epoch milliseconds
+============  ============================================================================================
 
 Anonymous callers are one principal here, as they are in `model.task_partition_key`.
 """
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, Item, all_of, any_of
+from mcp_roundtrip.tasks.changes import (
+    Above,
+    Absent,
+    Below,
+    Change,
+    Condition,
+    Equals,
+    Item,
+    all_of,
+    any_of,
+)
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import TaskStore, Update
 
@@ -40,6 +56,12 @@ WRITE_ATTEMPTS: Final = 10
 MAX_REMOVED: Final = 25
 """The most entries that one write removes: a DynamoDB expression has at most 4 KB."""
 
+RESERVED: Final = "reserved#"
+"""The prefix of the names of reserved places."""
+
+RESERVED_ITEM_TTL_S: Final = 7 * 24 * 3_600
+"""How long the item exists after a place was reserved: most tasks end earlier, and leave `exp` as it is."""
+
 
 class TooManyOpenTasks(McpRoundtripError):
     """The principal has as many open tasks as are allowed: `limit`."""
@@ -47,6 +69,18 @@ class TooManyOpenTasks(McpRoundtripError):
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} open tasks")
         self.limit = limit
+
+
+class Place(Struct):
+    """A reserved place: the name and the value of its entry, and a lower bound of the item's `exp`.
+
+    `is_taken` is set when a task has taken the place. It is the only member that changes.
+    """
+
+    name: str
+    lapses_at_ms: int
+    expires_s: int
+    is_taken: bool = False
 
 
 class TaskLimit(Struct, frozen=True):
@@ -64,20 +98,46 @@ class TaskLimit(Struct, frozen=True):
         if self.max_open:
             self._make_room(open_tasks_partition_key(principal))
 
-    def create(self, principal: str | None, task: Task) -> None:
-        """Write the item of a new task. Raises TooManyOpenTasks and StoreError."""
+    def reserve(self, principal: str | None, lapses_at_ms: int, random_bytes: bytes) -> Place | None:
+        """Reserve a place until a time in epoch milliseconds; None if there is no limit.
+
+        Raises TooManyOpenTasks and StoreError.
+        """
+        if not self.max_open:
+            return None
+        pk = open_tasks_partition_key(principal)
+        expires_s = self.clock_ms() // 1000 + RESERVED_ITEM_TTL_S
+        place = Place(RESERVED + urlsafe_b64encode(random_bytes).decode(), lapses_at_ms, expires_s)
+        is_last_to_expire = True
+        for _ in range(WRITE_ATTEMPTS):
+            change = self._add(place.name, lapses_at_ms, expires_s, is_last_to_expire=is_last_to_expire)
+            if self.store.update(pk, OPEN_TASKS, change) is not None:
+                return place
+            is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= expires_s
+        raise StoreError("too_many_concurrent_updates")
+
+    def release(self, principal: str | None, place: Place) -> None:
+        """Give a place back that no task has taken. Raises StoreError."""
+        entries = {place.name: place.lapses_at_ms}
+        self.store.update(open_tasks_partition_key(principal), OPEN_TASKS, _remove(entries))
+
+    def create(self, principal: str | None, task: Task, place: Place | None = None) -> None:
+        """Write the item of a new task, which takes the place. Raises TooManyOpenTasks and StoreError."""
         if self.max_open:
-            self._create_counted(principal, task, [])
+            self._create_counted(principal, task, [], place)
         else:
             self.store.put_new(task.to_item())
 
-    def create_with(self, principal: str | None, task: Task, update: Update) -> bool:
-        """Write the item of a new task together with an update; return whether the update's condition held.
+    def create_with(
+        self, principal: str | None, task: Task, update: Update, place: Place | None = None
+    ) -> bool:
+        """Write the item of a new task, which takes the place, together with an update.
 
-        If it did not, nothing is written. Raises TooManyOpenTasks and StoreError.
+        Returns whether the update's condition held. If it did not, nothing is written. Raises
+        TooManyOpenTasks and StoreError.
         """
         if self.max_open:
-            return self._create_counted(principal, task, [update])
+            return self._create_counted(principal, task, [update], place)
         return self.store.put_new_and_update(task.to_item(), update)
 
     def replace(self, principal: str | None, ended: Task, task: Task, *updates: Update) -> bool:
@@ -100,25 +160,50 @@ class TaskLimit(Struct, frozen=True):
         """Return whether the conditions of the updates hold now."""
         return all(each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates)
 
-    def _create_counted(self, principal: str | None, task: Task, updates: list[Update]) -> bool:
-        pk = open_tasks_partition_key(principal)
-        is_last_to_expire = True  # it usually is, and the first write needs no read
+    def _create_counted(
+        self, principal: str | None, task: Task, updates: list[Update], place: Place | None
+    ) -> bool:
+        pk, expires_s = open_tasks_partition_key(principal), task.expires_s
+        # Without a place it usually is, and the first write needs no read.
+        is_last_to_expire = place is None or place.expires_s <= expires_s
         for _ in range(WRITE_ATTEMPTS):
-            entry = Update(pk, OPEN_TASKS, self._add(task, is_last_to_expire=is_last_to_expire))
-            if self.store.put_new_and_update(task.to_item(), entry, *updates):
+            added = self._add(
+                task.pk, task.deadline_ms, expires_s, is_last_to_expire=is_last_to_expire, place=place
+            )
+            if self.store.put_new_and_update(task.to_item(), Update(pk, OPEN_TASKS, added), *updates):
+                if place is not None:
+                    place.is_taken = True
                 return True
             if not self._hold(updates):
                 return False
-            is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= task.expires_s
+            item = {} if place is None else self.store.get(pk, OPEN_TASKS) or {}
+            if place is None or place.name not in item:  # it has lapsed, and another call has removed it
+                place, item = None, self._make_room(pk)
+            is_last_to_expire = int(item.get("exp", 0)) <= expires_s
         raise StoreError("too_many_concurrent_updates")
 
-    def _add(self, task: Task, *, is_last_to_expire: bool) -> Change:
-        has_room, entry = Below("n", self.max_open), {task.pk: task.deadline_ms}
+    def _add(
+        self,
+        name: str,
+        value: int,
+        expires_s: int,
+        *,
+        is_last_to_expire: bool,
+        place: Place | None = None,
+    ) -> Change:
+        """Return the change that adds an entry, or puts it into the place."""
+        if place is None:
+            has_room: Condition = Below("n", self.max_open)
+            counted = Change(has_room, set={name: value}, add={"n": 1})
+        else:
+            has_room = Equals(place.name, place.lapses_at_ms)
+            counted = Change(has_room, set={name: value}, remove=(place.name,))
         if not is_last_to_expire:
-            return Change(all_of(has_room, Above("exp", task.expires_s)), set=entry, add={"n": 1})
-        expires_earlier = Below("exp", task.expires_s + 1)
-        condition = any_of(Absent("n"), all_of(has_room, expires_earlier))
-        return Change(condition, set={**entry, "exp": task.expires_s}, add={"n": 1})
+            return replace(counted, condition=all_of(has_room, Above("exp", expires_s)))
+        condition: Condition = all_of(has_room, Below("exp", expires_s + 1))
+        if place is None:
+            condition = any_of(Absent("n"), condition)
+        return replace(counted, condition=condition, set={**counted.set, "exp": expires_s})
 
     def _make_room(self, pk: str) -> Item:
         """Return the principal's item, or {}; remove the entries of ended tasks first if the item is full.
@@ -136,16 +221,19 @@ class TaskLimit(Struct, frozen=True):
         raise StoreError("too_many_concurrent_updates")
 
     def _ended(self, item: Item) -> dict[str, int]:
-        """Return the entries of tasks that have ended: at most `MAX_REMOVED`, the oldest first."""
+        """Return the entries of ended tasks and lapsed places: at most `MAX_REMOVED`, the oldest first."""
         entries = {name: int(value) for name, value in item.items() if "#" in name}
         ended: dict[str, int] = {}
         for pk, deadline_ms in sorted(entries.items(), key=lambda entry: entry[1]):
-            if len(ended) < MAX_REMOVED and self._has_ended(pk):
+            if len(ended) < MAX_REMOVED and self._has_ended(pk, deadline_ms):
                 ended[pk] = deadline_ms
         return ended
 
-    def _has_ended(self, pk: str) -> bool:
-        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
+    def _has_ended(self, pk: str, deadline_ms: int) -> bool:
+        now_ms = self.clock_ms()
+        if pk.startswith(RESERVED):
+            return deadline_ms <= now_ms
+        item = self.store.get(pk, TASK)
         if item is None:
             return True
         task = Task.from_item(item)

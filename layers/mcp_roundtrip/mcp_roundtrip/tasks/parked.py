@@ -33,7 +33,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.changes import Absent, Change, Condition, Equals
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
 from mcp_roundtrip.tasks.question_links import LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, task_id_of
@@ -91,21 +91,24 @@ class ParkedCalls(Struct, frozen=True):
         journal: Journal,
         requests: Mapping[str, Mapping[str, Any]],
         channel: str,
+        place: Place | None = None,
     ) -> Task:
         """Park a call and return its task, or the task of a concurrent call that was parked first.
 
         `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
-        the call was out of time, and its next call continues. Raises TooManyOpenTasks, StoreError, and
-        ItemTooLarge for the arguments or an entry.
+        the call was out of time, and its next call continues. `place` is reserved for the call among the
+        caller's open tasks. Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the arguments or an
+        entry.
         """
-        self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
+        if place is None:
+            self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
         task = self._new(caller, journal, requests, channel)
         self._put_parts(task, call, journal)
         is_unused: Condition = Absent("call")
         for _ in range(WRITE_ATTEMPTS):
             named = Change(is_unused, set={"call": task.pk, "exp": task.expires_s})
             update = Update(_index_key(caller), INDEX, named)
-            if self.tasks.limit.create_with(caller.principal, task, update):
+            if self.tasks.limit.create_with(caller.principal, task, update, place):
                 return task
             index = self.tasks.store.get(_index_key(caller), INDEX)
             earlier = None if index is None else self.load(str(index["call"]))

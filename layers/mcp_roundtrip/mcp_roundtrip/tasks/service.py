@@ -28,7 +28,7 @@ from mcp_roundtrip.tasks.items import (
     response_to_item,
     split_result,
 )
-from mcp_roundtrip.tasks.limit import TaskLimit
+from mcp_roundtrip.tasks.limit import Place, TaskLimit
 from mcp_roundtrip.tasks.model import (
     CLIENT,
     TASK,
@@ -83,12 +83,13 @@ class Tasks(Struct, frozen=True):
         ttl_ms: int,
         continued: Task | None = None,
         created_in: str | None = None,
+        place: Place | None = None,
     ) -> Task:
         """Write a task and dispatch its worker.
 
         `continued` is the parked call that becomes the task: the task takes its place among the caller's open
         tasks. If a pass that crashed has written the task, it is returned. `created_in` is the current span
-        context, if this operation is traced.
+        context, if this operation is traced. `place` is reserved for a task that continues no parked call.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
@@ -102,9 +103,10 @@ class Tasks(Struct, frozen=True):
             created_in=created_in,
         )
         if continued is None:
-            self.limit.check(principal)  # a call that is refused writes nothing
+            if place is None:
+                self.limit.check(principal)  # a call that is refused writes nothing
             self.put_history(task, call, journal)
-            self.limit.create(principal, task)
+            self.limit.create(principal, task, place)
         elif (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
         else:

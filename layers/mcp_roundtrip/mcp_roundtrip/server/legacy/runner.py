@@ -40,7 +40,13 @@ from mcp_roundtrip.server.errors import client_error
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.runner import reply_to_pass, resume_parked, run_round, take_model_responses
+from mcp_roundtrip.server.runner import (
+    reply_to_pass,
+    resume_parked,
+    run_in_place,
+    run_round,
+    take_model_responses,
+)
 from mcp_roundtrip.server.unaskable import cannot_ask_error, lost_effects, too_late_error, unaskable_error
 
 URL_ELICITATION_REQUIRED: Final = -32042
@@ -64,13 +70,19 @@ def run_legacy_call(call: FeatureCall) -> Reply:
     call = _with_usable_capabilities(call)
     if call.params.is_in_app:
         return run_round(call, LegacyRound)
-    channels, visits = partial(usable_channels, call), Visits()
+    channels = partial(usable_channels, call)
     try:
         call = take_model_responses(call, channels)
     except ArgumentsError as error:
-        return LegacyRound(call, _start_run(call, channels, visits)).reply_for(Failed(error))
-    if (reply := resume_parked(call, channels, LegacyRound)) is not None:
-        return reply
+        return LegacyRound(call, _start_run(call, channels, Visits())).reply_for(Failed(error))
+    resumed = resume_parked(call, channels, LegacyRound)
+    if isinstance(resumed, Reply):
+        return resumed
+    return run_in_place(resumed, lambda: _run_passes(resumed, channels))
+
+
+def _run_passes(call: FeatureCall, channels: Callable[[], Channels]) -> Reply:
+    visits = Visits()
     while True:
         run = _start_run(call, channels, visits)
         this_round = LegacyRound(call, run, visits=visits)
