@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tokenize
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_roundtrip_lint.checking import check_text, modules_in
+from mcp_roundtrip_lint.checking import check_file
 from mcp_roundtrip_lint.findings import Finding
+from mcp_roundtrip_lint.reading import ModuleError, modules_in
 from mcp_roundtrip_lint.rules import RULES
 
 FOLDERS = ("functions", "src")
@@ -20,7 +20,7 @@ FOLDERS = ("functions", "src")
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_lint") -> int:
-    """Run the command; return its exit status: 1 with findings, 2 for a file that cannot be read."""
+    """Run the command; return its exit status: 1 with findings, 2 if something cannot be read."""
     parser = argparse.ArgumentParser(prog=prog, description=__doc__)
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="FILE", help="modules or folders (default: functions, src)"
@@ -34,29 +34,35 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
     if not paths:
         print("error: there is no folder functions or src here: name files or folders", file=sys.stderr)
         return 2
+    modules, empty = modules_in(paths)
+    if modules and not given.paths:
+        empty = []  # an application may have only one of the folders
+    return _report(modules, empty)
+
+
+def _report(modules: Sequence[Path], errors: Sequence[str]) -> int:
+    """Print the findings of modules and what cannot be read; return the exit status."""
     findings: list[Finding] = []
-    modules = modules_in(paths)
+    unread: list[str] = []
     for path in modules:
         try:
-            with tokenize.open(path) as file:  # in the encoding that the module declares
-                text = file.read()
-            findings += check_text(path, text)
-        except (OSError, UnicodeDecodeError, SyntaxError) as error:
-            print(f"error: {path} cannot be read: {error}", file=sys.stderr)
-            return 2
-        except RecursionError:
-            print(
-                f"error: {path} is nested too deeply: shorten its longest expression or elif", file=sys.stderr
-            )
-            return 2
+            findings += check_file(path)
+        except ModuleError as error:
+            unread.append(str(error))
+    errors = [*errors, *unread]
+    for message in errors:
+        print(f"error: {message}", file=sys.stderr)
     for finding in findings:
         print(finding)
-    print(_summary(len(findings), len(modules)), file=sys.stderr if findings else sys.stdout)
-    return 1 if findings else 0
+    if len(modules) > len(unread):
+        summary = _summary(findings, len(modules) - len(unread))
+        print(summary, file=sys.stderr if findings or errors else sys.stdout)
+    return 2 if errors else int(bool(findings))
 
 
-def _summary(findings: int, modules: int) -> str:
-    found = f"{findings} finding{'' if findings == 1 else 's'}" if findings else "no findings"
+def _summary(findings: Sequence[Finding], modules: int) -> str:
+    count = len(findings)
+    found = f"{count} finding{'' if count == 1 else 's'}" if findings else "no findings"
     return f"{found} in {modules} module{'' if modules == 1 else 's'}"
 
 

@@ -8,9 +8,16 @@ from pathlib import Path
 
 from mcp_roundtrip_lint.contexts import Module
 from mcp_roundtrip_lint.findings import Finding
+from mcp_roundtrip_lint.reading import read_module, reporting_errors
 from mcp_roundtrip_lint.rules import RULES, UNREASONED
 from mcp_roundtrip_lint.source import Source
 from mcp_roundtrip_lint.suppressions import Suppression, suppressions
+
+
+def check_file(path: Path) -> list[Finding]:
+    """Return the findings of a module in the order of its lines. Raises ModuleError."""
+    with reporting_errors(path):
+        return check_text(path, read_module(path))
 
 
 def check_text(path: Path, text: str) -> list[Finding]:
@@ -52,18 +59,3 @@ def _faults_of(path: Path, comments: Sequence[Suppression], used: set[tuple[int,
                 message = f"the comment gives no reason: write `# noqa: {rule} <reason>`"
             if message is not None:
                 yield Finding(path, comment.line, comment.column + 1, UNREASONED.id, message)
-
-
-def modules_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the modules of these files and folders, without hidden folders and virtual environments."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += [each for each in sorted(path.rglob("*.py")) if not _is_hidden(each.relative_to(path))]
-        else:
-            found.append(path)
-    return found
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") or part in ("__pycache__", "node_modules") for part in path.parts)

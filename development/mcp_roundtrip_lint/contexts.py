@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from mcp_roundtrip_lint.definitions import called_function
 from mcp_roundtrip_lint.source import FunctionNode, Source, own_nodes, parameters
 
 QUESTIONS: Final = frozenset({"elicit", "confirm", "elicit_url", "sample", "list_roots", "request", "ask"})
@@ -132,6 +133,8 @@ class Module:
         if annotation is None:
             return None
         name = self.source.dotted(annotation) or ""
+        if name.startswith("."):  # a module of the package passes it on
+            name = name.rpartition(".")[2]
         # docs' blocks and a type-checking import may leave out where the name comes from.
         return _CONTEXTS.get(name, _CONTEXTS.get(f"mcp_roundtrip.{name}"))
 
@@ -163,12 +166,14 @@ class Module:
         given = [each for each in arguments if _holds_context(each, names)]
         if not given:
             return None
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        helper = self.source.functions.get(name)
-        if helper is not None and not self.can_end_round(name):
+        called = called_function(self.source, node)
+        if called is None:
+            return ContextCall(node, HELPER, is_async=None)
+        if called.node is self.source.functions.get(called.node.name) and not self.can_end_round(
+            called.node.name
+        ):
             return None
-        is_async = None if helper is None else isinstance(helper, ast.AsyncFunctionDef)
-        return ContextCall(node, HELPER, is_async)
+        return ContextCall(node, HELPER, is_async=_has_to_be_awaited(called.node))
 
     def can_end_round(self, name: str) -> bool:
         """Return whether a function of the module makes a call of its context that can end the round."""
@@ -209,6 +214,11 @@ class Module:
                     return True, frozenset()
                 helpers.add(called)
         return False, frozenset(helpers)
+
+
+def _has_to_be_awaited(function: FunctionNode) -> bool:
+    is_generator = any(isinstance(each, ast.Yield) for each in own_nodes(function))
+    return isinstance(function, ast.AsyncFunctionDef) and not is_generator
 
 
 def _holds_context(node: ast.expr, names: dict[str, bool]) -> bool:

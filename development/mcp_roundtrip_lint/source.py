@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +21,8 @@ class Source:
     path: Path
     text: str
     tree: ast.Module
+    loaded: dict[Path, Source | None] = field(default_factory=dict, repr=False, compare=False)
+    """The modules that this one and those import from the same folder, read when a rule follows a call."""
 
     @classmethod
     def parse(cls, path: Path, text: str) -> Source:
@@ -39,8 +41,9 @@ class Source:
                 for each in node.names:
                     root = each.name.partition(".")[0]
                     found[each.asname or root] = each.name if each.asname else root
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                origin = "." * node.level + (f"{node.module}." if node.module else "")
+                found |= {each.asname or each.name: f"{origin}{each.name}" for each in node.names}
         return found
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:

@@ -60,13 +60,67 @@ def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[1] == "MRT001  Time or randomness outside the context"
 
 
-@pytest.mark.parametrize("arguments", [[], ["missing.py"], ["broken.py"]])
-def test_what_cannot_be_read_makes_the_exit_status_2(
-    folder: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_folder_of_the_application_may_have_no_modules(
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "broken.py").write_text("def (:\n")
-    assert main(arguments) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+    (folder / "functions").mkdir()
+    (folder / "src").mkdir()
+    (folder / "src/app.py").touch()
+    assert main([]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_without_an_argument_some_folder_has_to_have_modules(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("error: there is no folder functions or src here")
+    (folder / "src").mkdir()
+    assert main([]) == 2
+    assert capsys.readouterr().err == "error: src: this folder has no Python modules\n"
+
+
+@pytest.mark.parametrize("environment", [".venv", "venv"])
+def test_a_named_folder_without_modules_makes_the_exit_status_2(
+    folder: Path, environment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "web" / environment).mkdir(parents=True)
+    (folder / "web" / environment / "pyvenv.cfg").touch()
+    (folder / "web" / environment / "package.py").touch()
+    (folder / "app.py").touch()
+    assert main(["web"]) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "error: web: this folder has no Python modules\n")
+    assert main(["web", "app.py"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "bad.py: cannot be read: No such file or directory"),
+        (b"x = 1\ndef (:\n", "bad.py:2: is not valid Python: invalid syntax"),
+        (b"x = 1\n\n# \xe9\n", "bad.py:3: is not valid utf-8: invalid continuation byte"),
+        (b"# coding: klingon\n", "bad.py: is not valid Python: unknown encoding: klingon"),
+        (b"x\0 = 1\n", "bad.py: is not valid Python: source code string cannot contain null bytes"),
+        (
+            b"x = " + b"+".join([b"1"] * 50_000),
+            "bad.py: is nested too deeply: shorten its longest expression or elif",
+        ),
+    ],
+    ids=["missing", "syntax", "encoding", "unknown encoding", "null", "nested"],
+)
+def test_a_module_that_cannot_be_read_is_reported_and_the_others_are_checked(
+    folder: Path, content: bytes | None, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (folder / "bad.py").write_bytes(content)
+    (folder / "wrong.py").write_text(WRONG)
+    assert main(["bad.py", "wrong.py"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out.startswith("wrong.py:5:17: MRT009 ")
+    assert shown.err.splitlines() == [f"error: {expected}", "1 finding in 1 module"]
+    assert main(["bad.py"]) == 2
+    assert capsys.readouterr().err == f"error: {expected}\n"
 
 
 @pytest.mark.parametrize(
@@ -75,14 +129,6 @@ def test_what_cannot_be_read_makes_the_exit_status_2(
 def test_a_module_is_read_in_the_encoding_that_it_declares(folder: Path, start: str, encoding: str) -> None:
     (folder / "app.py").write_bytes(f"{start}x = 'é'\n".encode(encoding))
     assert main(["app.py"]) == 0
-
-
-def test_a_module_that_is_nested_too_deeply_makes_the_exit_status_2(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "app.py").write_text(f"x = {'+'.join(['1'] * 50_000)}\n")
-    assert main(["app.py"]) == 2
-    assert "nested too deeply" in capsys.readouterr().err
 
 
 def test_many_helpers_that_call_each_other_are_checked_in_a_short_time() -> None:
@@ -94,6 +140,20 @@ def test_many_helpers_that_call_each_other_are_checked_in_a_short_time() -> None
         for n in numbers
     ]
     text = "\n".join(["import time", "from mcp_roundtrip import Context", *helpers, "    time.time()\n"])
+    assert check_text(Path("app.py"), text) == []
+
+
+def test_helpers_and_variables_that_refer_to_each_other_are_checked_in_a_short_time() -> None:
+    numbers = range(20)
+    helpers = [
+        "\n".join([f"def h{n}():", f"    return {' + '.join(f'h{m}()' for m in numbers if m != n)}"])
+        for n in numbers
+    ]
+    variables = [f"v{n} = v{(n + 1) % 20}.x" for n in numbers]
+    sums = [f"    s{n + 1} = s{n} + s{n}" for n in range(60)]
+    total = ["def total():", "    s0 = 1", *sums, "    return s60"]
+    tool = ["def ask(ctx: Context) -> None:", '    ctx.confirm("k", f"{h0()} {total()} {v0.post()}")']
+    text = "\n".join(["from mcp_roundtrip import Context", *helpers, *variables, *total, *tool, ""])
     assert check_text(Path("app.py"), text) == []
 
 

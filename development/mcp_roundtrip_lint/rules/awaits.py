@@ -5,27 +5,35 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from mcp_roundtrip_lint.contexts import AWAITABLE, HELPER, ContextCall, ContextFunction, Module
+from mcp_roundtrip_lint.contexts import AWAITABLE, ENDING, HELPER, NOTIFICATIONS, ContextFunction, Module
 from mcp_roundtrip_lint.source import Source, own_nodes
 
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}
 )
+_VALUES = frozenset({"str", "int", "float", "bool", "list", "tuple", "dict", "set"})
+_TAKES_VALUES = (ENDING | NOTIFICATIONS) - {"gather"}
 
 
 def check_missing(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find calls that have to be awaited and whose result is used, or dropped, instead."""
     for function in module.functions:
         for call in function.calls:
-            if call.is_async and call.method in AWAITABLE | {HELPER} and _is_misused(module, function, call):
+            if (
+                call.is_async
+                and call.method in AWAITABLE | {HELPER}
+                and _is_misused(module.source, function, call.node)
+            ):
                 yield call.node, f"{call.shown}(…) is not awaited: write `await {call.shown}(…)`"
 
 
-def _is_misused(module: Module, function: ContextFunction, call: ContextCall) -> bool:
-    source = module.source
-    if _needs_value(source, call.node):
+def _is_misused(source: Source, function: ContextFunction, node: ast.Call) -> bool:
+    parent = source.parents[node]
+    if isinstance(parent, ast.Call) and source.dotted(parent.func) == "asyncio.gather":
+        is_dropped = isinstance(source.parents[parent], ast.Expr)  # its tasks run nevertheless
+        return not is_dropped and _is_misused(source, function, parent)
+    if _needs_value(source, node) or _is_result(source, function, node) or _is_passed(function, parent):
         return True
-    parent = source.parents[call.node]
     if isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr):
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
         if not isinstance(parent, ast.NamedExpr) and any(
@@ -35,6 +43,11 @@ def _is_misused(module: Module, function: ContextFunction, call: ContextCall) ->
         names = {each.id for each in targets if isinstance(each, ast.Name)}
         return len(names) == len(targets) and _is_misused_name(source, function, names)
     return False
+
+
+def _is_passed(function: ContextFunction, outer: ast.AST) -> bool:
+    """Return whether the call is an argument of another call of the context, which needs its value."""
+    return any(each.node is outer and each.method in _TAKES_VALUES for each in function.calls)
 
 
 def _is_misused_name(source: Source, function: ContextFunction, names: set[str]) -> bool:
@@ -48,7 +61,37 @@ def _is_misused_name(source: Source, function: ContextFunction, names: set[str])
         for node in own_nodes(function.node)
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store)
     ]
-    return len(stores) == 1 and all(_needs_value(source, node) for node in uses)
+    return len(stores) == 1 and all(
+        _needs_value(source, node)
+        or _is_result(source, function, node)
+        or _is_passed(function, source.parents[node])
+        for node in uses
+    )
+
+
+def _is_result(source: Source, function: ContextFunction, node: ast.AST) -> bool:
+    """Return whether the call is the result of a function, or in it, that has to return the value.
+
+    Another function may return the call to be awaited.
+    """
+    if not isinstance(function.node, ast.AsyncFunctionDef):
+        return False
+    if not function.is_feature and not _returns_value(source, function.node):
+        return False
+    outer = source.parents[node]
+    # A helper may return a list of calls.
+    around = ast.Dict | ast.List | ast.Tuple | ast.IfExp if function.is_feature else ast.IfExp
+    while isinstance(outer, around):
+        outer = source.parents[outer]
+    return isinstance(outer, ast.Return)
+
+
+def _returns_value(source: Source, function: ast.AsyncFunctionDef) -> bool:
+    """Return whether the annotation of the result is a type to which no awaitable belongs."""
+    returned = function.returns
+    if isinstance(returned, ast.Subscript):
+        returned = returned.value
+    return returned is not None and source.dotted(returned) in _VALUES
 
 
 def _needs_value(source: Source, node: ast.AST) -> bool:
@@ -61,6 +104,8 @@ def _needs_value(source: Source, node: ast.AST) -> bool:
         case ast.Attribute(attr=attr):
             return attr not in ("close", "send", "throw", "__await__")
         case ast.Subscript(value=value):
+            return value is node
+        case ast.AugAssign(value=value):
             return value is node
         case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
             return iterable is node

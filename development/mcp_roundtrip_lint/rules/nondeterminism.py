@@ -8,25 +8,11 @@ from typing import Final
 
 from mcp_roundtrip_lint.contexts import ContextFunction, Module
 from mcp_roundtrip_lint.reachability import runs_again
+from mcp_roundtrip_lint.rules.changing_values import CONVERSIONS, remedy_for
 from mcp_roundtrip_lint.source import FunctionNode, Source, own_nodes
 
-_TIME: Final = 'write `ctx.now("…")`, which is recorded'
-_UUID: Final = 'write `ctx.uuid("…")`, which is recorded'
-_RANDOM: Final = 'write `ctx.random("…")`, which is recorded, or use it in a step'
-
-_CALLS: Final = {
-    **dict.fromkeys(["time.time", "time.time_ns", "time.ctime", "time.localtime", "time.gmtime"], _TIME),
-    **dict.fromkeys([f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")], _TIME),
-    "datetime.date.today": _TIME,
-    **dict.fromkeys(["uuid.uuid1", "uuid.uuid4", "uuid.uuid6", "uuid.uuid7"], _UUID),
-    "os.urandom": _RANDOM,
-}
-_RANDOM_MODULES: Final = ("random.", "secrets.", "numpy.random.")
-_SEEDABLE: Final = frozenset(
-    {"random.Random", "numpy.random.default_rng", "random.seed", "numpy.random.seed"}
-)
-_COMPARES: Final = "secrets.compare_digest"
-_TAKES_TIME: Final = frozenset({"time.ctime", "time.localtime", "time.gmtime"})
+_SORTING: Final = frozenset({"sorted", "min", "max"})
+"""Functions that call their `key` at once."""
 
 _LOG_METHODS: Final = frozenset(
     {"debug", "info", "warning", "error", "exception", "critical", "log", "append_keys", "add_metric"}
@@ -35,14 +21,11 @@ _LOG_METHODS: Final = frozenset(
 
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find calls whose value another round would not repeat."""
-    returning = _functions_that_return_one(module.source)
     for function in module.functions:
-        for node in own_nodes(function.node):
+        for node in _nodes_of(function):
             if not isinstance(node, ast.Call):
                 continue
-            remedy, shown = _remedy(module.source, node), ast.unparse(node.func)
-            if remedy is None and isinstance(node.func, ast.Name) and node.func.id in returning:
-                remedy = returning[node.func.id]
+            remedy, shown = remedy_for(module.source, node), ast.unparse(node.func)
             if remedy is None or _is_only_logged(module.source, function, node):
                 continue
             if runs_again(module, function, node):
@@ -50,50 +33,48 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
                 yield node, f"{shown}() has another value in every round: {remedy}"
 
 
-def _remedy(source: Source, call: ast.Call) -> str | None:
-    name = source.dotted(call.func)
-    if name is None or name.partition(".")[0] not in _roots(source):
-        return None
-    if name in _CALLS:
-        return None if name in _TAKES_TIME and call.args else _CALLS[name]
-    if name == _COMPARES or (name in _SEEDABLE and (call.args or call.keywords)):
-        return None
-    return _RANDOM if name.startswith(_RANDOM_MODULES) else None
+def _nodes_of(function: ContextFunction) -> Iterator[ast.AST]:
+    """The nodes of a function, with those of lambdas that run at once: `sorted(names, key=lambda …)`."""
+    for node in own_nodes(function.node):
+        yield node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SORTING:
+            for keyword in node.keywords:
+                yield from own_nodes(keyword.value) if isinstance(keyword.value, ast.Lambda) else ()
 
 
-def _roots(source: Source) -> set[str]:
-    return {name.partition(".")[0] for name in source.imports.values()}
+def _is_only_logged(source: Source, function: ContextFunction, node: ast.expr) -> bool:
+    """Return whether the value reaches nothing but a log line, also by way of variables."""
+    pending, seen = [node], {node}
+    while pending:
+        used = pending.pop()
+        if _is_in_log_line(source, function.node, used):
+            continue
+        names = _variables_of(source, used)
+        if not names:
+            return False
+        uses = {
+            each
+            for each in ast.walk(function.node)
+            if isinstance(each, ast.Name) and each.id in names and isinstance(each.ctx, ast.Load)
+        }
+        pending += uses - seen
+        seen |= uses
+    return True
 
 
-def _functions_that_return_one(source: Source) -> dict[str, str]:
-    """Return the functions of the module that return such a value: their name and the remedy."""
-    found: dict[str, str] = {}
-    for name, function in source.functions.items():
-        for node in own_nodes(function):
-            if isinstance(node, ast.Return) and node.value is not None:
-                remedies = [
-                    remedy
-                    for each in ast.walk(node.value)
-                    if isinstance(each, ast.Call) and (remedy := _remedy(source, each))
-                ]
-                found |= dict.fromkeys([name] if remedies else [], next(iter(remedies), ""))
-    return found
+def _variables_of(source: Source, node: ast.expr) -> set[str]:
+    """Return the variables to which a statement assigns the value, or what it computes from the value."""
+    outer = source.parents[node]
+    while isinstance(outer, ast.BinOp | ast.UnaryOp | ast.JoinedStr | ast.FormattedValue) or _converts(outer):
+        outer = source.parents[outer]
+    targets = outer.targets if isinstance(outer, ast.Assign) else [getattr(outer, "target", None)]
+    names = {each.id for each in targets if isinstance(each, ast.Name)}
+    is_assignment = isinstance(outer, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+    return names if is_assignment and len(names) == len(targets) else set()
 
 
-def _is_only_logged(source: Source, function: ContextFunction, node: ast.Call) -> bool:
-    """Return whether the value reaches nothing but a log line."""
-    if _is_in_log_line(source, function.node, node):
-        return True
-    parent = source.parents[node]
-    if not isinstance(parent, ast.Assign) or not all(isinstance(each, ast.Name) for each in parent.targets):
-        return False
-    names = {each.id for each in parent.targets if isinstance(each, ast.Name)}
-    uses = [
-        each
-        for each in ast.walk(function.node)
-        if isinstance(each, ast.Name) and each.id in names and isinstance(each.ctx, ast.Load)
-    ]
-    return all(_is_in_log_line(source, function.node, each) for each in uses)
+def _converts(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CONVERSIONS
 
 
 def _is_in_log_line(source: Source, function: FunctionNode, node: ast.AST) -> bool:
