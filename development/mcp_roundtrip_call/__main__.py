@@ -108,6 +108,9 @@ def _notify(terminal: Terminal) -> Notify:
         match method:
             case "signed_in":
                 terminal.show(f"Signed in as {params['user']} at the local issuer.", "dim")
+            case "not_signed_in":
+                text = f"The server requires no sign-in, so this call is not {params['user']}'s."
+                terminal.show(text, "dim")
             case "waiting":
                 terminal.show("  waiting for the server …", "dim")
             case "notifications/progress":

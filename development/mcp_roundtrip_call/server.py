@@ -35,7 +35,8 @@ Notify = Callable[[str, Mapping[str, Any]], None]
 class McpServer:
     """An endpoint. A refused request is repeated with a token of the local issuer, if that is its issuer.
 
-    `notify` gets the notifications before each response, "signed_in", and "waiting" for a slow one.
+    `notify` gets the notifications before each response, "signed_in", "not_signed_in" if a user was given and
+    the endpoint requires none, and "waiting" for a slow response.
     """
 
     def __init__(self, endpoint: Endpoint, notify: Notify, *, user: str | None, scopes: str | None) -> None:
@@ -58,6 +59,9 @@ class McpServer:
                 self._endpoint = replace(self._endpoint, token=token)
                 self._notify("signed_in", {"user": user})
                 response = self._endpoint.post(method, params, headers=headers)
+            elif self._user is not None and self._endpoint.token is None:
+                self._notify("not_signed_in", {"user": self._user})
+                self._user = None
         except Unreachable as error:
             raise CallFailed(Status.UNREACHABLE, self._unreachable(error)) from None
         finally:

@@ -45,12 +45,14 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
     except TemplateError as error:
         _print_error(str(error))
     except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        _print_error(
-            f"port {options.port} is in use: stop the process that uses it, or select another port with "
-            "--port=… or make run PORT=…"
-        )
+        select = "select another port with --port=… or make run PORT=…"
+        match error.errno:
+            case errno.EADDRINUSE:
+                _print_error(f"port {options.port} is in use: stop the process that uses it, or {select}")
+            case errno.EACCES if error.filename is None:
+                _print_error(f"port {options.port} is reserved for the administrator: {select}")
+            case _:
+                raise
     return 2
 
 

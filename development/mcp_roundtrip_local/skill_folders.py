@@ -69,17 +69,24 @@ def manifest_text(folder: Path) -> str:
 def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of each file, in an order that is the same on every computer."""
     for at, directories, names in os.walk(folder):
-        for name in (*directories, *names):
-            path = Path(at, name)
-            if path.is_symlink():
-                problems.append(f"{path.relative_to(folder).as_posix()} is a symbolic link; use a file")
-            if not _is_utf8(name):
-                problems.append(f"the name {os.fsencode(name)!r} is not UTF-8; rename it")
+        found = (_wrong_file(Path(at, name), folder) for name in (*directories, *names))
+        problems += [problem for problem in found if problem is not None]
         directories[:] = sorted(filter(_is_visible, directories))
         for name in sorted(filter(_is_visible, names)):
             path = Path(at, name)
             if path.is_file() and not path.is_symlink():
                 yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def _wrong_file(path: Path, folder: Path) -> str | None:
+    if not _is_utf8(path.name):
+        return f"the name {os.fsencode(path.name)!r} is not UTF-8; rename it"
+    name = path.relative_to(folder).as_posix()
+    if path.is_symlink() or not (path.is_dir() or path.is_file()):
+        return f"{name} is no regular file; replace it by one"
+    if "\\" in path.name:  # clients on Windows would store the file in another folder
+        return f"{name} has a backslash in its name; rename it"
+    return None
 
 
 def _is_visible(name: str) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -11,11 +12,12 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_local import serve
+from mcp_roundtrip_local import __main__, serve
 from mcp_roundtrip_local.terminal.banner import banner
 from support import skips
 from support.sam_applications import Running, http, write_application
@@ -136,6 +138,20 @@ def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path: Path) -> None
     assert done.returncode == 2
     assert port in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_port_of_the_administrator_is_named_and_the_exit_status_is_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An administrator who runs the tests may open it, so the error is raised here."""
+
+    def refuse(_: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(__main__, "_serve", refuse)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    assert __main__.main(["--port", "80"]) == 2
+    assert capsys.readouterr().err.startswith("error: port 80 ")
 
 
 @pytest.mark.parametrize(

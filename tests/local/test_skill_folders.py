@@ -69,7 +69,16 @@ def test_a_symbolic_link_is_refused(tmp_path: Path, target: str) -> None:
     write_skills(tmp_path / "skills", {"one/SKILL.md": skill_file("one")})
     (tmp_path / "secret").mkdir()
     (tmp_path / "skills" / target).symlink_to(tmp_path / "secret")
-    assert problems(tmp_path / "skills") == [f"{target} is a symbolic link; use a file"]
+    assert problems(tmp_path / "skills") == [f"{target} is no regular file; replace it by one"]
+
+
+def test_a_pipe_and_a_backslash_are_refused(tmp_path: Path) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), "one/..\\escaped.md": ""})
+    os.mkfifo(tmp_path / "one" / "pipe")
+    assert sorted(problems(tmp_path)) == [
+        "one/..\\escaped.md has a backslash in its name; rename it",
+        "one/pipe is no regular file; replace it by one",
+    ]
 
 
 def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
