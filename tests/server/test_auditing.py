@@ -60,6 +60,13 @@ def lasting(ctx: Context) -> str:
     return ctx.elicit("address", "Where to?", str)
 
 
+@server.tool(task="optional")
+def charges(ctx: Context) -> None:
+    ctx.step("charge", lambda: None)
+    ctx.run_as_task()
+    ctx.step("ship", lambda: None)
+
+
 @server.prompt
 def greeting(name: str) -> str:
     return f"Greet {name}"
@@ -423,3 +430,15 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: Aud
     client.request("tools/call", name="lasting", arguments={})
     [record] = log.records()
     assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
+
+
+def test_a_call_that_continues_without_a_task_has_one_record_with_all_its_steps(log: AuditLines) -> None:
+    clock = FakeClock()
+    limited = TaskTable(clock, max_open=1)
+    client = Player(server, WITH_TASKS, clock=clock, ports={"audit": log.log, "tasks": limited})
+    client.call("lasting")
+    log.lines.clear()
+    client.call("charges")
+    assert log.phases == ["begun", "ended"]
+    [record] = log.records()
+    assert brief(record, "outcome", "reason", "steps") == ["complete", None, ["charge", "ship"]]

@@ -79,6 +79,12 @@ def always_asks(ctx: Context, item: str) -> str:
     return f"{reserved} {ctx.elicit('sure', f'Order {reserved}?', bool)}"
 
 
+@server.tool(task="required", requires=["elicitation.form"])
+def asks_in_task(ctx: Context) -> str:
+    """A question in every call, and then a task."""
+    return ctx.step("create", effect, f"{ctx.elicit('sure', 'Really?', bool)}")
+
+
 @server.tool
 def refuse(ctx: Context) -> str:
     """Fail after a question."""
@@ -407,6 +413,14 @@ def test_a_call_that_always_asks_is_refused_above_the_limit_before_it_runs(deplo
     deployment.answer(asked, sure=True)
     assert deployment.call("always_asks", item="tea") == "tea 1 True"
     assert "asks the user" in deployment.call("always_asks", item="bread")
+
+
+def test_a_call_that_needs_a_task_and_cannot_have_one_reserves_no_place(deployment):
+    deployment.table.max_open = 1
+    deployment.call("always_asks", item="tea")
+    response = deployment.respond("asks_in_task", {})
+    assert ("needs tasks" if deployment.is_legacy else "-32021") in response.body
+    assert "task_limit_reached" not in [event for event, _ in deployment.observer.events]
 
 
 def test_of_concurrent_calls_that_always_ask_only_those_with_a_place_run(deployment, monkeypatch):

@@ -22,7 +22,7 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip.telemetry import WARNING_EVENTS
 from mcp_roundtrip_local.catalog import catalog_lists
 from support.messages import http_event
-from support.task_deployment import UNDECLARED, LambdaContext, TaskDeployment, accepted
+from support.task_deployment import DECLARED, UNDECLARED, LambdaContext, TaskDeployment, accepted
 
 LIMIT = 2
 REFUSED = (
@@ -64,6 +64,48 @@ def may_start_task(ctx: Context, size: int = 0) -> str:
     ctx.run_as_task()
     record_run("after")
     return before
+
+
+@server.tool(task="optional")
+def reports(ctx: Context) -> None:
+    ctx.progress(1)
+    ctx.step("step", record_run, "step")
+    ctx.progress(2)
+    ctx.run_as_task()
+    ctx.progress(3)
+
+
+@server.tool(task="optional")
+def fails_after_step(ctx: Context) -> None:
+    ctx.step("step", record_run, "step")
+    ctx.run_as_task()
+    raise LookupError
+
+
+@server.tool(task="optional")
+def asks_after_step(ctx: Context) -> None:
+    ctx.step("step", record_run, "step")
+    ctx.run_as_task()
+    ctx.elicit("size", "How large?", int)
+
+
+@server.tool(task="optional")
+def asks_twice(ctx: Context) -> int:
+    size = ctx.elicit("size", "How large?", int)
+    ctx.step("step", record_run, "step")
+    ctx.run_as_task()
+    return size + ctx.elicit("color", "Which number?", int)
+
+
+@server.tool(task="optional")
+def runs_three_steps(ctx: Context) -> str:
+    ctx.step("first", during_step[0])
+    ctx.run_as_task()
+    ctx.step("second", during_step[1])
+    ctx.step("third", record_run, "third")
+    if not ran:
+        ctx.elicit("size", "How large?", int)
+    return "done"
 
 
 @server.tool(task="required")
@@ -193,13 +235,87 @@ def test_a_cancelled_task_counts_until_the_running_step_ends(deployment: TaskDep
     assert call(deployment, "requires_task").status == 200
 
 
-def test_a_tool_that_may_start_a_task_is_refused_when_it_starts_one(deployment: TaskDeployment) -> None:
+def test_a_tool_that_may_start_a_task_is_refused_before_its_first_step(deployment: TaskDeployment) -> None:
     deployment_at_limit(deployment)
     assert refusal(call(deployment, "may_start_task"))["message"] == REFUSED
     assert ran == []
-    work_is_lost = refusal(call(deployment, "may_start_task", arguments={"size": 1}))["message"]
-    assert work_is_lost == f"{REFUSED} The call had done part of its work, and a new call does it again."
-    assert ran == ["before"]
+
+
+def test_a_call_that_has_run_a_step_continues_without_a_task(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    reply = deployment.call("may_start_task", arguments={"size": 1})
+    assert reply["result"]["content"] == [{"type": "text", "text": "before"}]
+    assert ran == ["before", "after"]
+    assert ("task_postponed", {"tool": "may_start_task", "limit": LIMIT}) in deployment.observer.events
+    assert "task_postponed" in WARNING_EVENTS
+
+
+def test_the_traceback_of_a_call_without_a_task_does_not_show_the_limit(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    deployment.call("fails_after_step")
+    [(event, error)] = deployment.observer.failures
+    assert (event, type(error), error.__context__) == ("tool_raised", LookupError, None)
+
+
+def test_a_call_that_has_run_a_step_becomes_a_task_if_there_is_a_place(deployment: TaskDeployment) -> None:
+    for _ in range(LIMIT):
+        reply = deployment.call("may_start_task", arguments={"size": 1})
+        assert reply["result"]["resultType"] == "task"
+    assert ran == ["before"] * LIMIT
+    refusal(call(deployment, "requires_task"))
+
+
+def test_a_call_without_a_task_sends_each_notification_once(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    body = deployment.body("tools/call", name="reports", arguments={})
+    body["params"]["_meta"]["progressToken"] = "p"
+    response = deployment.send(body)
+    lines = response.body.splitlines()
+    messages = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    assert [each["params"]["progress"] for each in messages[:-1]] == [1, 2, 3]
+    assert messages[-1]["result"]["resultType"] == "complete"
+    assert ran == ["step"]
+
+
+def test_the_next_round_of_a_call_without_a_task_becomes_a_task(deployment: TaskDeployment) -> None:
+    first, *_ = deployment_at_limit(deployment)
+    asked = deployment.call("asks_after_step")["result"]
+    assert asked["resultType"] == "input_required"
+    deployment.cancel(first)
+    answer = {"inputResponses": {"size": accepted(1)}, "requestState": asked["requestState"]}
+    assert deployment.call("asks_after_step", **answer)["result"]["resultType"] == "task"
+    assert ran == ["step"]
+
+
+def test_a_call_without_a_task_uses_the_answers_of_its_round(deployment: TaskDeployment) -> None:
+    asked = deployment.call("asks_twice")["result"]
+    deployment_at_limit(deployment)
+    answers = {"inputResponses": {"size": accepted(1)}, "requestState": asked["requestState"]}
+    asked = deployment.call("asks_twice", **answers)["result"]
+    assert list(asked["inputRequests"]) == ["color"]
+    answers = {"inputResponses": {"color": accepted(2)}, "requestState": asked["requestState"]}
+    assert deployment.call("asks_twice", **answers)["result"]["content"][0]["text"] == "3"
+    assert ran == ["step"]
+
+
+@pytest.mark.parametrize(("first_s", "second_s"), [(26, 0), (1, 25)])
+@pytest.mark.parametrize("capabilities", [DECLARED, {"extensions": DECLARED["extensions"]}])
+def test_a_call_without_a_task_that_is_out_of_time_continues_in_the_next_round(
+    deployment: TaskDeployment, first_s: int, second_s: int, capabilities: Any
+) -> None:
+    def wait(name: str, seconds: int) -> None:
+        ran.append(name)
+        deployment.clock.now += seconds
+
+    deployment_at_limit(deployment)
+    during_step[:] = [lambda: wait("first", first_s), lambda: wait("second", second_s)]
+    result = deployment.call("runs_three_steps", capabilities=capabilities)["result"]
+    assert result["resultType"] == "input_required"
+    assert ran == ["first", "second"][: 1 if first_s > second_s else 2]
+    state = {"requestState": result["requestState"]}
+    result = deployment.call("runs_three_steps", capabilities=capabilities, **state)["result"]
+    assert result["content"][0]["text"] == "done"
+    assert ran == ["first", "second", "third"]
 
 
 def test_a_refused_later_round_can_be_retried(
@@ -217,6 +333,28 @@ def test_a_refused_later_round_can_be_retried(
 def test_a_client_without_the_extension_is_not_limited(deployment: TaskDeployment) -> None:
     deployment_at_limit(deployment)
     assert deployment.call("may_start_task", capabilities=UNDECLARED)["result"]["resultType"] == "complete"
+
+
+def test_the_last_round_of_a_call_is_refused_before_it_runs() -> None:
+    """Only a task could continue it."""
+    deployment = TaskDeployment(server, max_rounds=1)
+    deployment.table.max_open = LIMIT
+    asked = deployment.call("asks_twice")["result"]
+    first, *_ = deployment_at_limit(deployment)
+    answers = {"inputResponses": {"size": accepted(1)}, "requestState": asked["requestState"]}
+    refusal(call(deployment, "asks_twice", **answers))
+    assert ran == []
+    deployment.cancel(first)
+    assert deployment.call("asks_twice", **answers)["result"]["resultType"] == "task"
+
+
+def test_a_call_that_has_run_a_step_continues_in_rounds_if_no_place_can_be_reserved() -> None:
+    deployment = TaskDeployment(server, store=FailingStore())
+    deployment.table.max_open = LIMIT
+    assert deployment.call("may_start_task", arguments={"size": 1})["result"]["resultType"] == "complete"
+    assert ran == ["before", "after"]
+    [(event, _)] = deployment.observer.failures
+    assert event == "task_table_unavailable"
 
 
 @pytest.mark.parametrize("end", ["cancelled", "completed"])

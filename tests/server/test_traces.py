@@ -80,6 +80,27 @@ def named(deployment: TracedDeployment, name: str) -> list[ReadableSpan]:
     return [span for span in deployment.spans if span.name == name]
 
 
+def test_no_span_of_a_call_above_the_limit_of_tasks_links_to_itself_or_its_parent(tmp_path: Path) -> None:
+    server = make_server()
+
+    @server.tool(task="optional")
+    def work(ctx: Context) -> None:
+        ctx.step("work", lambda: 1)
+        ctx.run_as_task()
+
+    deployment = TracedDeployment(server, tmp_path)
+    deployment.table.max_open = 1
+    result = deployment.post("tools/call", name="work", arguments={})["result"]
+    assert result["resultType"] == "task"
+    deployment.exporter.clear()
+    result = deployment.post("tools/call", name="work", arguments={})["result"]
+    assert result["resultType"] == "complete"
+    message = named(deployment, "tools/call work")[-1]
+    passes = named(deployment, "pass work")
+    assert [span.parent for span in passes] == [message.context] * 2
+    assert [list(span.links) for span in (message, *passes)] == [[], [], []]
+
+
 def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: TracedDeployment) -> None:
     book(deployment)
     assert tree(deployment.spans) == [

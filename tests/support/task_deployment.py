@@ -64,6 +64,7 @@ class TaskDeployment:
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     capabilities: Mapping[str, Any] = field(default_factory=lambda: DECLARED)
     user: str | None = "alice"
+    max_rounds: int = 9
     store: TaskStore = field(default_factory=MemoryStore)
     table: TaskTable = field(init=False)
 
@@ -78,6 +79,7 @@ class TaskDeployment:
             observer=self.observer,
             auth=EventAuthenticator(AuthMode.NONE if self.user is None else AuthMode.JWT),
             tasks=self.table,
+            max_rounds=self.max_rounds,
         )
         return replace(ports, tasks=partial(self.table.port, store))
 

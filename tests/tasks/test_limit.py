@@ -9,6 +9,9 @@ from pathlib import Path
 from secrets import token_bytes
 
 import pytest
+from hypothesis import settings
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.strategies import integers, sampled_from
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import StoreError
@@ -352,6 +355,44 @@ def test_a_lapsed_place_makes_room_and_its_late_task_is_counted(alice, clock):
     assert not late.is_taken
 
 
+class RepeatingStore(MemoryStore):
+    """A store that loses the response to each update: like the SDK, it sends the update again.
+
+    `between` runs between the two. Without it, the store knows its own write by its id.
+    """
+
+    between = None
+
+    def update(self, pk, sk, change):
+        written = super().update(pk, sk, change)
+        if written is not None and self.between is not None:
+            between, self.between = self.between, None
+            between()
+            written = None
+        return super().update(pk, sk, change) or written
+
+
+def test_a_reservation_that_is_sent_again_counts_once(clock):
+    alice = Principal(RepeatingStore(), clock)
+    first, *_ = reserve(alice, LIMIT)
+    assert list_of(alice.store, alice)["n"] == LIMIT
+    assert alice.is_refused()
+    alice.tasks.limit.release(alice.name, first)
+    alice.create()
+    assert list_of(alice.store, alice)["n"] == LIMIT
+
+
+@pytest.mark.parametrize("others", [1, LIMIT - 1])
+def test_a_reservation_that_is_sent_again_after_others_has_its_place(clock, others):
+    store = RepeatingStore()
+    alice = Principal(store, clock)
+    store.between = lambda: reserve(alice, others)
+    (place,) = reserve(alice)
+    item = list_of(store, alice)
+    assert place.name in item
+    assert item["n"] == len([name for name in item if "#" in name]) == others + 1
+
+
 def test_concurrent_threads_never_reserve_more_places_than_the_limit(store, clock):
     def try_to_reserve(_):
         try:
@@ -382,3 +423,92 @@ def test_a_creation_above_the_limit_writes_nothing(clock):
     with pytest.raises(TooManyOpenTasks):
         alice.create()
     assert store._items == before
+
+
+class ListOfOpenTasks(RuleBasedStateMachine):
+    """Whatever calls do, and in any order, the list holds what is open, and never more than the limit."""
+
+    places = Bundle("places")
+    tasks = Bundle("tasks")
+
+    def __init__(self):
+        super().__init__()
+        self.clock = FakeClock()
+        self.principal = Principal(MemoryStore(), self.clock)
+        self.reserved, self.open = [], []
+
+    def number_open(self):
+        now_ms = self.principal.now_ms()
+        return len(self.open) + sum(place.lapses_at_ms > now_ms for place in self.reserved)
+
+    @rule(target=places, duration_ms=integers(1, 3_000))
+    def reserve(self, duration_ms):
+        has_room = self.number_open() < LIMIT
+        try:
+            (place,) = reserve(self.principal, duration_ms=duration_ms)
+        except TooManyOpenTasks:
+            assert not has_room
+            return multiple()
+        assert has_room
+        self.reserved.append(place)
+        return place
+
+    @rule(target=tasks, place=places, ttl_ms=sampled_from([TTL_MS, 2_000 * RESERVED_ITEM_TTL_S]))
+    def take(self, place, ttl_ms):
+        if place not in self.reserved:
+            return multiple()
+        was_listed = place.name in list_of(self.principal.store, self.principal)
+        has_room = self.number_open() < LIMIT
+        try:
+            task = self.principal.create(ttl_ms, place)
+        except TooManyOpenTasks:
+            assert not was_listed
+            assert not has_room
+            return multiple()
+        self.reserved.remove(place)
+        assert place.is_taken is was_listed
+        self.open.append(task)
+        return task
+
+    @rule(place=places)
+    def release(self, place):
+        if place in self.reserved:
+            self.principal.tasks.limit.release(self.principal.name, place)
+            self.reserved.remove(place)
+
+    @rule(target=tasks)
+    def create(self):
+        has_room = self.number_open() < LIMIT
+        try:
+            task = self.principal.create()
+        except TooManyOpenTasks:
+            assert not has_room
+            return multiple()
+        assert has_room
+        self.open.append(task)
+        return task
+
+    @rule(task=tasks)
+    def end(self, task):
+        if task in self.open:
+            self.principal.cancel(task)
+            self.open.remove(task)
+
+    @rule(seconds=sampled_from([0.5, 2]))
+    def wait(self, seconds):
+        self.clock.now += seconds
+
+    @invariant()
+    def the_list_is_exact(self):
+        item = list_of(self.principal.store, self.principal) or {"n": 0}
+        entries = {name for name in item if "#" in name}
+        assert item["n"] == len(entries) <= LIMIT
+        now_ms = self.principal.now_ms()
+        counted = {task.pk for task in self.open}
+        counted |= {place.name for place in self.reserved if place.lapses_at_ms > now_ms}
+        assert counted <= entries
+        assert all(item["exp"] >= task.expires_s for task in self.open)
+
+
+TestListOfOpenTasks = ListOfOpenTasks.TestCase
+TestListOfOpenTasks.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

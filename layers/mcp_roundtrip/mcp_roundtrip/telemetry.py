@@ -29,6 +29,7 @@ WARNING_EVENTS: Final = frozenset(
         "step_retried",
         "task_abandoned",
         "task_limit_reached",
+        "task_postponed",
         "unauthorized",
         "catalog_drift",
     }

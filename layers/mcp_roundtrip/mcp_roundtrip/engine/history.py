@@ -9,10 +9,14 @@ from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 
 
 class History:
-    """The journal of a flow during one pass, and which of its keys the tool's code has used."""
+    """The journal of a flow during one pass, and which of its keys the tool's code has used.
+
+    `round_has_entries`: whether this pass, or an earlier one of the same round, has added an entry.
+    """
 
     __slots__ = (
         "_entries", "_has_effects", "_has_new_entries", "_notified", "_unused_keys", "_used_keys", "journal",
+        "round_has_entries",
     )  # fmt: skip
 
     def __init__(self, journal: Journal) -> None:
@@ -23,12 +27,8 @@ class History:
         self._unused_keys: set[str] | None = None
         self._has_effects = any(entry.kind.is_nonrepeatable for entry in journal.entries)
         self._has_new_entries = False
+        self.round_has_entries = False
         self._notified = 0
-
-    @property
-    def has_new_entries(self) -> bool:
-        """Whether this pass has added an entry."""
-        return self._has_new_entries
 
     @property
     def has_effects(self) -> bool:
@@ -58,7 +58,7 @@ class History:
         """Add an entry for what has just happened."""
         self._entries[entry.key] = entry
         self._has_effects = self._has_effects or entry.kind.is_nonrepeatable
-        self._has_new_entries = True
+        self._has_new_entries = self.round_has_entries = True
         self._notified = 0
 
     def remove(self, key: str) -> None:

@@ -181,12 +181,12 @@ class Run:
     def request_checkpoint(self, needs_ms: float | None = None) -> bool:
         """Check the lease of a task and the deadline; return True if the caller has to suspend.
 
-        The deadline counts only once this pass has added an entry. Otherwise a step that takes longer than
-        one pass would never run.
+        The deadline counts only once this pass, or an earlier one of the same round, has added an entry.
+        Otherwise a step that takes longer than one round would never run.
         """
         self.check_context_usable()
         lost_ownership = not self._holds_lease()
-        is_short = self.history.has_new_entries and self.services.deadline.is_short_of(needs_ms)
+        is_short = self.history.round_has_entries and self.services.deadline.is_short_of(needs_ms)
         self.suspension.checkpoint(lost_ownership=lost_ownership, is_out_of_time=is_short)
         return lost_ownership or is_short
 

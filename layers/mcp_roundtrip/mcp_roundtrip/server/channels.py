@@ -120,10 +120,15 @@ def may_park(call: FeatureCall) -> bool:
 
 
 def is_always_parked(call: FeatureCall, channels: Channels) -> bool:
-    """Return whether a call that may be parked is certain to be: it always asks, and not in another way."""
-    asks = [path for path in call.feature.requires if path[0] == ELICITATION_FORM[0]]
-    lacks = missing_capabilities(call.context.request.meta.capabilities, asks) != {}
-    return lacks and channels.fallbacks[:1] in (("app",), ("page",))
+    """Return whether a call that may be parked is certain to be: it always asks, and not in another way.
+
+    A call that lacks another capability is refused, so it is not parked.
+    """
+    declared, requires = call.context.request.meta.capabilities, call.feature.requires
+    asks = [path for path in requires if path[0] == ELICITATION_FORM[0]]
+    if missing_capabilities(declared, asks) == {} or channels.fallbacks[:1] not in (("app",), ("page",)):
+        return False
+    return missing_capabilities(declared, [path for path in requires if not channels.supports(path)]) == {}
 
 
 _WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})

@@ -24,6 +24,8 @@ def way_to_continue(call: FeatureCall) -> Way | None:
         return "state"
     if call.may_start_task:
         return "task"
+    if call.stays_in_rounds and may_continue_with_state(call):
+        return "state"  # the caller has no place for a parked call either
     if may_park(call):
         return "parked"
     return "state" if may_continue_with_state(call) else None

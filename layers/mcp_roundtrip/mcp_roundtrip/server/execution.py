@@ -24,14 +24,20 @@ if TYPE_CHECKING:
     from mcp_roundtrip.tracing import Tracer
 
 
-def new_run(call: FeatureCall, host: HostServices, journal: Journal, inputs: ClientInputs) -> Run:
-    """Create the run of one round."""
+def new_run(
+    call: FeatureCall,
+    host: HostServices,
+    journal: Journal,
+    inputs: ClientInputs,
+    notifications: NotificationBuffer | None = None,
+) -> Run:
+    """Create the run of one pass. `notifications` are those of an earlier pass of the same round."""
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
     return Run(
         journal,
         inputs,
         host,
-        NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
+        notifications or NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
         TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
     )
 

@@ -205,7 +205,8 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     """A request for one feature. `name` is what the request calls it: a resource by its URI.
 
     `follows_state`: whether the client continues a call with the `requestState` of its result.
-    `place`: what is reserved for the call among the open tasks of its caller.
+    `place`: what is reserved for the call among the open tasks of its caller. `stays_in_rounds`: there is no
+    place, so the call does not become a task in this round.
     """
 
     feature: Feature
@@ -215,6 +216,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     options: ServerOptions
     follows_state: bool = True
     place: Place | None = None
+    stays_in_rounds: bool = False
 
     @property
     def server_info(self) -> Mapping[str, Any]:
@@ -229,9 +231,9 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     @property
     def may_start_task(self) -> bool:
         """Whether the tool supports tasks and the client declared them."""
-        return self.feature.task is not None and not missing_capabilities(
-            self.context.request.meta.capabilities, [TASKS]
-        )
+        if self.feature.task is None or self.stays_in_rounds:
+            return False
+        return not missing_capabilities(self.context.request.meta.capabilities, [TASKS])
 
     @cached_property
     def binding(self) -> Binding:

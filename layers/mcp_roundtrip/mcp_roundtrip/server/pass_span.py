@@ -64,7 +64,7 @@ def _pass_span(tracer: Tracer, call: FeatureCall, run: Run) -> AbstractContextMa
     }
     name = f"{'work on' if is_worker else 'pass'} {call.feature.name}"
     kind: SpanKind = "consumer" if is_worker else "internal"
-    if first is None:
+    if first is None or first == message:  # the first round, of which this may be the second pass
         run.history.journal = replace(run.history.journal, trace=message)
         return tracer.span(name, kind, attributes)
     if is_worker:

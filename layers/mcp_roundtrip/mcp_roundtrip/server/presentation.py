@@ -9,7 +9,7 @@ from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
-from mcp_roundtrip.server.channels import may_park
+from mcp_roundtrip.server.channels import may_continue_with_state, may_park
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool
@@ -63,7 +63,16 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
         case "task":
             from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task here
 
-            return this_round.start_task(journal, TASK_TTL_MS)
+            if not may_continue_with_state(this_round.call):
+                return this_round.start_task(journal, TASK_TTL_MS)
+            from mcp_roundtrip.server.task_or_rounds import start_task
+
+            return start_task(
+                this_round,
+                journal,
+                TASK_TTL_MS,
+                continue_in_rounds=lambda _: this_round.request_input({}, journal),
+            )
         case "parked":
             return _park(this_round, {}, journal)
     from mcp_roundtrip.server.unaskable import out_of_time_error  # most calls can continue

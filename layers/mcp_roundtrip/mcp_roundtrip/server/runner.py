@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
+from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
@@ -42,14 +42,45 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
     if isinstance(resumed, Reply):
         return resumed
     opened = _open_state(resumed)
-    run = _start_run(resumed, opened, channels)
-    if resumed.feature.task == "required":
+    this_round = make_round(resumed, _start_run(resumed, opened, channels), opened)
+    if _needs_task(this_round):
         from mcp_roundtrip.server.task_creation import with_place_for_task  # most tools need no task
 
-        resumed = with_place_for_task(resumed)
-    return run_in_place(
-        resumed, lambda: reply_to_pass(make_round(resumed, run, opened), run_pass(resumed, run))
+        this_round = replace(this_round, call=with_place_for_task(resumed))
+    return run_in_place(this_round.call, lambda: _run(this_round))
+
+
+def _needs_task(this_round: Round) -> bool:
+    """Return whether the call is certain to need a task, or cannot have another round without one."""
+    call = this_round.call
+    if call.feature.task != "optional":
+        return call.feature.task == "required"
+    has_ended = this_round.number > max_rounds(call, this_round.run.history.journal)
+    return has_ended and call.may_start_task
+
+
+def _run(this_round: Round) -> Reply:
+    outcome = run_pass(this_round.call, this_round.run)
+    if not isinstance(outcome, TaskRequested):
+        return reply_to_pass(this_round, outcome)
+    from mcp_roundtrip.server.task_or_rounds import start_task  # most calls do not become a task
+
+    return start_task(
+        this_round,
+        outcome.journal,
+        outcome.ttl_ms,
+        continue_in_rounds=lambda call: _run(_next_pass(this_round, call, outcome.journal)),
     )
+
+
+def _next_pass(this_round: Round, call: FeatureCall, journal: Journal) -> Round:
+    """Return the round with another pass, for a call that has changed."""
+    params, before = call.params, this_round.run
+    responses = journal.responses_for(params.input_responses)
+    inputs = ClientInputs(responses, True, partial(_usable_channels, call), params.model_responses)
+    run = new_run(call, host_services(call), journal, inputs, before.notifications)
+    run.history.round_has_entries = before.history.round_has_entries
+    return replace(this_round, call=call, run=run)
 
 
 def _usable_channels(call: FeatureCall) -> Channels:

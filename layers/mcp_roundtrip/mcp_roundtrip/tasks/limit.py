@@ -96,7 +96,8 @@ class TaskLimit(Struct, frozen=True):
     def check(self, principal: str | None) -> None:
         """Raise TooManyOpenTasks if the principal cannot create a task now. Raises StoreError."""
         if self.max_open:
-            self._make_room(open_tasks_partition_key(principal))
+            pk = open_tasks_partition_key(principal)
+            self._make_room(pk, self._read(pk))
 
     def reserve(self, principal: str | None, lapses_at_ms: int, random_bytes: bytes) -> Place | None:
         """Reserve a place until a time in epoch milliseconds; None if there is no limit.
@@ -113,7 +114,10 @@ class TaskLimit(Struct, frozen=True):
             change = self._add(place.name, lapses_at_ms, expires_s, is_last_to_expire=is_last_to_expire)
             if self.store.update(pk, OPEN_TASKS, change) is not None:
                 return place
-            is_last_to_expire = int(self._make_room(pk).get("exp", 0)) <= expires_s
+            item = self._read(pk)
+            if place.name in item:  # the response to the write was lost, and another write followed
+                return place
+            is_last_to_expire = int(self._make_room(pk, item).get("exp", 0)) <= expires_s
         raise StoreError("too_many_concurrent_updates")
 
     def release(self, principal: str | None, place: Place) -> None:
@@ -148,7 +152,7 @@ class TaskLimit(Struct, frozen=True):
         """
         pk = open_tasks_partition_key(principal)
         for _ in range(WRITE_ATTEMPTS):
-            item = (self.store.get(pk, OPEN_TASKS) or {}) if self.max_open else {}
+            item = self._read(pk) if self.max_open else {}
             listed = [Update(pk, OPEN_TASKS, _replace(item, ended, task))] if ended.pk in item else []
             if self.store.put_new_and_update(task.to_item(), *updates, *listed):
                 return True
@@ -176,9 +180,9 @@ class TaskLimit(Struct, frozen=True):
                 return True
             if not self._hold(updates):
                 return False
-            item = {} if place is None else self.store.get(pk, OPEN_TASKS) or {}
+            item = self._read(pk)
             if place is None or place.name not in item:  # it has lapsed, and another call has removed it
-                place, item = None, self._make_room(pk)
+                place, item = None, self._make_room(pk, item)
             is_last_to_expire = int(item.get("exp", 0)) <= expires_s
         raise StoreError("too_many_concurrent_updates")
 
@@ -193,31 +197,35 @@ class TaskLimit(Struct, frozen=True):
     ) -> Change:
         """Return the change that adds an entry, or puts it into the place."""
         if place is None:
-            has_room: Condition = Below("n", self.max_open)
+            # A write that is sent again, because its response was lost, counts once.
+            has_room: Condition = all_of(Below("n", self.max_open), Absent(name))
             counted = Change(has_room, set={name: value}, add={"n": 1})
         else:
             has_room = Equals(place.name, place.lapses_at_ms)
             counted = Change(has_room, set={name: value}, remove=(place.name,))
         if not is_last_to_expire:
-            return replace(counted, condition=all_of(has_room, Above("exp", expires_s)))
-        condition: Condition = all_of(has_room, Below("exp", expires_s + 1))
+            return replace(counted, condition=all_of(Above("exp", expires_s), has_room))
+        condition: Condition = all_of(Below("exp", expires_s + 1), has_room)
         if place is None:
             condition = any_of(Absent("n"), condition)
         return replace(counted, condition=condition, set={**counted.set, "exp": expires_s})
 
-    def _make_room(self, pk: str) -> Item:
-        """Return the principal's item, or {}; remove the entries of ended tasks first if the item is full.
+    def _read(self, pk: str) -> Item:
+        """Return the item, or {} if there is none."""
+        return self.store.get(pk, OPEN_TASKS) or {}
+
+    def _make_room(self, pk: str, item: Item) -> Item:
+        """Return the principal's item, without the entries of ended tasks if it was full.
 
         Raises TooManyOpenTasks if no task on it has ended.
         """
-        item = self.store.get(pk, OPEN_TASKS)
         for _ in range(WRITE_ATTEMPTS):
-            if item is None or int(item["n"]) < self.max_open:
-                return item or {}
+            if int(item.get("n", 0)) < self.max_open:
+                return item
             ended = self._ended(item)
             if not ended:
                 raise TooManyOpenTasks(self.max_open)
-            item = self.store.update(pk, OPEN_TASKS, _remove(ended)) or self.store.get(pk, OPEN_TASKS)
+            item = self.store.update(pk, OPEN_TASKS, _remove(ended)) or self._read(pk)
         raise StoreError("too_many_concurrent_updates")
 
     def _ended(self, item: Item) -> dict[str, int]:
