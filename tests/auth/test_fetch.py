@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 
@@ -135,9 +134,7 @@ def dripping(first: bytes) -> Iterator[str]:
 )
 def test_an_endless_response_times_out(first: bytes) -> None:
     with dripping(first) as url:
-        before = time.monotonic()
         assert failure(url, 0.3).reason == "issuer_timeout"
-        assert 0.3 <= time.monotonic() - before < 1.5
 
 
 def test_a_response_that_is_not_http_is_reported() -> None:
