@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import pytest
@@ -71,28 +72,38 @@ SEARCHES = st.builds(
 )
 
 
+SLOWEST = r"(\w?){100}-", "𐐀"
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pattern=SEARCHES, unit=st.sampled_from(["a", "ab", "abz", "aé", "日", "😀", "aé日😀 "]))
 @example(r"(\w?){100}-", "日")
-@example(r"(\w?){100}-", "𐐀")
 @example(NESTED.replace("b", "[bc]"), "a")
 @example("a[ab]{600}[cd]", "aab")
-def test_no_pattern_takes_longer_than_its_size_allows(pattern: str, unit: str) -> None:
+def test_no_pattern_takes_much_longer_for_its_size_than_the_slowest_known_one(
+    pattern: str, unit: str
+) -> None:
     assume(10 <= pattern_size(pattern) <= 6_000)
     try:
-        engine = SchemaValidator(core_schema.str_schema(pattern=pattern))
+        searched = search(pattern, unit)
     except SchemaError:
         return
-    share = 50  # the limit of one request
-    length = MAX_PATTERN_STEPS // share // pattern_size(pattern)
+    # Absolute times differ between machines, and a busy machine measures single ones too long.
+    assert any(searched() <= 4 * search(*SLOWEST)() for _ in range(5))
+
+
+def search(pattern: str, unit: str) -> Callable[[], float]:
+    """Return a function that searches a fiftieth of the longest text, and returns its CPU time in seconds."""
+    engine = SchemaValidator(core_schema.str_schema(pattern=pattern))
+    length = MAX_PATTERN_STEPS // 50 // pattern_size(pattern)
     text = (unit * length)[: length if unit.isascii() else length // 4]
-    assert min(_cpu_time(engine, text) for _ in range(3)) * share <= 0.5  # s, for each of four passes
 
+    def timed() -> float:
+        start = time.thread_time()
+        engine.isinstance_python(text)
+        return time.thread_time() - start
 
-def _cpu_time(engine: SchemaValidator, text: str) -> float:
-    start = time.thread_time()
-    engine.isinstance_python(text)
-    return time.thread_time() - start
+    return timed
 
 
 def test_a_budget_is_exhausted_after_its_last_step() -> None:

@@ -26,10 +26,13 @@ MAX_CPU_S = 20
 
 @dataclass(frozen=True)
 class Cost:
-    """Peak memory above the idle process and CPU time, both infinite if the process was killed."""
+    """Peak memory above the idle process and CPU time, both infinite if the process was killed.
+
+    The unit of the CPU time is that of a loop of a million steps, because machines differ.
+    """
 
     peak_mb: float
-    cpu_s: float
+    cpu_loops: float
     status: int | None = None
     code: int | None = None
 
@@ -76,18 +79,19 @@ def main() -> None:
     from support.messages import call, http_event
 
     server.lambda_handler(http_event(call("integers", {"items": [1]})), None)
+    loop_s = _cpu_time_of_million_steps()
     for line in sys.stdin:
         sys.stdout.flush()
         if (child := os.fork()) == 0:
             resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
-            _measure(server, Path(line.strip()))
+            _measure(server, Path(line.strip()), loop_s)
             sys.stdout.flush()
             os._exit(0)
         if os.waitpid(child, 0)[1] != 0:
-            print(json.dumps({"peak_mb": float("inf"), "cpu_s": float("inf")}), flush=True)
+            print(json.dumps({"peak_mb": float("inf"), "cpu_loops": float("inf")}), flush=True)
 
 
-def _measure(server: Any, file: Path) -> None:
+def _measure(server: Any, file: Path, loop_s: float) -> None:
     idle = _kilobytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     text = file.read_bytes()
@@ -95,7 +99,16 @@ def _measure(server: Any, file: Path) -> None:
     answer = json.dumps(server.lambda_handler(json.loads(text), None))
     cpu_s = time.process_time() - began
     peak_mb = (_kilobytes("VmHWM") - idle) / 1_024
-    print(json.dumps({"peak_mb": round(peak_mb, 1), "cpu_s": round(cpu_s, 2), **_summary(answer)}))
+    cost = {"peak_mb": round(peak_mb, 1), "cpu_loops": round(cpu_s / loop_s, 1)}
+    print(json.dumps({**cost, **_summary(answer)}))
+
+
+def _cpu_time_of_million_steps() -> float:
+    millions = 10  # the clock of CPU time advances in steps of 10 ms on some machines
+    began = time.process_time()
+    for _ in range(millions * 1_000_000):
+        pass
+    return (time.process_time() - began) / millions
 
 
 def _kilobytes(name: str) -> int:
