@@ -66,8 +66,10 @@ def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
 # -- written files ------------------------------------------------------------------------------------
 
 
-def test_function_test_events_template_entries_and_catalog_are_written(written: Path) -> None:
-    before = contents(ROOT)
+def test_function_test_events_template_entries_and_catalog_are_written(
+    written: Path, unwritten: Path
+) -> None:
+    before = contents(unwritten)
     changed = {name for name, content in contents(written).items() if before.get(name) != content}
     own = {
         name

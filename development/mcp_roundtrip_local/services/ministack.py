@@ -33,6 +33,9 @@ _VARIABLES: Final = {
     "LOG_LEVEL": "WARNING",
 }
 
+_OPTIONS: Final = ("--workers", "0", "--keep-alive", "3600")
+"""A connection that hypercorn closes after 5 s, its default, may lose the request that a client just sends."""
+
 _PROGRAM: Final = """
 import os, signal, sys, threading
 def end_with_parent():
@@ -67,7 +70,7 @@ class Ministack:
             raise MinistackError(f"ministack is not installed: there is no {python}; `make test` installs it")
         descriptor = listening.fileno()
         self._process = subprocess.Popen(  # noqa: S603 - the interpreter is the caller's choice
-            [python, "-Pc", _PROGRAM, "--workers", "0", "--bind", f"fd://{descriptor}", app],
+            [python, "-Pc", _PROGRAM, *_OPTIONS, "--bind", f"fd://{descriptor}", app],
             pass_fds=[descriptor],
             env={**_VARIABLES, **variables},
             stdin=subprocess.PIPE,  # never written to: see above
