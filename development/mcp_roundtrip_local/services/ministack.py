@@ -34,7 +34,7 @@ _VARIABLES: Final = {
 }
 
 _OPTIONS: Final = ("--workers", "0", "--keep-alive", "3600")
-"""A connection that hypercorn closes after 5 s, its default, may lose the request that a client just sends."""
+"""By default hypercorn closes idle connections after 5 s, and may lose a request that a client just sends."""
 
 _PROGRAM: Final = """
 import os, signal, sys, threading
