@@ -148,7 +148,7 @@ test: lint all-tests  ## run ruff, mypy and all tests
 
 # Beside `lint`: many tests wait for other processes.
 .PHONY: all-tests
-all-tests: $(NODE_TOOLS) $(VENV)/.dev $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
+all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
 	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
 
@@ -312,6 +312,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
 	$(call pip,$(VENV),what the tests need,--editable '.[dev]')
 	@touch $@ $(VENV)/.local $(VENV)/.smoke $(VENV)/.traces
+
+# Once, and while other tools are installed: otherwise each process of pytest compiles the modules of all tests.
+$(VENV)/.collected: | $(VENV)/.dev
+	@$(VENV)/bin/pytest --collect-only > /dev/null 2>&1; touch $@
 
 $(VENV)/.smoke: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))

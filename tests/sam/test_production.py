@@ -659,6 +659,7 @@ def test_the_template_names_no_partition_and_no_region() -> None:
     }
 
 
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/"
 EVERYTHING = {
     **{name: value for name, value in LANDING_ZONE.items() if name != "LogRetentionDays"},  # a number
     **DOMAIN,
@@ -666,11 +667,19 @@ EVERYTHING = {
     "AllowedOrigins": ORIGINS,
     "AlarmTopicArn": TOPIC,
     "TaskDelivery": "queue",
+    "StateKeyArn": f"{KEY}1",
+    "TrustedStateKeyArns": f"{KEY}2",
+    "TrustedStateEncryptionKeyArns": f"{KEY}2,{KEY}3",
 }
 
 
 def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
-    at_once, gradual = EVERYTHING | {"SnapStart": "enabled"}, EVERYTHING | {"ProvisionedConcurrency": "2"}
+    at_once = EVERYTHING | {"SnapStart": "enabled", "StatePublicKeys": f"1:{'A' * 122}=="}
+    gradual = EVERYTHING | {
+        "ProvisionedConcurrency": "2",
+        "StateSigning": "delegated",
+        "StateEncryption": "disabled",
+    }
     assert (broken_rules(**at_once), broken_rules(**gradual)) == ([], [])
     (tmp_path / "at-once.yaml").write_text(with_defaults(transformed(), **at_once))
     taking_time = load_template(transform(Deployment=GRADUAL[0]))

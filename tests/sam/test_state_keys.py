@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from support.transformed_template import (
     arn,
     broken_rules,
     deployed,
-    lint,
     name_in,
     of_type,
     outputs,
@@ -27,7 +25,6 @@ from support.transformed_template import (
     statements,
     transformed,
     variables,
-    with_defaults,
 )
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/"
@@ -97,13 +94,6 @@ def test_a_function_without_states_may_not_call_kms(given: Mapping[str, str]) ->
     policies = of_type("AWS::IAM::ManagedPolicy", **given)
     assert {name for name, policy in policies.items() if "kms:" in json.dumps(policy)} == {"StatePolicy"}
     assert of_type("AWS::IAM::Policy", **given) == {}
-
-
-def test_every_option_is_lint_clean(tmp_path: Path) -> None:
-    more = {"TrustedStateKeyArns": NEW, "TrustedStateEncryptionKeyArns": f"{NEW},{OTHER}", "StateKeyArn": OLD}
-    for name in ("direct-enabled-pinned", "delegated-disabled-asked"):
-        (tmp_path / f"{name}.yaml").write_text(with_defaults(transformed(), **CONFIGURATIONS[name], **more))
-    assert lint(*tmp_path.iterdir()) == []
 
 
 # Key policies

@@ -6,7 +6,6 @@ the permissions of roles.
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,14 +26,12 @@ from support.transformed_template import (
     arn,
     broken_rules,
     deployed,
-    lint,
     name_in,
     of_type,
     outputs,
     properties,
     role_of,
     statements,
-    transform,
     transformed,
     variables,
 )
@@ -96,12 +93,6 @@ def test_a_folder_has_a_worker_if_one_of_its_tools_has_tasks() -> None:
 def test_the_source_is_lint_clean() -> None:
     done = run(SAM, "validate", "--lint")
     assert done.returncode == 0, done.stderr
-
-
-def test_the_transform_is_lint_clean(tmp_path: Path) -> None:
-    output = tmp_path / "transformed.yaml"
-    output.write_text(transform())
-    assert lint(output) == []
 
 
 # Authorization
