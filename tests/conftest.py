@@ -16,8 +16,10 @@ pytest.register_assert_rewrite("support")
 # A termination ends the run as Ctrl-C does, through all fixtures: they stop what they started.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 
-# Shared machines are slow at times, and that is no failure.
-settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Shared machines are slow at times, and that is no failure. Each run tries other examples.
+settings.register_profile(
+    "shared", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("shared")
 
 pytest_plugins = ["support.response_validation", "support.skips"]

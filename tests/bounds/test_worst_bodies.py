@@ -115,7 +115,7 @@ GENERATED_BODIES = st.builds(
 
 
 @settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     phases=[Phase.generate, Phase.target],
     suppress_health_check=list(HealthCheck),

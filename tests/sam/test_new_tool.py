@@ -54,11 +54,6 @@ def of(prefix: str, deployed: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_the_source_is_lint_clean(project: Path) -> None:
-    done = run(SAM, "validate", "--lint", cwd=project)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_the_tests_of_the_project_pass_without_another_change(project: Path) -> None:
     tests = [f"tests/{each}" for each in CHECKS]
     options = ("-p", "no:cacheprovider", "-k", f"not ({SLOW})")

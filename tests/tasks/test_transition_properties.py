@@ -294,4 +294,4 @@ class TaskStateMachine(RuleBasedStateMachine):
 
 
 TestTaskStateMachine = TaskStateMachine.TestCase
-TestTaskStateMachine.settings = settings(max_examples=300, stateful_step_count=50)
+TestTaskStateMachine.settings = settings(max_examples=150, stateful_step_count=50)
