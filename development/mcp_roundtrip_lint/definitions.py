@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_roundtrip_lint.reading import read_module
 from mcp_roundtrip_lint.source import FunctionNode, Source, own_nodes
 
 _MAX_DEPTH = 5
@@ -55,16 +55,24 @@ def imported_value(source: Source, name: str) -> tuple[Source, ast.expr] | None:
     """Return what a module of the folder assigns to a variable, by its full name such as `clients.queue`."""
     module, _, variable = name.rpartition(".")
     imported = _module(source, module)
-    values = [] if imported is None else list(_module_values(imported, variable))
-    return (imported, values[0]) if imported is not None and len(values) == 1 else None
+    if imported is None:
+        return None
+    values = [value for node in imported.tree.body for value in assigned_values(node, variable)]
+    return (imported, values[0]) if len(values) == 1 else None
 
 
-def _module_values(source: Source, name: str) -> Iterator[ast.expr]:
-    for node in source.tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        if value is not None and any(isinstance(each, ast.Name) and each.id == name for each in targets):
-            yield value
+def assigned_values(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield what one statement, or one item of a `with`, assigns to a variable."""
+    if isinstance(node, ast.Assign):
+        if any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
+            yield node.value
+    elif isinstance(node, ast.AnnAssign):
+        if isinstance(node.target, ast.Name) and node.target.id == name and node.value is not None:
+            yield node.value
+    elif isinstance(node, ast.withitem):
+        variable = node.optional_vars
+        if isinstance(variable, ast.Name) and variable.id == name:
+            yield node.context_expr
 
 
 def _module(source: Source, name: str) -> Source | None:
@@ -96,7 +104,7 @@ def _load(source: Source, file: Path) -> Source | None:
     if file not in source.loaded:
         source.loaded[file] = None
         try:
-            text = importlib.util.decode_source(file.read_bytes())
+            text = read_module(file)
             source.loaded[file] = Source(file, text, ast.parse(text), source.loaded)
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             pass  # reported where the file is checked itself

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, Elicit
+from support.function_calls import count_function_calls
 from support.passes import AsyncPasses, Passes, accept, asked
 
 LENGTHS = (50, 100, 200)
@@ -79,18 +79,7 @@ def calls_of_a_replay(call: Passes) -> int:
     questions = asked(call())
     while questions.keys() != {"last"}:
         questions = asked(call(**dict.fromkeys(questions, accept(True))))
-    count = 0
-
-    def count_calls(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(count_calls)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return count
+    return count_function_calls(call)
 
 
 def sync_passes(body: Callable[[Context, int], None], length: int) -> Passes:

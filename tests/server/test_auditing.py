@@ -421,23 +421,25 @@ def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outc
     assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 
 
-def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: AuditLines) -> None:
+def client_at_limit(log: AuditLines) -> Player:
+    """Return a client whose caller has as many open tasks as the limit allows. The log is empty."""
     clock = FakeClock()
     limited = TaskTable(clock, max_open=1)
     client = Player(server, WITH_TASKS, clock=clock, ports={"audit": log.log, "tasks": limited})
     client.call("lasting")
     log.lines.clear()
+    return client
+
+
+def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: AuditLines) -> None:
+    client = client_at_limit(log)
     client.request("tools/call", name="lasting", arguments={})
     [record] = log.records()
     assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
 
 
 def test_a_call_that_continues_without_a_task_has_one_record_with_all_its_steps(log: AuditLines) -> None:
-    clock = FakeClock()
-    limited = TaskTable(clock, max_open=1)
-    client = Player(server, WITH_TASKS, clock=clock, ports={"audit": log.log, "tasks": limited})
-    client.call("lasting")
-    log.lines.clear()
+    client = client_at_limit(log)
     client.call("charges")
     assert log.phases == ["begun", "ended"]
     [record] = log.records()

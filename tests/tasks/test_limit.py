@@ -426,7 +426,7 @@ def test_a_creation_above_the_limit_writes_nothing(clock):
 
 
 class ListOfOpenTasks(RuleBasedStateMachine):
-    """Whatever calls do, and in any order, the list holds what is open, and never more than the limit."""
+    """In any order of calls, the list holds exactly what is open, and never more than the limit."""
 
     places = Bundle("places")
     tasks = Bundle("tasks")

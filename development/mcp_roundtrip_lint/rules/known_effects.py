@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import Final
 
-from mcp_roundtrip_lint.definitions import imported_value
+from mcp_roundtrip_lint.definitions import assigned_values, imported_value
 from mcp_roundtrip_lint.source import Source, own_nodes
 
 _CALLS: Final = frozenset(
@@ -189,26 +188,13 @@ def _imported(source: Source, node: ast.expr) -> tuple[Source, ast.expr] | None:
 
 def _only_value(source: Source, use: ast.AST, name: str) -> ast.expr | None:
     """Return what a variable of the function or of the module is assigned, if that is one expression."""
-    for scope in [*source.ancestors(use)]:
+    for scope in source.ancestors(use):
         if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             continue
-        values = [value for node in own_nodes(scope) for value in _values_of(node, name)]
+        values = [value for node in own_nodes(scope) for value in assigned_values(node, name)]
         if values:
             return values[0] if len(values) == 1 and use not in ast.walk(values[0]) else None
     return None
-
-
-def _values_of(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    if isinstance(node, ast.Assign):
-        if any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
-            yield node.value
-    elif isinstance(node, ast.AnnAssign):
-        if isinstance(node.target, ast.Name) and node.target.id == name and node.value is not None:
-            yield node.value
-    elif isinstance(node, ast.withitem):
-        variable = node.optional_vars
-        if isinstance(variable, ast.Name) and variable.id == name:
-            yield node.context_expr
 
 
 def _changes_aws(method: str) -> bool:
@@ -218,25 +204,32 @@ def _changes_aws(method: str) -> bool:
 
 
 def _names_changing_method(call: ast.Call) -> bool:
-    given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "method")]
-    return any(isinstance(each, ast.Constant) and str(each.value).lower() in _HTTP_METHODS for each in given)
+    return any(map(_is_changing_method, _given(call, "method", place=0)))
+
+
+def _is_changing_method(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and str(node.value).lower() in _HTTP_METHODS
+
+
+def _given(call: ast.Call, name: str, *, place: int | None) -> list[ast.expr]:
+    """Return the argument of a call, by its place or its name."""
+    by_place = [] if place is None else call.args[place : place + 1]
+    return [*by_place, *(each.value for each in call.keywords if each.arg == name)]
 
 
 def _sends(call: ast.Call) -> bool:
     """Return whether a request of urllib has a body, or a method that changes something."""
-    data = [*call.args[1:2], *(each.value for each in call.keywords if each.arg == "data")]
+    data = _given(call, "data", place=1)
     has_body = any(not (isinstance(each, ast.Constant) and each.value is None) for each in data)
-    by_name = [each for each in call.keywords if each.arg == "method"]
-    return has_body or any(
-        isinstance(each.value, ast.Constant) and str(each.value.value).lower() in _HTTP_METHODS
-        for each in by_name
-    )
+    return has_body or any(map(_is_changing_method, _given(call, "method", place=None)))
 
 
 def _writes(call: ast.Call, *, mode: int) -> bool:
     """Return whether a call of `open`, whose mode has this place, can change the file."""
-    modes = [*call.args[mode : mode + 1], *(each.value for each in call.keywords if each.arg == "mode")]
-    return any(isinstance(each, ast.Constant) and set(str(each.value)) & _WRITING_MODES for each in modes)
+    return any(
+        isinstance(each, ast.Constant) and set(str(each.value)) & _WRITING_MODES
+        for each in _given(call, "mode", place=mode)
+    )
 
 
 def is_known_path(
