@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -65,6 +66,12 @@ def charges(ctx: Context) -> None:
     ctx.step("charge", lambda: None)
     ctx.run_as_task()
     ctx.step("ship", lambda: None)
+
+
+@server.tool
+def reserves(ctx: Context) -> str:
+    ctx.step("reserve", lambda: None)
+    return ctx.elicit("address", "Where to?", str)
 
 
 @server.prompt
@@ -421,11 +428,12 @@ def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outc
     assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 
 
-def client_at_limit(log: AuditLines) -> Player:
+def client_at_limit(log: AuditLines, auth_mode: AuthMode = AuthMode.NONE, **options: Any) -> Player:
     """Return a client whose caller has as many open tasks as the limit allows. The log is empty."""
     clock = FakeClock()
     limited = TaskTable(clock, max_open=1)
-    client = Player(server, WITH_TASKS, clock=clock, ports={"audit": log.log, "tasks": limited})
+    ports = {"audit": log.log, "tasks": limited, "auth": EventAuthenticator(auth_mode)}
+    client = Player(server, WITH_TASKS, clock=clock, ports=ports, **options)
     client.call("lasting")
     log.lines.clear()
     return client
@@ -436,6 +444,17 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: Aud
     client.request("tools/call", name="lasting", arguments={})
     [record] = log.records()
     assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
+
+
+def test_a_call_that_is_refused_before_its_first_step_has_one_record(log: AuditLines) -> None:
+    alice = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}
+    client = client_at_limit(log, AuthMode.JWT, authorizer=alice)
+    dataclasses.replace(client, capabilities={}).request("tools/call", name="reserves", arguments={})
+    assert log.phases == ["begun", "ended"]
+    [record] = log.records()
+    assert brief(record, "outcome", "status", "reason", "steps") == [
+        *("refused", 429, "task_limit_reached", None)
+    ]
 
 
 def test_a_call_that_continues_without_a_task_has_one_record_with_all_its_steps(log: AuditLines) -> None:

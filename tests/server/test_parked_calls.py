@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from threading import Barrier, Event
@@ -14,6 +15,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
+from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -109,9 +111,57 @@ def relayed(ctx: Context) -> str:
 
 
 @server.tool
+async def reserve(ctx: AsyncContext, item: str = "") -> str:
+    """A step, and a question if an item is given."""
+    reserved = await ctx.step("reserve", effect, "reserved")
+    if item:
+        await ctx.elicit("sure", f"Order {item}?", bool)
+    return reserved
+
+
+@server.tool
+def reserve_and_sign_in(ctx: Context) -> str:
+    """A step, and a URL question with a check."""
+    reserved = ctx.step("reserve", effect, "reserved")
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    return reserved
+
+
+@server.tool
+def fails_after_step(ctx: Context) -> str:
+    """A step, and an error."""
+    ctx.step("reserve", effect, "reserved")
+    raise ToolError("It is sold out.")
+
+
+@server.tool
+def catches_everything(ctx: Context, item: str) -> str:
+    """Two steps whose errors do not matter."""
+    for number in range(2):
+        with suppress(Exception):
+            ctx.step(f"step {number}", effect, f"step {number}")
+    return "done"
+
+
+@server.tool
 def plain(item: str) -> str:
     """Nothing to ask."""
     return item
+
+
+class RecordingStore(MemoryStore):
+    """A store that knows the sort keys of the items that were updated, or that can update none."""
+
+    def __init__(self):
+        super().__init__()
+        self.updates = []
+        self.is_failing = False
+
+    def update(self, pk, sk, change):
+        if self.is_failing:
+            raise StoreError("ThrottlingException")
+        self.updates.append(sk)
+        return super().update(pk, sk, change)
 
 
 @pytest.fixture(autouse=True)
@@ -423,16 +473,124 @@ def test_a_call_that_needs_a_task_and_cannot_have_one_reserves_no_place(deployme
     assert "task_limit_reached" not in [event for event, _ in deployment.observer.events]
 
 
-def test_of_concurrent_calls_that_always_ask_only_those_with_a_place_run(deployment, monkeypatch):
+def test_a_call_that_may_ask_is_refused_above_the_limit_before_its_first_step(deployment):
+    deployment.table.max_open = 1
+    asked = deployment.call("order", item="tea")
+    assert is_refused(deployment, "order", limit=1)
+    assert effects == ["reserved"]
+    deployment.answer(asked, size={"vcpus": 1})
+    assert "charged" in deployment.call("order", item="tea"), "the parked call continues"
+
+
+def test_an_async_call_that_may_ask_is_refused_above_the_limit_before_its_first_step(deployment):
+    deployment.table.max_open = 1
+    deployment.call("reserve", item="tea")
+    effects.clear()
+    assert is_refused(deployment, "reserve", limit=1)
+    assert effects == []
+
+
+def test_a_call_that_has_run_a_step_and_asks_nothing_gives_its_place_back(deployment):
+    deployment.table.max_open = 1
+    for number in range(1, 4):
+        assert deployment.call("reserve") == f"reserved {number}"
+    assert "asks the user" in deployment.call("confirm")
+    assert is_refused(deployment, "reserve", limit=1)
+
+
+def test_a_call_that_fails_gives_its_place_back(deployment):
+    deployment.table.max_open = 1
+    assert deployment.post("fails_after_step")["result"]["isError"] is True
+    assert "asks the user" in deployment.call("confirm")
+
+
+def test_a_tool_that_catches_the_refusal_of_its_step_runs_no_other(deployment):
+    deployment.table.max_open = 1
+    deployment.call("confirm")
+    assert is_refused(deployment, "catches_everything", limit=1)
+    assert effects == []
+
+
+@modern
+def test_a_client_that_can_be_asked_reserves_no_place_for_its_steps(deployment):
+    store = RecordingStore()
+    capable = replace(deployment, store=store, capabilities={"elicitation": {"form": {}, "url": {}}})
+    capable.table.max_open = 5
+    assert capable.post("order", item="tea")["result"]["resultType"] == "input_required"
+    assert effects == ["reserved"]
+    assert store.updates == []
+
+
+@pytest.mark.parametrize("max_open", [0, 5])
+def test_a_call_with_steps_writes_twice_to_the_list_of_open_tasks_if_there_is_a_limit(deployment, max_open):
+    store = RecordingStore()
+    deployment = replace(deployment, store=store)
+    deployment.table.max_open = max_open
+    deployment.call("reserve")
+    assert store.updates == [OPEN_TASKS] * (2 if max_open else 0)
+
+
+def test_no_step_runs_if_no_place_can_be_reserved(deployment):
+    store = RecordingStore()
+    store.is_failing = True
+    deployment = replace(deployment, store=store)
+    deployment.table.max_open = 5
+    body = deployment.post("reserve")
+    assert body["error"]["code"] == -32603
+    assert effects == []
+    assert [event for event, _ in deployment.observer.failures] == ["task_table_unavailable"]
+
+
+FORMS = {"elicitation": {"form": {}}}
+
+
+@modern
+def test_a_client_that_keeps_its_state_continues_when_there_is_a_place_for_its_call(deployment):
+    """It can answer forms, and its users can be asked to visit a URL on the page only."""
+    deployment.table.max_open = 1
+    asked = deployment.call("confirm")
+    client = replace(deployment, capabilities=FORMS)
+    client.table = deployment.table
+    result = client.post("reserve_and_sign_in")["result"]
+    assert (result["resultType"], "inputRequests" in result) == ("input_required", False)
+    assert ("task_postponed", {"tool": "reserve_and_sign_in", "limit": 1}) in deployment.observer.events
+    state = {"requestState": result["requestState"]}
+    for _ in range(2):
+        assert client.respond("reserve_and_sign_in", {}, params=state).status == 429
+    deployment.answer(asked, sure=True)
+    deployment.call("confirm")
+    effects[:] = ["reserved"]
+    again = json.loads(client.respond("reserve_and_sign_in", {}, params=state).body)
+    assert "Sign in." in again["result"]["content"][0]["text"]
+    assert effects == ["reserved"]
+
+
+@modern
+def test_the_last_round_of_a_call_that_may_have_to_wait_is_refused_before_it_runs(deployment):
+    deployment.table.max_open = 1
+    deployment.call("confirm")
+    client = replace(deployment, capabilities=FORMS)
+    client.table = deployment.table
+    asked = client.post("buy")["result"]
+    answer = {"inputResponses": {"sure": {"action": "accept", "content": {"value": True}}}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcp_roundtrip.server.runner.max_rounds", lambda *_: 1)
+        patch.setattr("mcp_roundtrip.server.runner.run_pass", lambda *_: pytest.fail("the tool runs"))
+        response = client.respond("buy", {}, params={**answer, "requestState": asked["requestState"]})
+    assert response.status == 429
+
+
+@pytest.mark.parametrize("tool", ["always_asks", "order"])
+def test_of_concurrent_calls_only_those_with_a_place_run_a_step(deployment, monkeypatch, tool):
     deployment.table.max_open = 2
     others_are_refused, replies = Event(), []
 
     def reserve(name):
         others_are_refused.wait(10)
-        return effects.append(name)
+        return effects.append(name) or name
 
     def make(number):
-        reply = json.loads(deployment.respond("always_asks", {"item": str(number)}).body)
+        reply = json.loads(deployment.respond(tool, {"item": str(number)}).body)
         if "error" in reply or "other calls of this user wait" in str(reply):
             replies.append("refused")
         if len(replies) == 6:
@@ -442,13 +600,6 @@ def test_of_concurrent_calls_that_always_ask_only_those_with_a_place_run(deploym
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(make, range(8)))
     assert (len(replies), len(effects)) == (6, 2)
-
-
-def test_a_call_that_may_ask_runs_until_it_asks(deployment):
-    deployment.table.max_open = 1
-    deployment.call("order", item="tea")
-    assert is_refused(deployment, "order", limit=1)
-    assert effects == ["reserved", "reserved"]
 
 
 def test_parked_calls_count_towards_the_limit_of_open_tasks(deployment):

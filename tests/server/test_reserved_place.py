@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,18 @@ from mcp_roundtrip.tasks.limit import OPEN_TASKS, RESERVED
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.task_deployment import ROUND_MS, TaskDeployment
+from support.task_deployment import DECLARED, ROUND_MS, TaskDeployment
 
 LIMIT = 2
 MAX_OPERATIONS = 20
 
 server = Server("reserving")
+ran: list[str] = []
+
+
+def step() -> str:
+    ran.append("step")
+    return "done"
 
 
 @server.tool(task="required")
@@ -28,21 +35,53 @@ def requires_task(ctx: Context) -> str:
 
 @server.tool(task="optional")
 def becomes_task_after_step(ctx: Context) -> str:
-    ctx.step("step", str)
+    ctx.step("step", step)
     ctx.run_as_task()
     return "done"
+
+
+@server.tool(task="optional")
+def needs_task_after_step(ctx: Context) -> str:
+    ctx.step("step", step)
+    ctx.run_as_task()
+    ctx.sleep("pause", 1_000)
+    return "done"
+
+
+@server.tool
+def asks_after_step(ctx: Context) -> str:
+    ctx.step("step", step)
+    return str(ctx.elicit("sure", "Really?", bool))
+
+
+@server.tool
+def runs_step(ctx: Context) -> str:
+    return ctx.step("step", step)
 
 
 def fail() -> None:
     raise StoreError("ThrottlingException")
 
 
-@pytest.mark.parametrize("tool", ["requires_task", "becomes_task_after_step"])
+@pytest.mark.parametrize(
+    ("tool", "capabilities"),
+    [
+        ("requires_task", DECLARED),
+        ("becomes_task_after_step", DECLARED),
+        ("needs_task_after_step", DECLARED),
+        ("asks_after_step", {}),
+        ("runs_step", {}),
+    ],
+)
 @pytest.mark.parametrize("number_of_others", range(LIMIT + 1))
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("fault", [fail, None])
 def test_every_place_is_taken_given_back_or_lapses(
-    tool: str, number_of_others: int, is_done: bool, fault: Callable[[], None] | None
+    tool: str,
+    capabilities: Mapping[str, Any],
+    number_of_others: int,
+    is_done: bool,
+    fault: Callable[[], None] | None,
 ) -> None:
     """An operation on the table fails, or the process is lost at it, before it is performed or after."""
     for operation in range(MAX_OPERATIONS):
@@ -50,10 +89,13 @@ def test_every_place_is_taken_given_back_or_lapses(
         deployment.table.max_open = LIMIT
         for _ in range(number_of_others):
             deployment.start("requires_task")
+        ran.clear()
         store = CrashingStore(deployment.store, operation, is_done, on_reached=fault)
         try:
-            response = deployment.send(deployment.body("tools/call", name=tool, arguments={}), store=store)
+            body = deployment.body("tools/call", name=tool, arguments={}, capabilities=capabilities)
+            response = deployment.send(body, store=store)
             assert response.status in (200, 429)
+            assert response.status == 200 or ran == [], "no step of a refused call has run"
         except WorkerKilled:
             assert fault is None
         assert_exact(deployment)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip import AsyncContext, Context, FrontDoor, Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.limit import OPEN_TASKS
@@ -106,6 +107,33 @@ def runs_three_steps(ctx: Context) -> str:
     if not ran:
         ctx.elicit("size", "How large?", int)
     return "done"
+
+
+@server.tool(task="optional")
+def sleeps_after_step(ctx: Context) -> str:
+    before = ctx.step("before", record_run, "before")
+    ctx.run_as_task()
+    ctx.sleep("pause", 1_000)
+    return before
+
+
+@server.tool(task="optional")
+def runs_at_most_once_after_step(ctx: Context) -> str:
+    before = ctx.step("before", record_run, "before")
+    ctx.run_as_task()
+    return before + ctx.step("pay", record_run, "pay", at_most_once=True)
+
+
+@server.tool(task="optional")
+async def sleeps_in_branches(ctx: AsyncContext) -> list[str]:
+    async def pause(branch: AsyncContext) -> str:
+        before = await branch.step("before", record_run, "before")
+        await branch.sleep("pause", 1_000)
+        return before
+
+    await ctx.step("first", record_run, "first")
+    await ctx.run_as_task()
+    return list((await ctx.gather({"one": pause, "two": pause})).values())
 
 
 @server.tool(task="required")
@@ -299,9 +327,8 @@ def test_a_call_without_a_task_uses_the_answers_of_its_round(deployment: TaskDep
 
 
 @pytest.mark.parametrize(("first_s", "second_s"), [(26, 0), (1, 25)])
-@pytest.mark.parametrize("capabilities", [DECLARED, {"extensions": DECLARED["extensions"]}])
 def test_a_call_without_a_task_that_is_out_of_time_continues_in_the_next_round(
-    deployment: TaskDeployment, first_s: int, second_s: int, capabilities: Any
+    deployment: TaskDeployment, first_s: int, second_s: int
 ) -> None:
     def wait(name: str, seconds: int) -> None:
         ran.append(name)
@@ -309,13 +336,66 @@ def test_a_call_without_a_task_that_is_out_of_time_continues_in_the_next_round(
 
     deployment_at_limit(deployment)
     during_step[:] = [lambda: wait("first", first_s), lambda: wait("second", second_s)]
-    result = deployment.call("runs_three_steps", capabilities=capabilities)["result"]
+    result = deployment.call("runs_three_steps")["result"]
     assert result["resultType"] == "input_required"
     assert ran == ["first", "second"][: 1 if first_s > second_s else 2]
     state = {"requestState": result["requestState"]}
-    result = deployment.call("runs_three_steps", capabilities=capabilities, **state)["result"]
+    result = deployment.call("runs_three_steps", **state)["result"]
     assert result["content"][0]["text"] == "done"
     assert ran == ["first", "second", "third"]
+
+
+NEEDS_TASK = {
+    "sleeps_after_step": ["before"],
+    "runs_at_most_once_after_step": ["before"],
+    "sleeps_in_branches": ["first", "before", "before"],
+}
+
+
+@pytest.mark.parametrize("tool", NEEDS_TASK)
+def test_a_call_that_cannot_end_without_a_task_keeps_its_steps_until_there_is_a_place(
+    deployment: TaskDeployment, tool: str
+) -> None:
+    first, *_ = deployment_at_limit(deployment)
+    result = deployment.call(tool)["result"]
+    assert (result["resultType"], "inputRequests" in result) == ("input_required", False)
+    assert ran == NEEDS_TASK[tool]
+    state = {"requestState": result["requestState"]}
+    for _ in range(2):
+        assert refusal(call(deployment, tool, **state))["message"] == REFUSED
+    deployment.cancel(first)
+    result = deployment.call(tool, **state)["result"]
+    assert result["resultType"] == "task"
+    assert ran == NEEDS_TASK[tool]
+
+
+def test_a_round_that_needs_a_task_is_refused_without_running(deployment: TaskDeployment) -> None:
+    deployment_at_limit(deployment)
+    result = deployment.call("sleeps_after_step")["result"]
+    hooked: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcp_roundtrip.server.runner.run_pass", lambda *_: hooked.append("pass"))
+        refusal(call(deployment, "sleeps_after_step", requestState=result["requestState"]))
+    assert hooked == []
+
+
+def test_a_client_that_answers_no_requests_is_refused_before_its_first_step(
+    deployment: TaskDeployment,
+) -> None:
+    """Its question on the page would need a place, and it need not follow a state."""
+    deployment_at_limit(deployment)
+    refusal(call(deployment, "asks_after_step", capabilities={"extensions": DECLARED["extensions"]}))
+    assert ran == []
+
+
+def test_a_client_that_breaks_on_states_is_refused_before_its_first_step(deployment: TaskDeployment) -> None:
+    """It could not continue the call in rounds."""
+    deployment_at_limit(deployment)
+    info = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
+    body = deployment.body("tools/call", name="sleeps_after_step", arguments={})
+    body["params"]["_meta"][META_CLIENT_INFO] = info
+    refusal(deployment.send(body))
+    assert ran == []
 
 
 def test_a_refused_later_round_can_be_retried(

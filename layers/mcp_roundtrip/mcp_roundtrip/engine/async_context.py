@@ -215,7 +215,8 @@ class AsyncContext(ContextBase):
         step.check()
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
-        await self._checkpoint()
+        if step.has_to_wait():
+            await self._branches.park()
         step.begin()
         if retry is None:
             return step.finish(await self._call(step, args, kwargs))
@@ -251,9 +252,6 @@ class AsyncContext(ContextBase):
     @returns_context_call()
     async def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """See `Context.checkpoint`."""
-        await self._checkpoint(needs_ms)
-
-    async def _checkpoint(self, needs_ms: float | None = None) -> None:
         if self._run.request_checkpoint(needs_ms):
             await self._branches.park()
 

@@ -180,7 +180,8 @@ class Context(ContextBase):
             return recorded[0]
         step = step_class(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
         step.check()
-        self.checkpoint()
+        if step.has_to_wait():
+            raise self._run.suspend()
         step.begin()
         if retry is None:
             return step.finish(self._call(step, args, kwargs))

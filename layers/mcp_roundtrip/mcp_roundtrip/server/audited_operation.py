@@ -48,7 +48,9 @@ QUESTION_PAGE: Final = "question_page"
 REFUSALS: Final = frozenset({401, 403, 429})
 """The statuses whose refusals are recorded for every method."""
 
-_REASONS: Final = frozenset({"state_refused", "unauthorized", "insufficient_scope", "task_limit_reached"})
+TASK_LIMIT_REACHED: Final = "task_limit_reached"
+
+_REASONS: Final = frozenset({"state_refused", "unauthorized", "insufficient_scope", TASK_LIMIT_REACHED})
 """The events that say why a request was refused."""
 
 _CHANNELS: Final[Mapping[str, str]] = {"asked_through_model": "model", "asked_in_app": "app"}
@@ -167,7 +169,8 @@ class AuditedOperation:
         if event not in ("request_completed", "request_refused"):
             return
         self._end_event = event
-        refused = "error" if self._has_begun else "refused"
+        has_run = self._has_begun and self._line.reason != TASK_LIMIT_REACHED  # its refusals have run no step
+        refused = "error" if has_run else "refused"
         self._set(
             outcome=refused if event == "request_refused" else fields.get("outcome", "complete"),
             round=fields.get("round"),

@@ -131,6 +131,17 @@ def is_always_parked(call: FeatureCall, channels: Channels) -> bool:
     return missing_capabilities(declared, [path for path in requires if not channels.supports(path)]) == {}
 
 
+def loses_steps_without_place(call: FeatureCall) -> bool:
+    """Return whether a refusal above the limit of open tasks would lose the steps that the call has run.
+
+    Such a call may have to be parked, or to become a task, and its client cannot be relied on to keep the
+    steps in its state until there is a place.
+    """
+    if may_park(call) and not continues_with_state(call):
+        return True
+    return call.may_start_task and not may_continue_with_state(call)
+
+
 _WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
 
 

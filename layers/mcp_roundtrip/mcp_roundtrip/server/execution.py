@@ -38,7 +38,11 @@ def new_run(
         inputs,
         host,
         notifications or NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
-        TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
+        TaskOptions(
+            may_start=call.may_start_task,
+            is_offered=call.feature.task is not None,
+            is_postponed=call.stays_in_rounds,
+        ),
     )
 
 
@@ -65,7 +69,21 @@ def host_services(call: FeatureCall) -> HostServices:
         ports.pause_ms_async,
         lambda: call.binding.identity(),
         None if ports.tracer is None else _step_spans(ports.tracer),
+        lambda: _admit_step(call),
     )
+
+
+def _admit_step(call: FeatureCall) -> None:
+    """Reserve a place for a call that would lose its steps without one. Raises ProtocolError."""
+    if call.reservation.is_decided or not call.context.ports.config.has_task_table:
+        return
+    from mcp_roundtrip.server.channels import loses_steps_without_place  # calls that may be parked loaded it
+
+    if loses_steps_without_place(call):
+        from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most clients can be asked
+
+        reserve_place_or_refuse(call)
+    call.reservation.is_decided = True
 
 
 def _step_spans(tracer: Tracer) -> StepSpan:

@@ -201,12 +201,24 @@ class Feature(Protocol):
         """Build the result that reports an error, or the JSON-RPC error where no result can."""
 
 
+class Reservation(Struct):
+    """The place of a call among the open tasks of its caller (`reserved_place`). Copies of a call share it.
+
+    `limit_reached`: the limit of open tasks if there was no place. `is_decided`: whether a step of the call
+    may run, because the call has a place or needs none.
+    """
+
+    place: Place | None = None
+    limit_reached: int | None = None
+    is_decided: bool = False
+
+
 class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is computed at most once
     """A request for one feature. `name` is what the request calls it: a resource by its URI.
 
     `follows_state`: whether the client continues a call with the `requestState` of its result.
-    `place`: what is reserved for the call among the open tasks of its caller. `stays_in_rounds`: there is no
-    place, so the call does not become a task in this round.
+    `stays_in_rounds`: there is no place among the open tasks of the caller, so the call does not become a
+    task in this round.
     """
 
     feature: Feature
@@ -215,7 +227,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     context: RequestContext
     options: ServerOptions
     follows_state: bool = True
-    place: Place | None = None
+    reservation: Reservation = field(default_factory=Reservation)
     stays_in_rounds: bool = False
 
     @property

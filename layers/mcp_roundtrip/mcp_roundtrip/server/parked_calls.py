@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.channels import Channel, Channels
 from mcp_roundtrip.internal_errors import (
@@ -22,13 +24,15 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server import parked_replies
+from mcp_roundtrip.server.channels import continues_with_state
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
-from mcp_roundtrip.server.reserved_place import with_place
+from mcp_roundtrip.server.reserved_place import reserve_place
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
 from mcp_roundtrip.server.task_methods import task_table_unavailable
+from mcp_roundtrip.server.unaskable import lost_effects
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
@@ -78,13 +82,18 @@ def park(
     resumption = _Resumption(call, this_round.run.inputs.channels, type(this_round))
     try:
         task = resumption.calls.create(
-            resumption.caller, task_call_of(call), journal, requests, channel or "client", call.place
+            resumption.caller,
+            task_call_of(call),
+            journal,
+            requests,
+            channel or "client",
+            call.reservation.place,
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
             return resumption.reply_to(task) or parked_replies.ended(this_round)
     except TooManyOpenTasks as error:
-        return _refuse(this_round, error, journal)
+        return _postpone_or_refuse(this_round, error, journal)
     except (ItemTooLarge, StoreError) as error:
         failure = creation_error(call, error, journal)
         return this_round.error_reply(failure.error, failure.outcome)
@@ -92,19 +101,32 @@ def park(
     return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
 
 
-def with_place_or_refused(
+def refuse_without_place(
     call: FeatureCall, channels: Channels, make_round: type[Round] = Round
-) -> FeatureCall | Reply:
-    """Return a call that will be parked with a place, or the refusal if its caller has too many open tasks.
+) -> Reply | None:
+    """Reserve a place for a call that will be parked; return the refusal if there is none.
 
     Raises ProtocolError if the table is not available.
     """
     try:
-        return with_place(call)
+        reserve_place(call)
     except TooManyOpenTasks as error:
         return _refuse(_Resumption(call, channels, make_round).idle_round(), error, None)
     except StoreError as error:
         raise task_table_unavailable(error, call.context) from error
+    return None
+
+
+def _postpone_or_refuse(this_round: Round, error: TooManyOpenTasks, journal: Journal) -> Reply:
+    """Build the reply to a call that cannot be parked, and has run without a place.
+
+    Its client keeps what the call has done in the state: the next round does not run before it has a place.
+    """
+    call = this_round.call
+    if call.params.is_in_app or not continues_with_state(call) or not lost_effects(journal):
+        return _refuse(this_round, error, journal)
+    call.context.ports.observer.record("task_postponed", **call.log_identity, limit=error.limit)
+    return this_round.request_input({}, replace(journal, needs_place=True))
 
 
 def _refuse(this_round: Round, error: TooManyOpenTasks, journal: Journal | None) -> Reply:

@@ -1,34 +1,80 @@
-"""Reserve a place among the open tasks of a caller, for a call that is certain to need one.
+"""Reserve a place among the open tasks of a caller, for a call that has not become a task or been parked yet.
 
-Such a call is refused before it runs, also while others run: each of them has its place already.
+No refusal above the limit loses a step, also while calls run concurrently:
+
+- A call that is certain to need a place reserves it before it runs.
+- A call that may need one reserves it before its first step, if its client could not keep the step.
+- Another call that turns out to need one, and finds none after a step, returns its state. Its next round
+  reserves a place before it runs.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from msgspec.structs import replace
-
+from mcp_roundtrip.deadline import lambda_remaining_ms
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
+from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.model import FeatureCall
+from mcp_roundtrip.server.task_methods import task_table_unavailable
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 
 
-def with_place(call: FeatureCall) -> FeatureCall:
-    """Return the call with a place, which lapses at the deadline. Raises TooManyOpenTasks and StoreError."""
-    if call.place is not None:
-        return call
+def reserve_place(call: FeatureCall) -> None:
+    """Reserve a place for a call that has none. Raises TooManyOpenTasks and StoreError.
+
+    It lapses when the invocation is over: a lost process cannot give it back.
+    """
+    if call.reservation.place is not None:
+        return
     context = call.context
     ports, tasks = context.ports, context.ports.tasks().tasks
-    remaining_ms = max(0, int(context.invocation.deadline_ms - ports.clock_ms()))
-    principal, lapses_at_ms = caller_binding(context.principal), tasks.clock_ms() + remaining_ms
-    return replace(call, place=tasks.limit.reserve(principal, lapses_at_ms, ports.random_bytes(9)))
+    remaining_ms = context.invocation.deadline_ms - ports.clock_ms()
+    if (lambda_context := context.invocation.lambda_context) is not None:
+        remaining_ms = max(remaining_ms, lambda_remaining_ms(lambda_context))
+    principal, lapses_at_ms = caller_binding(context.principal), tasks.clock_ms() + max(0, int(remaining_ms))
+    call.reservation.place = tasks.limit.reserve(principal, lapses_at_ms, ports.random_bytes(9))
+
+
+def reserve_place_or_refuse(call: FeatureCall) -> None:
+    """Reserve a place for a call that has none. Raises ProtocolError if there is none, or no table."""
+    try:
+        reserve_place(call)
+    except TooManyOpenTasks as error:
+        call.reservation.limit_reached = error.limit
+        raise too_many_open_tasks(call, error) from None
+    except StoreError as error:
+        raise task_table_unavailable(error, call.context) from error
 
 
 def release_place(call: FeatureCall) -> None:
     """Give the call's place back, unless its task has taken it."""
-    place, context = call.place, call.context
+    place, context = call.reservation.place, call.context
     if place is None or place.is_taken:
         return
     with suppress(StoreError):  # it lapses
         context.ports.tasks().tasks.limit.release(caller_binding(context.principal), place)
+
+
+def too_many_open_tasks(
+    call: FeatureCall, error: TooManyOpenTasks, journal: Journal | None = None
+) -> ProtocolError:
+    """Log the limit, and return the error with HTTP status 429."""
+    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+    tasks = "task" if error.limit == 1 else "tasks"
+    text = (
+        f"The caller has {error.limit} open {tasks}, and the server allows no more; calls that wait for an "
+        "answer count, too. Wait until one of them has ended, or cancel a task with tasks/cancel, and call "
+        "again."
+    )
+    if journal is not None and any(entry.kind.is_nonrepeatable for entry in journal.entries):
+        text += " The call had done part of its work, and a new call does it again."
+    return ProtocolError(
+        TOO_MANY_REQUESTS,
+        text,
+        {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S},
+        http_status=429,
+    )

@@ -43,20 +43,24 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
         return resumed
     opened = _open_state(resumed)
     this_round = make_round(resumed, _start_run(resumed, opened, channels), opened)
-    if _needs_task(this_round):
-        from mcp_roundtrip.server.task_creation import with_place_for_task  # most tools need no task
+    if _needs_place(this_round):
+        from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most calls need none
 
-        this_round = replace(this_round, call=with_place_for_task(resumed))
-    return run_in_place(this_round.call, lambda: _run(this_round))
+        reserve_place_or_refuse(resumed)
+    return run_in_place(resumed, lambda: _run(this_round))
 
 
-def _needs_task(this_round: Round) -> bool:
-    """Return whether the call is certain to need a task, or cannot have another round without one."""
-    call = this_round.call
-    if call.feature.task != "optional":
-        return call.feature.task == "required"
-    has_ended = this_round.number > max_rounds(call, this_round.run.history.journal)
-    return has_ended and call.may_start_task
+def _needs_place(this_round: Round) -> bool:
+    """Return whether the call is certain to need a task, or cannot have another round if it may not wait."""
+    call, journal = this_round.call, this_round.run.history.journal
+    if call.feature.task == "required":
+        return True
+    has_ended = this_round.number > max_rounds(call, journal)
+    if not (has_ended or journal.needs_place):
+        return False
+    from mcp_roundtrip.server.channels import may_park  # most rounds are neither
+
+    return call.may_start_task or may_park(call)
 
 
 def _run(this_round: Round) -> Reply:
@@ -101,14 +105,13 @@ def take_model_responses(call: FeatureCall, find_channels: Callable[[], Channels
 
 def run_in_place(call: FeatureCall, run: Callable[[], Reply]) -> Reply:
     """Return what `run` returns, and give the call's place back if no task has taken it."""
-    if call.place is None:
-        return run()
-    from mcp_roundtrip.server.reserved_place import release_place  # few calls have one
-
     try:
         return run()
     finally:
-        release_place(call)
+        if call.reservation.place is not None:
+            from mcp_roundtrip.server.reserved_place import release_place  # few calls have one
+
+            release_place(call)
 
 
 def resume_parked(
@@ -127,13 +130,13 @@ def resume_parked(
 
     if not may_park(call):
         return call
-    from mcp_roundtrip.server.parked_calls import resume, with_place_or_refused  # most calls cannot be parked
+    from mcp_roundtrip.server.parked_calls import refuse_without_place, resume  # most calls cannot be parked
 
     channels = find_channels()
     reply = resume(call, channels, make_round)
-    if reply is not None:
-        return reply
-    return with_place_or_refused(call, channels, make_round) if is_always_parked(call, channels) else call
+    if reply is None and is_always_parked(call, channels):
+        reply = refuse_without_place(call, channels, make_round)
+    return reply or call
 
 
 def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:

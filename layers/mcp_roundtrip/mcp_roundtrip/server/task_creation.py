@@ -6,14 +6,13 @@ from dataclasses import astuple
 from typing import Any
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
-from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import FeatureCall
-from mcp_roundtrip.server.reserved_place import with_place
+from mcp_roundtrip.server.reserved_place import too_many_open_tasks
 from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -45,39 +44,8 @@ def creation_error(
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
         return ClientError(ToolError(text), "arguments_too_large")
     if isinstance(error, TooManyOpenTasks):
-        return ClientError(_too_many_open_tasks(call, error, journal))
+        return ClientError(too_many_open_tasks(call, error, journal))
     return ClientError(task_table_unavailable(error, call.context))
-
-
-def with_place_for_task(call: FeatureCall) -> FeatureCall:
-    """Return the call with a place for its task. Raises ProtocolError if there is none, or no table."""
-    try:
-        return with_place(call)
-    except TooManyOpenTasks as error:
-        raise _too_many_open_tasks(call, error) from None
-    except StoreError as error:
-        raise task_table_unavailable(error, call.context) from error
-
-
-def _too_many_open_tasks(
-    call: FeatureCall, error: TooManyOpenTasks, journal: Journal | None = None
-) -> ProtocolError:
-    """Log the limit, and return the error with HTTP status 429."""
-    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
-    tasks = "task" if error.limit == 1 else "tasks"
-    text = (
-        f"The caller has {error.limit} open {tasks}, and the server allows no more; calls that wait for an "
-        "answer count, too. Wait until one of them has ended, or cancel a task with tasks/cancel, and call "
-        "again."
-    )
-    if journal is not None and any(entry.kind.is_nonrepeatable for entry in journal.entries):
-        text += " The call had done part of its work, and a new call does it again."
-    return ProtocolError(
-        TOO_MANY_REQUESTS,
-        text,
-        {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S},
-        http_status=429,
-    )
 
 
 def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
@@ -104,7 +72,7 @@ def _create(
         ttl_ms=ttl_ms,
         continued=parked,
         created_in=created_in,
-        place=call.place,
+        place=call.reservation.place,
     )
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.model import FeatureCall, Reply
-from mcp_roundtrip.server.reserved_place import release_place, with_place
+from mcp_roundtrip.server.reserved_place import reserve_place
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_table_unavailable
 from mcp_roundtrip.server.unaskable import lost_effects
@@ -28,19 +28,17 @@ def start_task(
     `continue_in_rounds` takes the call, which stays in rounds, and returns its reply.
     """
     call = this_round.call
-    if call.feature.task == "required" or call.place is not None or not lost_effects(journal):
+    if call.feature.task == "required" or call.reservation.place is not None or not lost_effects(journal):
         return this_round.start_task(journal, ttl_ms)
-    placed = None
+    is_reserved = False
     try:
-        placed = with_place(call)
+        reserve_place(call)
+        is_reserved = True
     except TooManyOpenTasks as error:
         observer = call.context.ports.observer
         observer.record("task_postponed", **call.log_identity, limit=error.limit)
     except StoreError as error:
         task_table_unavailable(error, call.context)
-    if placed is None:  # not in the handler, whose exception would be the context of those of the tool
-        return continue_in_rounds(replace(call, stays_in_rounds=True))
-    try:
-        return replace(this_round, call=placed).start_task(journal, ttl_ms)
-    finally:
-        release_place(placed)
+    if is_reserved:  # not in the handler, whose exception would be the context of those of the tool
+        return this_round.start_task(journal, ttl_ms)
+    return continue_in_rounds(replace(call, stays_in_rounds=True))

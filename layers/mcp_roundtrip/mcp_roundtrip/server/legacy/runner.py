@@ -30,6 +30,7 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.request_validation import RequestMeta
+from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.channels import (
     reaches_user,
     require_feature_capabilities,
@@ -188,6 +189,8 @@ class LegacyRound(Round, frozen=True):
     def reply_for_exception(self, error: BaseException) -> Reply:
         """Build the reply for an exception; a question that cannot be asked is an error for the model."""
         failure = client_error(self.call, error)
+        if (limit := self.call.reservation.limit_reached) is not None:
+            return parked_replies.too_many(self, limit)
         if isinstance(failure.error, MissingClientCapability):
             return self.unaskable_reply(failure.error)
         return self.error_reply(failure.error, failure.outcome)
