@@ -62,6 +62,10 @@ def lines() -> list[dict[str, Any]]:
     task_id = player.call("lasting").result["taskId"]
     player.task(task_id)
     player.request("tasks/cancel", taskId=task_id)
+    expiring = Player(server, WITH_TASKS, ports={"audit": log.log})
+    task_id = expiring.call("lasting").result["taskId"]
+    expiring.clock.now += 3_600
+    expiring.request("tasks/get", taskId=task_id)
     player.request("tools/call", name="unknown")
     Player(server, {}, ports={"audit": log.log}).call("order")
     return log.lines
@@ -93,6 +97,7 @@ def test_the_schema_has_exactly_the_members_of_a_record() -> None:
         xray_trace_id="x",
         flow="f",
         task="t",
+        task_ttl_ms=1,
         is_worker=True,
         round=1,
         outcome="complete",
@@ -118,16 +123,17 @@ def test_every_outcome_of_workers_and_refusals_is_in_the_table(lines: list[dict[
     outcomes = {
         line["outcome"]
         for line in lines
-        if line["phase"] == "ended" and (line.get("worker") or line.get("code"))
+        if line["phase"] == "ended"
+        and (line.get("worker") or line.get("code") or line.get("method") == "task_end")
     }
-    assert outcomes
+    assert "expired" in outcomes
     assert [outcome for outcome in outcomes if f"`{outcome}`" not in REFERENCE] == []
 
 
 QUERIES = blocks(GUIDE, "text")
 COMMANDS = {"filter", "stats", "sort", "display", "dedup"}
-FUNCTIONS = {"count", "min", "max", "sortsLast", "ispresent"}
-WORDS = {"and", "or", "as", "by", "asc", "desc"}
+FUNCTIONS = {"count", "min", "max", "latest", "sortsLast", "ispresent"}
+WORDS = {"and", "or", "not", "in", "as", "by", "asc", "desc"}
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))

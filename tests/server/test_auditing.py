@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,8 +17,9 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_testing import DECLINE, FakeClock, Player, crashes
@@ -26,7 +27,7 @@ from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.audit_lines import AuditLines
-from support.messages import call, headers, message
+from support.messages import META, call, headers, message
 
 server = Server("audited", scopes={"orders:write": ["orders:read"]})
 
@@ -364,15 +365,83 @@ def test_the_front_door_records_what_it_refuses_or_answers_itself(door: FrontDoo
     ]
 
 
-def test_a_call_that_cannot_be_forwarded_has_no_record(door: FrontDoor, log: AuditLines) -> None:
-    def forward(*given: Any) -> Any:
-        raise ForwardingFailed("TooManyRequestsException")
+CALLS = {
+    "tools/call": ({"name": "protected", "arguments": {}}, "protected"),
+    "prompts/get": ({"name": "greeting", "arguments": {"name": SECRETS["argument"]}}, "greeting"),
+    "resources/read": ({"uri": "orders://17"}, "orders://{number}"),
+}
+
+
+def send_through(
+    door: FrontDoor, log: AuditLines, body: Mapping[str, Any], path: str, forward: Callable[..., Any]
+) -> HttpResponse:
+    """Send a request of alice through the front door."""
+    claims = {"iss": "https://id", "sub": "alice", "scope": "orders:read"}
+    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}}, path=path)
+    ports = make_ports(forward=forward, audit=log.log, auth=EventAuthenticator(AuthMode.JWT))
+    return door.endpoint.respond(request, ports, Invocation("id", 1e18))
+
+
+def cannot_forward(*given: Any) -> Any:
+    raise ForwardingFailed("TooManyRequestsException")
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/tools/orders"])
+@pytest.mark.parametrize("method", CALLS)
+def test_a_call_that_cannot_be_forwarded_has_a_record_of_the_front_door(
+    door: FrontDoor, log: AuditLines, method: str, path: str
+) -> None:
+    params, feature = CALLS[method]
+    send_through(door, log, message(method, **params), path, cannot_forward)
+    assert log.phases == ["ended"]
+    [record] = log.records()
+    assert brief(record, "method", "feature", "outcome", "code", "reason") == [
+        *(method, feature, "error", -32603, "forwarding_failed")
+    ]
+    assert record["principal"]["subject"] == "alice"
+    assert record["client"]["name"] == META[META_CLIENT_INFO]["name"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        message("tools/list"),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "1.0", "method": "tools/call"},
+    ],
+)
+def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_record(
+    door: FrontDoor, log: AuditLines, body: Mapping[str, Any]
+) -> None:
+    assert "error" in str(send_through(door, log, body, "/tools/orders", cannot_forward).body)
+    assert log.lines == []
+
+
+def test_an_unread_call_of_an_unknown_tool_is_recorded_without_its_name(
+    door: FrontDoor, log: AuditLines
+) -> None:
+    send_through(door, log, call(SECRETS["argument"]), "/tools/orders", cannot_forward)
+    [record] = log.records()
+    assert brief(record, "method", "feature", "reason") == ["tools/call", None, "forwarding_failed"]
+    assert SECRETS["argument"] not in str(record)
+
+
+def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(
+    door: FrontDoor, log: AuditLines
+) -> None:
+    def lose_answer(name: str, event: Any, custom: Mapping[str, Any], timeout_s: int) -> Any:
+        ports = make_ports(audit=log.log)
+        server.endpoint.respond(
+            HttpRequest("POST", headers(body), json.dumps(body)), ports, Invocation("id", 1e18)
+        )
+        raise ForwardingFailed("ReadTimeout")
 
     body = call("plain")
-    request = HttpRequest("POST", headers(body), json.dumps(body))
-    ports = make_ports(forward=forward, audit=log.log)
-    assert b"error" in str(door.endpoint.respond(request, ports, Invocation("id", 1e18)).body).encode()
-    assert log.lines == []
+    send_through(door, log, body, "/mcp", lose_answer)
+    assert [brief(record, "outcome", "reason", "correlation_id") for record in log.records()] == [
+        ["complete", None, "id"],
+        ["error", "forwarding_failed", "id"],
+    ]
 
 
 # Workers that are killed

@@ -75,6 +75,7 @@ class AuditRecord(Struct, frozen=True):
     xray_trace_id: str | None = None
     flow: str | None = None
     task: str | None = None
+    task_ttl_ms: int | None = None
     is_worker: bool = False
     round: int | None = None
     outcome: str | None = None
@@ -107,6 +108,7 @@ class AuditRecord(Struct, frozen=True):
             "xray_trace_id": self.xray_trace_id,
             "flow": self.flow,
             "task": self.task,
+            "task_ttl_ms": self.task_ttl_ms,
             "worker": self.is_worker or None,
             "round": self.round,
             "outcome": self.outcome,

@@ -6,6 +6,7 @@ unread: this is the address of one owner, whose function does all checks itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from mcp_roundtrip.entry.catalog import Catalog
@@ -15,7 +16,7 @@ from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
-from mcp_roundtrip.server.model import Reply
+from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response
 
 OWNER_PATHS: Final = "/tools/"
@@ -42,11 +43,16 @@ def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) ->
 
 
 def owner_response(
-    catalog: Catalog, request: HttpRequest, ports: Ports, invocation: Invocation
+    catalog: Catalog,
+    find_feature: Callable[[RequestContext], object],
+    request: HttpRequest,
+    ports: Ports,
+    invocation: Invocation,
 ) -> HttpResponse | None:
     """Return the response to a request for the path of an owner; None for the front door's own paths.
 
-    Raises ProtocolError with status 404 for a name that no owner has.
+    `find_feature` finds the feature of a call in the catalog. Raises ProtocolError with status 404 for a name
+    that no owner has.
     """
     before, found, name = request.path.rpartition(OWNER_PATHS)
     if not found or _WELL_KNOWN in f"{before}/":
@@ -60,6 +66,10 @@ def owner_response(
     try:
         response = forward(name, ports, invocation)
     except ForwardingFailed:
+        if invocation.operation is not None:
+            from mcp_roundtrip.server.auditing import describe_unread_request  # off by default
+
+            describe_unread_request(invocation.operation, request, ports, invocation, find_feature)
         reply = Reply(internal_error(invocation.correlation_id))
         # A client that looks for metadata evaluates the status.
         status = None if request.method == "POST" else 500

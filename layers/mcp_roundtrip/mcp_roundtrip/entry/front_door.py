@@ -116,7 +116,7 @@ class FrontDoor:
             has_tasks=self._has_tasks,
             has_views=self._has_views,
             skills=self._skill_handlers(),
-            owner_response=partial(owner_response, catalog),
+            owner_response=partial(owner_response, catalog, self._find_feature),
         )
 
     @cached_property
@@ -124,18 +124,18 @@ class FrontDoor:
         """The handlers by capability."""
         catalog = self.catalog
         features: dict[str, dict[str, Handler]] = {
-            "tools": {TOOLS_LIST: self._list_tools, TOOLS_CALL: self._forward_tool}
+            "tools": {TOOLS_LIST: self._list_tools, TOOLS_CALL: self._forward_feature}
         }
         if catalog.prompts:
             features["prompts"] = {
                 PROMPTS_LIST: self._list("prompts", catalog.prompts),
-                PROMPTS_GET: self._forward_prompt,
+                PROMPTS_GET: self._forward_feature,
             }
         if catalog.resources or catalog.templates:
             features["resources"] = {
                 RESOURCES_LIST: self._list("resources", catalog.resources),
                 RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
-                RESOURCES_READ: self._forward_resource,
+                RESOURCES_READ: self._forward_feature,
             }
         if catalog.skills:
             from mcp_roundtrip.entry.skills import resource_handlers
@@ -203,8 +203,17 @@ class FrontDoor:
 
     # -- forwarding ---------------------------------------------------------------------------------
 
-    def _forward_tool(self, context: RequestContext) -> HttpResponse:
-        return self._forward(find_by_name(self._options, self.catalog.tools, context), context)
+    def _forward_feature(self, context: RequestContext) -> HttpResponse:
+        return self._forward(self._find_feature(context), context)
+
+    def _find_feature(self, context: RequestContext) -> CatalogEntry:
+        """Return what a request calls. Raises ProtocolError or InsufficientScope."""
+        method = context.request.method
+        if method == TOOLS_CALL:
+            return find_by_name(self._options, self.catalog.tools, context)
+        if method == PROMPTS_GET:
+            return find_by_name(self._options, self.catalog.prompts, context, "prompt")
+        return find_by_uri(self._options, self._index, read_uri(context.params), context)[0]
 
     def _forward_answer(self, context: RequestContext) -> HttpResponse:
         """Forward a call of the answer tool to the owner of the tool that asked."""
@@ -225,13 +234,6 @@ class FrontDoor:
         if entry is None:
             return None
         return self._forward(authorize(self._options, entry, context, lambda: UnknownResource(uri)), context)
-
-    def _forward_prompt(self, context: RequestContext) -> HttpResponse:
-        return self._forward(find_by_name(self._options, self.catalog.prompts, context, "prompt"), context)
-
-    def _forward_resource(self, context: RequestContext) -> HttpResponse:
-        entry, _ = find_by_uri(self._options, self._index, read_uri(context.params), context)
-        return self._forward(entry, context)
 
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:

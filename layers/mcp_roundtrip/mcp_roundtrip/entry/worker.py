@@ -17,6 +17,7 @@ from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
 from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.worker import Worker
 
 MIN_REMAINING_MS: Final = 10_000
@@ -107,10 +108,10 @@ class WorkerInvocation(Struct, frozen=True):
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(lease_ms)
         if "wake" in message:
-            self.ports.tasks().tasks.wake(pk, int(message["wake"]))
+            self._tasks().wake(pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            self.ports.tasks().tasks.redispatch(pk)
+            self._tasks().redispatch(pk)
             return True
         try:
             task = self._work(pk, record["messageId"], partial(hide, lease_ms))
@@ -120,6 +121,14 @@ class WorkerInvocation(Struct, frozen=True):
             return False
         self._record_end(pk, task)
         return True
+
+    def _tasks(self) -> Tasks:
+        ports = self.ports
+        if ports.audit is not None:
+            from mcp_roundtrip.server.auditing import with_audited_ends  # off by default
+
+            ports = with_audited_ends(ports, self.correlation_id)
+        return ports.tasks().tasks
 
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
         """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
@@ -146,6 +155,7 @@ class WorkerInvocation(Struct, frozen=True):
             lambda abandoned: ports.observer.record("task_abandoned", task=abandoned),
             on_lease_lost=lambda lost: ports.observer.record("lease_lost", task=lost),
             wait_ms=ports.wait_ms,
+            on_ending=port.tasks.on_ending,
         )
         # A worker writes to its table until the invocation ends.
         with retries_until(ports.clock_ms() + delivery.remaining_ms):

@@ -22,6 +22,7 @@ from mcp_roundtrip.audit import (
 )
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.ports import AuditLog, Ports
+from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol.constants import (
     FEATURE_KINDS,
     RESOURCES_READ,
@@ -49,8 +50,11 @@ REFUSALS: Final = frozenset({401, 403, 429})
 """The statuses whose refusals are recorded for every method."""
 
 TASK_LIMIT_REACHED: Final = "task_limit_reached"
+FORWARDING_FAILED: Final = "forwarding_failed"
 
-_REASONS: Final = frozenset({"state_refused", "unauthorized", "insufficient_scope", TASK_LIMIT_REACHED})
+_REASONS: Final = frozenset(
+    {"state_refused", "unauthorized", "insufficient_scope", TASK_LIMIT_REACHED, FORWARDING_FAILED}
+)
 """The events that say why a request was refused."""
 
 _CHANNELS: Final[Mapping[str, str]] = {"asked_through_model": "model", "asked_in_app": "app"}
@@ -71,7 +75,7 @@ class AuditedOperation:
         self._began_ms = ports.clock_ms()
         self._has_begun = self._is_dropped = False
         self._method: str | None = None
-        self._context: RequestContext | None = None
+        self._principal: Principal | None = None
         self._runs: list[Run] = []
         self._channels: dict[str, str] = {}
         self._asked_keys: Sequence[str] = ()
@@ -162,26 +166,29 @@ class AuditedOperation:
             self._set(reason=fields.get("reason") or event)
         if event in _ASKING and "asked" in fields:
             self._asked_keys = fields["asked"]
-        if event in ("request_forwarded", "forwarding_failed"):
+        if event == "request_forwarded":
             self._is_dropped = True  # the owner has the record
         if event == "lease_lost":
             self._set(outcome=event)
         if event not in ("request_completed", "request_refused"):
             return
         self._end_event = event
-        has_run = self._has_begun and self._line.reason != TASK_LIMIT_REACHED  # its refusals have run no step
+        reason = self._line.reason
+        # No step has run above the limit of tasks. An owner that did not answer may have run some.
+        has_run = reason == FORWARDING_FAILED or (self._has_begun and reason != TASK_LIMIT_REACHED)
         refused = "error" if has_run else "refused"
         self._set(
             outcome=refused if event == "request_refused" else fields.get("outcome", "complete"),
             round=fields.get("round"),
             task=fields.get("task") or self._line.task,
+            task_ttl_ms=fields.get("task_ttl_ms"),
             code=fields.get("code"),
             status=fields.get("status"),
         )
 
     def _take_context(self, context: RequestContext) -> None:
-        self._method, meta = context.request.method, context.request.meta
-        self._context = context
+        self._method, self._principal = context.request.method, context.principal
+        meta = context.request.meta
         self._set(
             method=self._method,
             client=client_members(meta.info),
@@ -264,9 +271,8 @@ class AuditedOperation:
         ]
 
     def _identify(self) -> None:
-        principal = None if self._context is None else self._context.principal
-        if principal is not None and self._line.principal is None:
-            self._set(principal=self._log.identify(principal))
+        if self._principal is not None and self._line.principal is None:
+            self._set(principal=self._log.identify(self._principal))
 
     def _write(self, phase: str, line: AuditRecord) -> None:
         now_ms = int(self._ports.clock() * 1000)

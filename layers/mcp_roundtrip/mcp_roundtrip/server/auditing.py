@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.ports import Observer, Ports
+from mcp_roundtrip.ports import Observer, Ports, TaskPort
+from mcp_roundtrip.protocol.constants import FEATURE_KINDS
+from mcp_roundtrip.server.admission import admit
 from mcp_roundtrip.server.audited_operation import TAGGED, AuditedOperation
-from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.invocation import Invocation, Operation
+from mcp_roundtrip.server.model import RequestContext
 from mcp_roundtrip.tasks.model import Task
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.tasks.endings import EndReason
 
 
 class AuditedObserver:
@@ -38,10 +47,48 @@ class AuditedObserver:
         self._observer.record_failure(event, error, **fields)
 
 
+def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
+    """Return ports that record the end of each task that no worker ends.
+
+    `correlation_id` is that of the invocation.
+    """
+
+    def begin(task: Task, reason: EndReason) -> Callable[[], None]:
+        from mcp_roundtrip.server.audited_task_end import begin_task_end  # few tasks end like this
+
+        return begin_task_end(ports, correlation_id, task, reason)
+
+    def tasks() -> TaskPort:
+        port = ports.tasks()
+        return replace(port, tasks=replace(port.tasks, on_ending=begin))
+
+    return replace(ports, tasks=tasks)
+
+
+def describe_unread_request(
+    operation: Operation,
+    request: HttpRequest,
+    ports: Ports,
+    invocation: Invocation,
+    find_feature: Callable[[RequestContext], object],
+) -> None:
+    """Note who calls what with a request that was forwarded unread, and had no response.
+
+    `find_feature` finds the feature of a call. What would have been refused is noted as far as it is valid.
+    """
+    with suppress(ProtocolError, Unauthorized, InsufficientScope, IssuerUnavailable):
+        context = admit(request, ports, invocation, serves_legacy=True)
+        if isinstance(context, RequestContext):
+            operation.admit(context)
+            if context.request.method in FEATURE_KINDS:
+                find_feature(context)
+
+
 def _attach(operation: AuditedOperation, ports: Ports, invocation: Invocation) -> tuple[Ports, Invocation]:
     """Return ports and an invocation that report to the operation."""
     observer = AuditedObserver(ports.observer, operation.observe)
-    return replace(ports, observer=observer), replace(invocation, operation=operation)
+    audited = with_audited_ends(replace(ports, observer=observer), invocation.correlation_id)
+    return audited, replace(invocation, operation=operation)
 
 
 def respond_with_audit(

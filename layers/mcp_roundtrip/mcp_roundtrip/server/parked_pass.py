@@ -19,7 +19,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_creation import create_task
+from mcp_roundtrip.server.task_creation import create_task, task_log_fields
 from mcp_roundtrip.server.task_runner import conclusion_of, final_reply, too_many_answers
 from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskHistory
@@ -74,7 +74,7 @@ class ParkedPass(Struct):
         created = create_task(self.call, journal, ttl_ms, task)
         if isinstance(created, dict):
             body = results.task(self.call.server_info, created)
-            return this_round.reply(body, "task", task=created["taskId"])
+            return this_round.reply(body, "task", **task_log_fields(created))
         return this_round.error_reply(created.error, created.outcome)
 
 

@@ -94,11 +94,14 @@ class Round(Struct, frozen=True):
 
     def start_task(self, journal: Journal, ttl_ms: int) -> Reply:
         """Build the reply of a call that becomes a task."""
-        from mcp_roundtrip.server.task_creation import create_task  # most calls do not become a task
+        from mcp_roundtrip.server.task_creation import (
+            create_task,
+            task_log_fields,
+        )  # most calls become no task
 
         task = create_task(self.call, journal, ttl_ms)
         if isinstance(task, Mapping):
-            return self.reply(results.task(self.call.server_info, task), "task", task=task["taskId"])
+            return self.reply(results.task(self.call.server_info, task), "task", **task_log_fields(task))
         return self._client_error(task)
 
     def seal(self, journal: Journal) -> str:

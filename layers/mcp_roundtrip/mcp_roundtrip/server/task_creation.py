@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
@@ -30,6 +31,11 @@ def create_task(
         return task_members(_store_task(call, journal, ttl_ms, parked))
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
         return creation_error(call, error, journal)
+
+
+def task_log_fields(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the log fields of a reply with these members of a Task object."""
+    return {"task": members["taskId"], "task_ttl_ms": members["ttlMs"]}
 
 
 def creation_error(

@@ -2,40 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Literal
 
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.model import TASK, Task, WorkState
 from mcp_roundtrip.tasks.store import TaskStore
 
 MAX_ATTEMPTS: Final = 10
 """A task is abandoned after this number of workers in a row without progress."""
 
+EndReason = Literal["expired", "abandoned"]
+
+OnEnding = Callable[[Task, EndReason], Callable[[], None]]
+"""Is called before a task is ended here, and prevents that by an error. What it returns is called afterwards.
+
+It is also called for a task that another process ends at the same time. Then its result is not called.
+"""
+
 EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
 ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
 
 
-def expire_if_overdue(store: TaskStore, task: Task, now_ms: int) -> Task | None:
+def expire_if_overdue(
+    store: TaskStore, task: Task, now_ms: int, on_ending: OnEnding | None = None
+) -> Task | None:
     """End a task after its time to live; return None if it is not over, or if the task has ended.
 
-    Raises StoreError.
+    Raises StoreError, and what `on_ending` raises.
     """
-    if now_ms < task.deadline_ms:
+    if now_ms < task.deadline_ms or task.is_terminal:
         return None
     error = {"code": INTERNAL_ERROR, "message": EXPIRED_MESSAGE}
     change = transitions.expire(now_ms=now_ms, error=error, message=EXPIRED_MESSAGE)
-    item = store.update(task.pk, TASK, change)
-    return None if item is None else Task.from_item(item)
+    return _end(store, task, change, on_ending, "expired")
 
 
-def abandon_if_exhausted(store: TaskStore, task: Task, now_ms: int) -> Task | None:
-    """End a task with too many lost workers; return None for any other task. Raises StoreError."""
-    if task.attempts < MAX_ATTEMPTS or task.is_terminal:
+def abandon_if_exhausted(
+    store: TaskStore, task: Task, now_ms: int, on_ending: OnEnding | None = None
+) -> Task | None:
+    """End a task with too many lost workers; return None for any other task.
+
+    Raises StoreError, and what `on_ending` raises.
+    """
+    if task.attempts < MAX_ATTEMPTS or task.is_terminal or not _is_lost(task, now_ms):
         return None
     error = {"code": INTERNAL_ERROR, "message": ABANDONED_MESSAGE}
     change = transitions.abandon(
         now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED_MESSAGE
     )
+    return _end(store, task, change, on_ending, "abandoned")
+
+
+def _is_lost(task: Task, now_ms: int) -> bool:
+    """Return whether no worker has the task, or one whose lease is over, as the change requires."""
+    until_ms = task.lease_until_ms
+    return task.work_state is WorkState.READY or (until_ms is not None and until_ms < now_ms)
+
+
+def _end(
+    store: TaskStore, task: Task, change: Change, on_ending: OnEnding | None, reason: EndReason
+) -> Task | None:
+    on_ended = None if on_ending is None else on_ending(task, reason)
     item = store.update(task.pk, TASK, change)
-    return None if item is None else Task.from_item(item)
+    if item is None:
+        return None
+    if on_ended is not None:
+        on_ended()
+    return Task.from_item(item)

@@ -19,7 +19,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.dispatching import Dispatcher, pause_ms, redispatch_if_stale, redispatch_or_undo
-from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import (
     TaskCall,
     chunk_key,
@@ -54,7 +54,7 @@ class Tasks(Struct, frozen=True):
     `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at
     most `max_open` open tasks, in all dialects together; 0 is no limit. `on_abandoned` is called with the id
     of each abandoned task, `on_dispatch_failed` with the id and the error of each task for which no worker
-    could be dispatched.
+    could be dispatched, `on_ending` for each task that no worker ends (see `endings`).
     """
 
     store: TaskStore
@@ -66,6 +66,7 @@ class Tasks(Struct, frozen=True):
     dialect: str = "extension"
     max_ttl_ms: float = float("inf")
     max_open: int = 0
+    on_ending: OnEnding | None = None
 
     @property
     def limit(self) -> TaskLimit:
@@ -139,10 +140,10 @@ class Tasks(Struct, frozen=True):
         task = self._find(principal, task_id)
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
-            return expire_if_overdue(self.store, task, now_ms) or self.with_result(
+            return expire_if_overdue(self.store, task, now_ms, self.on_ending) or self.with_result(
                 self._find(principal, task_id)
             )
-        ended = abandon_if_exhausted(self.store, task, now_ms)
+        ended = abandon_if_exhausted(self.store, task, now_ms, self.on_ending)
         if ended is not None:
             self.on_abandoned(task.task_id)
             task = ended
@@ -171,7 +172,7 @@ class Tasks(Struct, frozen=True):
         elif due_at_ms != at_ms:
             return
         if task.deadline_ms <= now_ms:
-            expire_if_overdue(self.store, task, now_ms)
+            expire_if_overdue(self.store, task, now_ms, self.on_ending)
         elif due_at_ms > now_ms:
             self.dispatcher.dispatch_at(task.worker, pk, due_at_ms)
         else:
@@ -184,7 +185,7 @@ class Tasks(Struct, frozen=True):
         if task is None:
             return
         if task.deadline_ms <= now_ms:
-            expire_if_overdue(self.store, task, now_ms)
+            expire_if_overdue(self.store, task, now_ms, self.on_ending)
         else:
             redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
 

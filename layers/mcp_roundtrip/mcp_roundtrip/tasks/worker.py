@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.dispatching import Dispatcher
-from mcp_roundtrip.tasks.endings import abandon_if_exhausted, expire_if_overdue
+from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.heartbeat import WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.issued_requests import accepted_keys, issue_requests
 from mcp_roundtrip.tasks.items import TaskHistory, split_result
@@ -80,7 +80,8 @@ class Worker(Struct, frozen=True):
     `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `new_owner` returns a unique id for
     each lease. `on_error` is called with a log event and an error that does not end the worker,
     `on_abandoned` with the id of an abandoned task, `on_lease_lost` with that of a task which another worker
-    took from this one. `new_token` returns the token of a new link. `wait_ms` waits between two renewals.
+    took from this one, `on_ending` for a task that no worker ends (see `endings`). `new_token` returns the
+    token of a new link. `wait_ms` waits between two renewals.
     """
 
     store: TaskStore
@@ -93,6 +94,7 @@ class Worker(Struct, frozen=True):
     new_token: Callable[[], str] = lambda: new_token(secrets.token_bytes)
     on_lease_lost: Callable[[str], None] = lambda task_id: None
     wait_ms: WaitMs = wait_ms
+    on_ending: OnEnding | None = None
 
     def work(self, pk: str, delivery: Delivery) -> Task | None:
         """Run a task within a lease and return it as the pass left it; None if it could not be claimed.
@@ -150,9 +152,9 @@ class Worker(Struct, frozen=True):
         task = None if item is None else Task.from_item(item)
         if task is None or task.is_terminal:
             return
-        if expire_if_overdue(self.store, task, now_ms) is not None:
+        if expire_if_overdue(self.store, task, now_ms, self.on_ending) is not None:
             return
-        if abandon_if_exhausted(self.store, task, now_ms) is not None:
+        if abandon_if_exhausted(self.store, task, now_ms, self.on_ending) is not None:
             self.on_abandoned(task.task_id)
             return
         until_ms = task.lease_until_ms
