@@ -243,6 +243,25 @@ def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
     assert seen == []
 
 
+def test_a_hook_sees_that_a_call_is_refused_before_its_first_step() -> None:
+    server, outcomes = shop(), Seen()
+
+    @server.tool
+    def pay(ctx: Context) -> str:
+        return ctx.step("pay", lambda: "paid")
+
+    @server.around
+    def look(call: Call) -> Iterator[None]:
+        yield
+        outcomes.append((call.name, call.outcome))
+
+    deployment = ParkedDeployment(server)
+    deployment.table.max_open = 1
+    deployment.call("order")
+    assert deployment.respond("pay", {}).status == 429
+    assert outcomes == [("order", "input_required"), ("pay", "protocol_error")]
+
+
 def test_before_its_yield_a_hook_knows_no_outcome() -> None:
     server, seen = shop(), Seen()
 
