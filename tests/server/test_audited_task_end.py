@@ -184,6 +184,46 @@ def test_an_end_has_one_record_also_if_the_process_is_killed_at_the_log(phase: s
     assert end["outcome"] == ("expired" if phase == "begun" else "unknown")
 
 
+def test_a_process_that_is_killed_after_its_first_line_leaves_the_end_to_the_next_one() -> None:
+    deployment = expired()
+    store = CrashingStore(deployment.store, 2, is_done=False)  # the task, the call, and then the end
+    with pytest.raises(WorkerKilled):
+        poll(deployment, store)
+    assert (store.killed_at, deployment.log.phases[2:]) == ("update M", ["begun"])
+    work_on(deployment)
+    [end] = deployment.ends()
+    assert (end["outcome"], deployment.log.phases[2:]) == ("expired", ["begun", "begun", "ended"])
+
+
+@pytest.mark.parametrize("make", [expired, abandoned])
+def test_an_end_that_comes_too_late_is_superseded(make: Callable[[], AuditedDeployment]) -> None:
+    deployment = make()
+    task_id = deployment.task().task_id
+
+    def cancel(phase: str) -> None:
+        deployment.log.on_write = lambda phase: None
+        deployment.cancel(task_id)
+
+    deployment.log.on_write = cancel
+    poll(deployment)
+    assert deployment.task().status is Status.CANCELLED
+    [end] = deployment.ends()
+    assert end["outcome"] == "superseded"
+
+
+def test_a_task_whose_tool_was_removed_has_a_record_of_its_failed_pass() -> None:
+    deployment = AuditedDeployment(server)
+    deployment.start("lasting")
+    [created] = deployment.log.records()
+    event = {"task": deployment.task().pk}
+    work(Server("later")._tool_methods, event, LambdaContext(), deployment.ports)
+    assert deployment.task().status is Status.FAILED
+    [_, failed] = deployment.log.records()
+    assert (failed["outcome"], failed["worker"]) == ("failed", True)
+    shared = ("principal", "method", "feature_kind", "feature", "client", "task", "flow")
+    assert [failed[name] for name in shared] == [created[name] for name in shared]
+
+
 def test_processes_that_notice_an_end_at_once_write_one_record() -> None:
     deployment = expired()
     number = 4
@@ -193,4 +233,5 @@ def test_processes_that_notice_an_end_at_once_write_one_record() -> None:
         list(threads.map(lambda _: poll(deployment), range(number)))
     [end] = deployment.ends()
     assert end["outcome"] == "expired"
-    assert sorted(deployment.log.phases[2:]) == ["begun"] * number + ["ended"]
+    assert sorted(deployment.log.phases[2:]) == ["begun"] * number + ["ended"] * number
+    assert {line.get("outcome") for line in deployment.log.lines[2:]} == {None, "expired"}

@@ -18,7 +18,7 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import catalog_lists
@@ -372,14 +372,22 @@ CALLS = {
 }
 
 
+ALICE = {"jwt": {"claims": {"iss": "https://id", "sub": "alice", "scope": "orders:read"}}}
+
+
 def send_through(
-    door: FrontDoor, log: AuditLines, body: Mapping[str, Any], path: str, forward: Callable[..., Any]
+    door: FrontDoor,
+    log: AuditLines,
+    body: Mapping[str, Any],
+    path: str,
+    forward: Callable[..., Any],
+    authorizer: Mapping[str, Any] = ALICE,
+    deadline_ms: float = 1e18,
 ) -> HttpResponse:
     """Send a request of alice through the front door."""
-    claims = {"iss": "https://id", "sub": "alice", "scope": "orders:read"}
-    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}}, path=path)
+    request = HttpRequest("POST", headers(body), json.dumps(body), authorizer, path=path)
     ports = make_ports(forward=forward, audit=log.log, auth=EventAuthenticator(AuthMode.JWT))
-    return door.endpoint.respond(request, ports, Invocation("id", 1e18))
+    return door.endpoint.respond(request, ports, Invocation("id", deadline_ms))
 
 
 def cannot_forward(*given: Any) -> Any:
@@ -415,6 +423,42 @@ def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_rec
 ) -> None:
     assert "error" in str(send_through(door, log, body, "/tools/orders", cannot_forward).body)
     assert log.lines == []
+
+
+@pytest.mark.parametrize("given", [{"authorizer": {}}, {"deadline_ms": 0}], ids=["no token", "no time left"])
+def test_an_unread_call_without_a_known_caller_is_recorded_without_a_principal(
+    door: FrontDoor, log: AuditLines, given: Any
+) -> None:
+    send_through(door, log, call("plain"), "/tools/orders", cannot_forward, **given)
+    [record] = log.records()
+    assert brief(record, "feature", "principal", "reason") == ["plain", None, "forwarding_failed"]
+
+
+def test_an_unread_change_of_a_task_that_cannot_be_forwarded_has_one_line(
+    door: FrontDoor, log: AuditLines
+) -> None:
+    body = message("tasks/cancel", taskId="A" * 32)
+    send_through(door, log, body, "/tools/orders", cannot_forward)
+    assert log.phases == ["ended"]
+    assert brief(log.records()[0], "method", "task", "outcome") == ["tasks/cancel", "A" * 32, "error"]
+
+
+def test_an_unread_call_to_an_owner_without_a_function_has_a_record(door: FrontDoor, log: AuditLines) -> None:
+    def name_nothing(*given: Any) -> Any:
+        raise SettingsError("MCP_OWNERS", "names no function for 'orders'")
+
+    send_through(door, log, call("plain"), "/tools/orders", name_nothing)
+    [record] = log.records()
+    assert brief(record, "feature", "outcome", "code") == ["plain", "refused", -32603]
+
+
+def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(
+    door: FrontDoor, log: AuditLines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = send_through(door, log, call("plain"), "/tools/orders", cannot_forward)
+    monkeypatch.setattr(EventAuthenticator, "authenticate", lambda *given: 1 / 0)
+    response = send_through(door, log, call("plain"), "/tools/orders", cannot_forward)
+    assert (response.status, response.body) == (expected.status, expected.body)
 
 
 def test_an_unread_call_of_an_unknown_tool_is_recorded_without_its_name(
@@ -516,8 +560,7 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: Aud
 
 
 def test_a_call_that_is_refused_before_its_first_step_has_one_record(log: AuditLines) -> None:
-    alice = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}
-    client = client_at_limit(log, AuthMode.JWT, authorizer=alice)
+    client = client_at_limit(log, AuthMode.JWT, authorizer=ALICE)
     dataclasses.replace(client, capabilities={}).request("tools/call", name="reserves", arguments={})
     assert log.phases == ["begun", "ended"]
     [record] = log.records()

@@ -65,11 +65,13 @@ def owner_response(
         raise ProtocolError(jsonrpc.INVALID_REQUEST, "There is no such tool", http_status=404)
     try:
         response = forward(name, ports, invocation)
-    except ForwardingFailed:
+    except Exception as error:
         if invocation.operation is not None:
             from mcp_roundtrip.server.auditing import describe_unread_request  # off by default
 
             describe_unread_request(invocation.operation, request, ports, invocation, find_feature)
+        if not isinstance(error, ForwardingFailed):
+            raise
         reply = Reply(internal_error(invocation.correlation_id))
         # A client that looks for metadata evaluates the status.
         status = None if request.method == "POST" else 500

@@ -45,6 +45,7 @@ from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
+    ANSWER_TOOL,
     PAGE_SIZE,
     LegacyTasks,
     ServerOptions,
@@ -209,6 +210,8 @@ class FrontDoor:
     def _find_feature(self, context: RequestContext) -> CatalogEntry:
         """Return what a request calls. Raises ProtocolError or InsufficientScope."""
         method = context.request.method
+        if method == TOOLS_CALL and context.params.get("name") == ANSWER_TOOL and self._has_views:
+            return self._find_asking_tool(context)
         if method == TOOLS_CALL:
             return find_by_name(self._options, self.catalog.tools, context)
         if method == PROMPTS_GET:
@@ -217,13 +220,15 @@ class FrontDoor:
 
     def _forward_answer(self, context: RequestContext) -> HttpResponse:
         """Forward a call of the answer tool to the owner of the tool that asked."""
+        return self._forward(self._find_asking_tool(context), context)
+
+    def _find_asking_tool(self, context: RequestContext) -> CatalogEntry:
         given = CallParams.read(context.params).arguments.get("tool")
         if not isinstance(given, str) or not shows_apps(context.request.meta.capabilities):
             raise unknown_item("tool", str(given))
-        entry = authorize(
+        return authorize(
             self._options, self.catalog.tools.get(given), context, lambda: unknown_item("tool", given)
         )
-        return self._forward(entry, context)
 
     def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
         from mcp_roundtrip.server.views import QUESTIONS_URI, read_questions_view  # most clients show none

@@ -7,7 +7,7 @@ outcome is that of the log, whose events `auditing` hands to the operation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -23,47 +23,30 @@ from mcp_roundtrip.audit import (
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.ports import AuditLog, Ports
 from mcp_roundtrip.principal import Principal
-from mcp_roundtrip.protocol.constants import (
-    FEATURE_KINDS,
-    RESOURCES_READ,
-    TASKS_CANCEL,
-    TASKS_INPUT_RESPONSE,
-    TASKS_UPDATE,
-)
+from mcp_roundtrip.protocol.constants import FEATURE_KINDS, RESOURCES_READ
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip.protocol.trace import TraceContext
+from mcp_roundtrip.server.audit_vocabulary import (
+    ASKING,
+    CHANNELS,
+    FORWARDING_FAILED,
+    QUESTION_PAGE,
+    REASONS,
+    REFUSALS,
+    TAGGED,
+    TASK_CHANGES,
+    TASK_LIMIT_REACHED,
+    client_trace_id,
+    task_outcome,
+    xray_trace_id_of,
+)
 from mcp_roundtrip.server.invocation import internal_error
 from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.tasks.model import Status, Task, task_partition_key
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.model import Task, task_partition_key
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.run import Run  # a front door has no engine
-
-TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
-"""The methods that change a task. Polls are not recorded."""
-
-QUESTION_PAGE: Final = "question_page"
-"""The `method` of a form that was posted on the question page."""
-
-REFUSALS: Final = frozenset({401, 403, 429})
-"""The statuses whose refusals are recorded for every method."""
-
-TASK_LIMIT_REACHED: Final = "task_limit_reached"
-FORWARDING_FAILED: Final = "forwarding_failed"
-
-_REASONS: Final = frozenset(
-    {"state_refused", "unauthorized", "insufficient_scope", TASK_LIMIT_REACHED, FORWARDING_FAILED}
-)
-"""The events that say why a request was refused."""
-
-_CHANNELS: Final[Mapping[str, str]] = {"asked_through_model": "model", "asked_in_app": "app"}
-"""The outcomes of replies that repeat questions, with their channels. Others have a link to the page."""
-
-TAGGED: Final = "tagged"
-"""What `observe` is given for fields of all following lines of the log. It is no event of the log."""
-
-_ASKING: Final = frozenset({"request_completed", "url_elicitation_required", "call_parked"})
 
 
 class AuditedOperation:
@@ -90,7 +73,7 @@ class AuditedOperation:
             0,
             log.source,
             correlation_id=correlation_id,
-            xray_trace_id=_xray_trace_id(log.trace_header()),
+            xray_trace_id=xray_trace_id_of(log.trace_header()),
             is_worker=is_worker,
         )
 
@@ -98,6 +81,12 @@ class AuditedOperation:
 
     def admit(self, context: RequestContext) -> None:
         """Note who sends which request. Raises ProtocolError if a change of a task cannot be recorded."""
+        self.note(context)
+        if self._method in TASK_CHANGES:
+            self._begin()
+
+    def note(self, context: RequestContext) -> None:
+        """Note who sends which request, and store nothing."""
         self._take_context(context)
         uri = context.params.get("uri")
         is_read = self._method == RESOURCES_READ  # other methods ignore the URI, which the client chooses
@@ -106,7 +95,6 @@ class AuditedOperation:
             task_id = context.params.get("taskId")
             is_task_id = isinstance(task_id, str) and task_partition_key("", None, task_id) is not None
             self._set(task=task_id if is_task_id else None)
-            self._begin()
 
     def find(
         self, item: Any, required: Sequence[str], granted: frozenset[str], options: ServerOptions
@@ -145,6 +133,18 @@ class AuditedOperation:
             self._set(task=str(call.context.request.id))
         self.begin(call, run.history.journal.flow_id)
 
+    def begin_task(self, task: Task, call: TaskCall | None) -> None:
+        """Store the `begun` line of an operation on a task, with the caller of the call that became the task.
+
+        Raises ProtocolError if that fails.
+        """
+        self._set(task=task.task_id, flow=task.flow_id or None)
+        if call is not None:
+            self._principal = None if call.principal is None else Principal(*call.principal)
+            self._set(feature_kind="tool", feature=call.name, client=client_members(call.client))
+            self._set(method=self._line.method or call.method)
+        self._begin()
+
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
         """Store the `begun` line of a form of the question page. Raises ProtocolError if that fails."""
         self._method = QUESTION_PAGE
@@ -162,9 +162,9 @@ class AuditedOperation:
         """Take the outcome from an event of the log."""
         if event == TAGGED:
             self._set(**{name: fields[name] for name in ("flow", "trace_id") if name in fields})
-        if event in _REASONS:
+        if event in REASONS:
             self._set(reason=fields.get("reason") or event)
-        if event in _ASKING and "asked" in fields:
+        if event in ASKING and "asked" in fields:
             self._asked_keys = fields["asked"]
         if event == "request_forwarded":
             self._is_dropped = True  # the owner has the record
@@ -193,7 +193,7 @@ class AuditedOperation:
             method=self._method,
             client=client_members(meta.info),
             protocol_version=None if self._line.is_worker else meta.protocol_version,
-            trace_id=self._line.trace_id or _client_trace_id(meta.trace),
+            trace_id=self._line.trace_id or client_trace_id(meta.trace),
         )
 
     def _set(self, **members: Any) -> None:
@@ -229,7 +229,7 @@ class AuditedOperation:
         """Whether a request that ran no code of a feature has a record."""
         if self._end_event == "request_refused" and self._line.status in REFUSALS:
             return True
-        if self._method not in FEATURE_KINDS or self._end_event is None:
+        if self._method not in {*FEATURE_KINDS, *TASK_CHANGES} or self._end_event is None:
             return False
         return self._end_event == "request_refused" or not self._is_view
 
@@ -238,7 +238,7 @@ class AuditedOperation:
         if error is not None:
             self._set(outcome="worker_failed", reason=getattr(error, "reason", None))
         elif task is not None and self._line.outcome is None:
-            self._set(outcome=_task_outcome(task))
+            self._set(outcome=task_outcome(task))
             asked = task.requests.values()
             self._asked = [AskedQuestion(each.key, each.request["method"], each.channel) for each in asked]
         self.end()
@@ -262,7 +262,7 @@ class AuditedOperation:
         Without a pass, the reply repeats questions of a parked call, which are always elicitations.
         """
         requests = {key: request for run in self._runs for key, request in run.requests.items()}
-        channel = _CHANNELS.get(self._line.outcome or "", "page")
+        channel = CHANNELS.get(self._line.outcome or "", "page")
         return [
             AskedQuestion(key, requests[key].method, requests[key].channel)
             if key in requests
@@ -283,17 +283,3 @@ class AuditedOperation:
         self._ports.observer.record_failure(
             "audit_failed", error, phase=phase, record=record, outcome=outcome
         )
-
-
-def _task_outcome(task: Task) -> str:
-    if task.status is not Status.COMPLETED:
-        return task.status.value
-    return "tool_error" if isinstance(task.result, Mapping) and task.result.get("isError") else "complete"
-
-
-def _client_trace_id(trace: Mapping[str, Any]) -> str | None:
-    return TraceContext.from_meta(trace).trace_id if trace else None
-
-
-def _xray_trace_id(header: str | None) -> str | None:
-    return header.split(";")[0].removeprefix("Root=") if header else None

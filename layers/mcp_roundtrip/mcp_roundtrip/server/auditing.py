@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.callers import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Observer, Ports, TaskPort
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS
-from mcp_roundtrip.server.admission import admit
-from mcp_roundtrip.server.audited_operation import TAGGED, AuditedOperation
+from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
+from mcp_roundtrip.server.audit_vocabulary import TAGGED
+from mcp_roundtrip.server.audited_operation import AuditedOperation
 from mcp_roundtrip.server.invocation import Invocation, Operation
 from mcp_roundtrip.server.model import RequestContext
 from mcp_roundtrip.tasks.model import Task
 
 if TYPE_CHECKING:
     from mcp_roundtrip.tasks.endings import EndReason
+
+
+TIME_TO_AUTHENTICATE_MS: Final = 10_000
+"""The time that has to be left to authenticate the caller of a request that could not be forwarded."""
 
 
 class AuditedObserver:
@@ -53,7 +58,7 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
     `correlation_id` is that of the invocation.
     """
 
-    def begin(task: Task, reason: EndReason) -> Callable[[], None]:
+    def begin(task: Task, reason: EndReason) -> Callable[[bool], None]:
         from mcp_roundtrip.server.audited_task_end import begin_task_end  # few tasks end like this
 
         return begin_task_end(ports, correlation_id, task, reason)
@@ -72,16 +77,32 @@ def describe_unread_request(
     invocation: Invocation,
     find_feature: Callable[[RequestContext], object],
 ) -> None:
-    """Note who calls what with a request that was forwarded unread, and had no response.
+    """Note who calls what with a valid request that was forwarded unread, and had no response.
 
-    `find_feature` finds the feature of a call. What would have been refused is noted as far as it is valid.
+    `find_feature` finds the feature of a call. The record has no principal if the token is invalid, or if too
+    little time is left to fetch the keys of its issuer.
     """
-    with suppress(ProtocolError, Unauthorized, InsufficientScope, IssuerUnavailable):
-        context = admit(request, ports, invocation, serves_legacy=True)
-        if isinstance(context, RequestContext):
-            operation.admit(context)
-            if context.request.method in FEATURE_KINDS:
+    config = ports.config
+    body = request.body or b""
+    try:
+        if not body_within_limit(body, config.max_body_bytes):
+            return
+        checked = validate_request(
+            request.headers, body, serves_legacy=True, max_values=config.max_json_values
+        )
+        if not isinstance(checked, ValidRequest):
+            return
+        caller = Caller(None)
+        if invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS:
+            with suppress(Unauthorized, IssuerUnavailable):
+                caller = config.authenticator.authenticate(request.headers, request.authorizer)
+        context = RequestContext(checked, caller.principal, ports, invocation, None, caller.scopes)
+        operation.note(context)
+        if checked.method in FEATURE_KINDS:
+            with suppress(ProtocolError, InsufficientScope):
                 find_feature(context)
+    except Exception as error:  # the response does not depend on the record
+        ports.observer.record_failure("audit_failed", error, phase="ended")
 
 
 def _attach(operation: AuditedOperation, ports: Ports, invocation: Invocation) -> tuple[Ports, Invocation]:

@@ -121,6 +121,9 @@ class Operation(Protocol):
     def admit(self, context: Any) -> None:
         """Note a RequestContext. Raises ProtocolError if the record of a change cannot be stored."""
 
+    def note(self, context: Any) -> None:
+        """Note a RequestContext, and store nothing."""
+
     def find(self, item: Any, required: Sequence[str], granted: frozenset[str], options: Any) -> None:
         """Note the feature of the request, and the scopes."""
 
@@ -132,6 +135,9 @@ class Operation(Protocol):
 
     def begin_pass(self, call: Any, run: Any) -> None:
         """Do the same before a pass, and note its Run."""
+
+    def begin_task(self, task: Any, call: Any) -> None:
+        """Store the record of an operation on a Task with its TaskCall. Raises ProtocolError (503)."""
 
     def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None:
         """Store the record of answers to a Task. Raises ProtocolError (503) if that fails."""

@@ -72,6 +72,8 @@ class TaskRunner(Struct, frozen=True):
         """Run one pass. Raises one of `RETRYABLE` for a fault that a later worker may not have."""
         tool = self.tool_methods.tools.get(history.call.name)
         if tool is None:
+            if (operation := self.invocation.operation) is not None:
+                operation.begin_task(task, history.call)
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
             return PassResult(None, Failed(LookupError(history.call.name)), TaskError(error))
         call = self._restore_call(tool, task, history.call)

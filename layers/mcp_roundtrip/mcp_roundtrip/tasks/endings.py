@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
@@ -16,14 +16,17 @@ MAX_ATTEMPTS: Final = 10
 
 EndReason = Literal["expired", "abandoned"]
 
-OnEnding = Callable[[Task, EndReason], Callable[[], None]]
+OnEnding = Callable[[Task, EndReason], Callable[[bool], None]]
 """Is called before a task is ended here, and prevents that by an error. What it returns is called afterwards.
 
-It is also called for a task that another process ends at the same time. Then its result is not called.
+It takes whether the task has ended for this reason, by this process or by another one at the same time.
 """
 
 EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
 ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
+
+
+_MESSAGES: Final[Mapping[EndReason, str]] = {"expired": EXPIRED_MESSAGE, "abandoned": ABANDONED_MESSAGE}
 
 
 def expire_if_overdue(
@@ -67,8 +70,7 @@ def _end(
 ) -> Task | None:
     on_ended = None if on_ending is None else on_ending(task, reason)
     item = store.update(task.pk, TASK, change)
-    if item is None:
-        return None
     if on_ended is not None:
-        on_ended()
-    return Task.from_item(item)
+        present = store.get(task.pk, TASK) if item is None else item
+        on_ended(present is not None and Task.from_item(present).message == _MESSAGES[reason])
+    return None if item is None else Task.from_item(item)
