@@ -1,6 +1,7 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
 import json
+from asyncio import gather
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -125,6 +126,63 @@ def reserve_and_sign_in(ctx: Context) -> str:
     reserved = ctx.step("reserve", effect, "reserved")
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
     return reserved
+
+
+@server.tool
+def buy_twice(ctx: Context) -> None:
+    """A form, an effect, and a URL question."""
+    ctx.elicit("sure", "Really?", bool)
+    ctx.step("buy", effect, "bought")
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+
+
+@server.tool
+def reserve_and_buy(ctx: Context) -> None:
+    """An effect, a form, and a URL question."""
+    ctx.step("reserve", effect, "reserved")
+    ctx.elicit("sure", "Really?", bool)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+
+
+@server.tool
+def choose(ctx: Context) -> bool:
+    """A form."""
+    return ctx.elicit("sure", "Really?", bool)
+
+
+def slow() -> str:
+    return "slow"
+
+
+@server.tool(channels=())
+def only_steps(ctx: Context) -> str:
+    """Two steps, and nothing to ask."""
+    ctx.step("first", lambda: slow())
+    ctx.step("second", str)
+    return "done"
+
+
+@server.tool(channels=("default",))
+def only_default(ctx: Context) -> str:
+    """A step, and a question with a default."""
+    ctx.step("first", str)
+    ctx.elicit("sure", "Really?", bool, default=True)
+    return "done"
+
+
+@server.tool(channels=())
+def checkpoints(ctx: Context) -> None:
+    """A step, and a checkpoint before work that takes long."""
+    ctx.step("first", str)
+    ctx.checkpoint(needs_ms=60_000)
+
+
+@server.tool
+async def two_branches(ctx: AsyncContext, item: str) -> None:
+    """Two steps at once, while another call is not awaited yet."""
+    later = ctx.now("now")
+    await gather(ctx.step("one", effect, "one"), ctx.step("two", effect, "two"))
+    await later
 
 
 @server.tool
@@ -566,18 +624,115 @@ def test_a_client_that_keeps_its_state_continues_when_there_is_a_place_for_its_c
 
 
 @modern
-def test_the_last_round_of_a_call_that_may_have_to_wait_is_refused_before_it_runs(deployment):
+def test_an_answer_to_a_question_that_was_not_sent_does_not_count(deployment):
+    deployment.table.max_open = 1
+    asked = deployment.call("confirm")
+    client = replace(deployment, capabilities={"sampling": {}})
+    client.table = deployment.table
+    state = {"requestState": client.post("order", item="tea")["result"]["requestState"]}
+    deployment.answer(asked, sure=True)
+    deployment.call("confirm")
+    answer = {"size": {"action": "accept", "content": {"vcpus": 9}}}
+    response = client.respond("order", {"item": "tea"}, params={**state, "inputResponses": answer})
+    assert "order asks the user" in json.loads(response.body)["result"]["content"][0]["text"]
+    assert "charged 9" not in effects
+
+
+@modern
+def test_a_client_that_keeps_its_state_is_refused_where_it_asks_if_no_step_has_run(deployment):
     deployment.table.max_open = 1
     deployment.call("confirm")
     client = replace(deployment, capabilities=FORMS)
     client.table = deployment.table
-    asked = client.post("buy")["result"]
-    answer = {"inputResponses": {"sure": {"action": "accept", "content": {"value": True}}}}
+    assert client.respond("sign_in", {}).status == 429
+
+
+def last_round(client, tool, **answers):
+    """Answer the questions of a call in its last round."""
+    asked = client.post(tool)["result"]
+    responses = {key: {"action": "accept", "content": {"value": value}} for key, value in answers.items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcp_roundtrip.server.runner.max_rounds", lambda *_: 1)
-        patch.setattr("mcp_roundtrip.server.runner.run_pass", lambda *_: pytest.fail("the tool runs"))
-        response = client.respond("buy", {}, params={**answer, "requestState": asked["requestState"]})
-    assert response.status == 429
+        patch.setattr("mcp_roundtrip.server.round.max_rounds", lambda *_: 1)
+        params = {"inputResponses": responses, "requestState": asked["requestState"]}
+        return client.respond(tool, {}, params=params)
+
+
+@modern
+def test_a_last_round_is_refused_before_its_first_step_or_where_it_asks(deployment):
+    """Its client could send no other state."""
+    deployment.table.max_open = 1
+    deployment.call("confirm")
+    client = replace(deployment, capabilities=FORMS)
+    client.table = deployment.table
+    assert last_round(client, "buy", sure=True).status == 429
+    assert last_round(client, "buy_twice", sure=True).status == 429
+    assert effects == []
+    assert last_round(client, "choose", sure=True).status == 200
+    assert last_round(client, "reserve_and_buy", sure=True).status == 429
+    assert effects == ["reserved"], "in the round before"
+
+
+@pytest.mark.parametrize("tool", ["only_steps", "only_default"])
+def test_a_tool_whose_questions_never_wait_is_not_limited(deployment, tool):
+    store = RecordingStore()
+    deployment = replace(deployment, store=store)
+    deployment.table.max_open = 1
+    deployment.call("confirm")
+    store.updates.clear()
+    assert deployment.call(tool) == "done"
+    assert store.updates == []
+
+
+@pytest.mark.parametrize("max_open", [1, 2])
+def test_a_call_that_is_out_of_time_and_has_no_place_uses_the_rest_of_its_time(
+    deployment, monkeypatch, max_open
+):
+    deployment.table.max_open = max_open
+    deployment.call("confirm")
+
+    def take_time():
+        deployment.clock.advance(26)
+        return "slow"
+
+    monkeypatch.setitem(globals(), "slow", take_time)
+    text = deployment.call("only_steps")
+    assert ("needs more time" in text) if max_open == 2 else (text == "done")
+    postponed = ("task_postponed", {"tool": "only_steps", "limit": 1})
+    assert (postponed in deployment.observer.events) is (max_open == 1)
+
+
+def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):
+    deployment.table.max_open = 1
+    deployment.call("confirm")
+    assert "ran out of time" in deployment.call("checkpoints")
+    assert deployment.outcome == "out_of_time"
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_no_branch_runs_a_step_after_another_was_refused(deployment, is_full):
+    """A place becomes free between the two."""
+    deployment.table.max_open = 1
+    asked = deployment.call("confirm")
+
+    def make_room():
+        deployment.answer(asked, sure=True)
+        deployment.call("confirm")
+        effects.clear()
+
+    rooms = [] if is_full else [make_room]
+
+    class Observer(type(deployment.observer)):
+        def record(self, event, **fields):
+            super().record(event, **fields)
+            if event == "task_limit_reached" and rooms:
+                rooms.pop()()
+
+    other = replace(deployment, observer=Observer())
+    other.table = deployment.table
+    assert is_refused(other, "two_branches", limit=1)
+    assert effects == []
+    assert [event for event, _ in other.observer.events].count("task_limit_reached") == 1
 
 
 @pytest.mark.parametrize("tool", ["always_asks", "order"])

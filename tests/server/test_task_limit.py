@@ -118,6 +118,23 @@ def sleeps_after_step(ctx: Context) -> str:
 
 
 @server.tool(task="optional")
+def sleeps_after_uuid(ctx: Context) -> None:
+    ctx.uuid("id")
+    ctx.run_as_task()
+    ctx.step("after", record_run, "after")
+    ctx.sleep("pause", 1_000)
+
+
+@server.tool(task="optional")
+def asks_between_steps(ctx: Context) -> None:
+    ctx.step("before", record_run, "before")
+    ctx.elicit("size", "How large?", int)
+    ctx.run_as_task()
+    ctx.step("after", record_run, "after")
+    ctx.sleep("pause", 1_000)
+
+
+@server.tool(task="optional")
 def runs_at_most_once_after_step(ctx: Context) -> str:
     before = ctx.step("before", record_run, "before")
     ctx.run_as_task()
@@ -362,7 +379,8 @@ def test_a_call_that_cannot_end_without_a_task_keeps_its_steps_until_there_is_a_
     assert ran == NEEDS_TASK[tool]
     state = {"requestState": result["requestState"]}
     for _ in range(2):
-        assert refusal(call(deployment, tool, **state))["message"] == REFUSED
+        message = refusal(call(deployment, tool, **state))["message"]
+        assert message == REFUSED.replace("call again", "send this request again")
     deployment.cancel(first)
     result = deployment.call(tool, **state)["result"]
     assert result["resultType"] == "task"
@@ -388,14 +406,37 @@ def test_a_client_that_answers_no_requests_is_refused_before_its_first_step(
     assert ran == []
 
 
-def test_a_client_that_breaks_on_states_is_refused_before_its_first_step(deployment: TaskDeployment) -> None:
+BREAKS_ON_STATES = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
+EVERYTHING = {**DECLARED, "elicitation": {"form": {}, "url": {}}}
+
+
+def call_of_breaking_client(deployment: TaskDeployment, name: str, **params: Any) -> HttpResponse:
+    body = deployment.body("tools/call", name=name, arguments={}, capabilities=EVERYTHING, **params)
+    body["params"]["_meta"][META_CLIENT_INFO] = BREAKS_ON_STATES
+    return deployment.send(body)
+
+
+@pytest.mark.parametrize("tool", ["sleeps_after_step", "sleeps_after_uuid"])
+def test_a_client_that_breaks_on_states_is_refused_before_its_first_step(
+    deployment: TaskDeployment, tool: str
+) -> None:
     """It could not continue the call in rounds."""
     deployment_at_limit(deployment)
-    info = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
-    body = deployment.body("tools/call", name="sleeps_after_step", arguments={})
-    body["params"]["_meta"][META_CLIENT_INFO] = info
-    refusal(deployment.send(body))
+    refusal(call_of_breaking_client(deployment, tool))
     assert ran == []
+
+
+def test_a_later_round_of_a_client_that_breaks_on_states_is_refused_before_a_new_step(
+    deployment: TaskDeployment,
+) -> None:
+    asked = json.loads(call_of_breaking_client(deployment, "asks_between_steps").body)["result"]
+    first, *_ = deployment_at_limit(deployment)
+    answer = {"inputResponses": {"size": accepted(1)}, "requestState": asked["requestState"]}
+    refusal(call_of_breaking_client(deployment, "asks_between_steps", **answer))
+    assert ran == []
+    deployment.cancel(first)
+    result = json.loads(call_of_breaking_client(deployment, "asks_between_steps", **answer).body)["result"]
+    assert result["resultType"] == "task"
 
 
 def test_a_refused_later_round_can_be_retried(

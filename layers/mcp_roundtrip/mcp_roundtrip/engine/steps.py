@@ -83,9 +83,9 @@ class Step:
         Raises StepInterrupted if it was started before; StepFailed if it failed when it still had a Retry;
         ProtocolError if the host does not admit it.
         """
-        self._admit()
         if not self.has_retry and (failures := self.retry_times()):
             raise StepFailed(self.key, len(failures))
+        self._admit()
         if not self.at_most_once:
             return
         begun = f"{self.key}~begun"
@@ -99,6 +99,8 @@ class Step:
         admit = self.run.services.admit_step
         if admit is None or self.run.tasks.recorder is not None:
             return
+        if self.run.fault is not None:  # of another branch, since this step was checked
+            raise self.run.fault
         try:
             admit()
         except ProtocolError as error:

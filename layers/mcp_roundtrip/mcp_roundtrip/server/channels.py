@@ -134,12 +134,15 @@ def is_always_parked(call: FeatureCall, channels: Channels) -> bool:
 def loses_steps_without_place(call: FeatureCall) -> bool:
     """Return whether a refusal above the limit of open tasks would lose the steps that the call has run.
 
-    Such a call may have to be parked, or to become a task, and its client cannot be relied on to keep the
-    steps in its state until there is a place.
+    Such a call may have to wait for an answer, or to become a task, and its client cannot keep its state
+    until there is a place.
     """
-    if may_park(call) and not continues_with_state(call):
+    if call.may_start_task and not may_continue_with_state(call):
         return True
-    return call.may_start_task and not may_continue_with_state(call)
+    if continues_with_state(call) and not call.reservation.is_last_round:
+        return False
+    tool = call.feature
+    return isinstance(tool, Tool) and not _WAITING.isdisjoint(tool.channels) and may_park(call)
 
 
 _WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})

@@ -95,7 +95,12 @@ def _step_spans(tracer: Tracer) -> StepSpan:
 def _can_continue(call: FeatureCall) -> bool:
     from mcp_roundtrip.server.continuation import way_to_continue  # most passes have time left
 
-    return way_to_continue(call) is not None
+    way = way_to_continue(call)
+    if way != "parked":
+        return way is not None
+    from mcp_roundtrip.server.reserved_place import can_reserve_place
+
+    return can_reserve_place(call)
 
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:

@@ -204,13 +204,16 @@ class Feature(Protocol):
 class Reservation(Struct):
     """The place of a call among the open tasks of its caller (`reserved_place`). Copies of a call share it.
 
-    `limit_reached`: the limit of open tasks if there was no place. `is_decided`: whether a step of the call
-    may run, because the call has a place or needs none.
+    `refused_above`: the limit of open tasks if the call is refused. `is_decided`: whether a step of the call
+    may run, because the call has a place or needs none. `is_unavailable`: whether there was no place when the
+    call ran out of time. `is_last_round`: no other round can follow this one.
     """
 
     place: Place | None = None
-    limit_reached: int | None = None
+    refused_above: int | None = None
     is_decided: bool = False
+    is_unavailable: bool = False
+    is_last_round: bool = False
 
 
 class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is computed at most once

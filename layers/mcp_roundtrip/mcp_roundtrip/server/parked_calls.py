@@ -32,7 +32,7 @@ from mcp_roundtrip.server.reserved_place import reserve_place
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
 from mcp_roundtrip.server.task_methods import task_table_unavailable
-from mcp_roundtrip.server.unaskable import lost_effects
+from mcp_roundtrip.server.unaskable import lost_effects, out_of_time_error
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
@@ -93,9 +93,9 @@ def park(
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
             return resumption.reply_to(task) or parked_replies.ended(this_round)
     except TooManyOpenTasks as error:
-        return _postpone_or_refuse(this_round, error, journal)
+        return _reply_without_place(this_round, error, bool(requests), journal)
     except (ItemTooLarge, StoreError) as error:
-        failure = creation_error(call, error, journal)
+        failure = creation_error(call, error)
         return this_round.error_reply(failure.error, failure.outcome)
     observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
     return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
@@ -111,28 +111,33 @@ def refuse_without_place(
     try:
         reserve_place(call)
     except TooManyOpenTasks as error:
-        return _refuse(_Resumption(call, channels, make_round).idle_round(), error, None)
+        return _refuse(_Resumption(call, channels, make_round).idle_round(), error)
     except StoreError as error:
         raise task_table_unavailable(error, call.context) from error
     return None
 
 
-def _postpone_or_refuse(this_round: Round, error: TooManyOpenTasks, journal: Journal) -> Reply:
+def _reply_without_place(this_round: Round, error: TooManyOpenTasks, asks: bool, journal: Journal) -> Reply:
     """Build the reply to a call that cannot be parked, and has run without a place.
 
-    Its client keeps what the call has done in the state: the next round does not run before it has a place.
+    If it has run steps, its client keeps them in the state. The next round does not run without a place.
     """
     call = this_round.call
-    if call.params.is_in_app or not continues_with_state(call) or not lost_effects(journal):
-        return _refuse(this_round, error, journal)
+    if not asks:
+        return this_round.error_reply(out_of_time_error(call), "out_of_time")
+    keeps_state = continues_with_state(call) and not call.reservation.is_last_round
+    if not keeps_state or not lost_effects(journal):
+        return _refuse(this_round, error)
     call.context.ports.observer.record("task_postponed", **call.log_identity, limit=error.limit)
-    return this_round.request_input({}, replace(journal, needs_place=True))
+    # The questions were not sent, so no answer to them counts.
+    outstanding = {key: journal.outstanding[key] for key in journal.unused_responses}
+    return this_round.request_input({}, replace(journal, outstanding=outstanding, needs_place=True))
 
 
-def _refuse(this_round: Round, error: TooManyOpenTasks, journal: Journal | None) -> Reply:
+def _refuse(this_round: Round, error: TooManyOpenTasks) -> Reply:
     """Build the reply to a call that cannot be parked, and log it: HTTP 429 if the client reads its body."""
     call = this_round.call
-    failure = creation_error(call, error, journal)
+    failure = creation_error(call, error)
     if call.context.request.is_legacy:
         return parked_replies.too_many(this_round, error.limit)
     return this_round.error_reply(failure.error, failure.outcome)

@@ -87,13 +87,13 @@ def ended(this_round: Round) -> Reply:
 
 
 def too_many(this_round: Round, limit: int) -> Reply:
-    """Build the reply to a call that cannot be parked because its caller has `limit` open tasks and calls.
+    """Build the reply to a call that has no place because its caller has `limit` open tasks and calls.
 
     It is a result that the model reads, for legacy clients. Many of them show no text of a JSON-RPC error.
     """
     text = (
-        f"{this_round.call.name} cannot wait for an answer: {limit} other calls of this user wait for "
-        "answers or are still running, and the server allows no more. Finish one of them, and call again."
+        f"{this_round.call.name} cannot run now: {limit} other calls of this user wait for answers or are "
+        "still running, and the server allows no more. Finish one of them, and call again."
     )
     return this_round.error_reply(CallAborted(text), "too_many_open_tasks")
 

@@ -3,7 +3,8 @@
 No refusal above the limit loses a step, also while calls run concurrently:
 
 - A call that is certain to need a place reserves it before it runs.
-- A call that may need one reserves it before its first step, if its client could not keep the step.
+- A call that may have to wait for an answer reserves one before its first step, if its client could not keep
+  the step.
 - Another call that turns out to need one, and finds none after a step, returns its state. Its next round
   reserves a place before it runs.
 """
@@ -15,7 +16,6 @@ from contextlib import suppress
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.model import FeatureCall
@@ -44,10 +44,27 @@ def reserve_place_or_refuse(call: FeatureCall) -> None:
     try:
         reserve_place(call)
     except TooManyOpenTasks as error:
-        call.reservation.limit_reached = error.limit
+        call.reservation.refused_above = error.limit
         raise too_many_open_tasks(call, error) from None
     except StoreError as error:
         raise task_table_unavailable(error, call.context) from error
+
+
+def can_reserve_place(call: FeatureCall) -> bool:
+    """Reserve a place for a call that is out of time, and return whether it has one. A failure is logged."""
+    if call.reservation.is_unavailable:
+        return False
+    try:
+        reserve_place(call)
+    except TooManyOpenTasks as error:
+        observer = call.context.ports.observer
+        observer.record("task_postponed", **call.log_identity, limit=error.limit)
+    except StoreError as error:
+        task_table_unavailable(error, call.context)
+    else:
+        return True
+    call.reservation.is_unavailable = True
+    return False
 
 
 def release_place(call: FeatureCall) -> None:
@@ -59,19 +76,16 @@ def release_place(call: FeatureCall) -> None:
         context.ports.tasks().tasks.limit.release(caller_binding(context.principal), place)
 
 
-def too_many_open_tasks(
-    call: FeatureCall, error: TooManyOpenTasks, journal: Journal | None = None
-) -> ProtocolError:
+def too_many_open_tasks(call: FeatureCall, error: TooManyOpenTasks) -> ProtocolError:
     """Log the limit, and return the error with HTTP status 429."""
     call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
     tasks = "task" if error.limit == 1 else "tasks"
+    again = "call again" if call.params.request_state is None else "send this request again"
     text = (
         f"The caller has {error.limit} open {tasks}, and the server allows no more; calls that wait for an "
-        "answer count, too. Wait until one of them has ended, or cancel a task with tasks/cancel, and call "
-        "again."
+        "answer count, too. Wait until one of them has ended, or cancel a task with tasks/cancel, and "
+        f"{again}."
     )
-    if journal is not None and any(entry.kind.is_nonrepeatable for entry in journal.entries):
-        text += " The call had done part of its work, and a new call does it again."
     return ProtocolError(
         TOO_MANY_REQUESTS,
         text,

@@ -43,6 +43,8 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
         return resumed
     opened = _open_state(resumed)
     this_round = make_round(resumed, _start_run(resumed, opened, channels), opened)
+    limit = max_rounds(resumed, this_round.run.history.journal)
+    resumed.reservation.is_last_round = this_round.number > limit
     if _needs_place(this_round):
         from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most calls need none
 
@@ -51,14 +53,13 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
 
 
 def _needs_place(this_round: Round) -> bool:
-    """Return whether the call is certain to need a task, or cannot have another round if it may not wait."""
+    """Return whether the round is certain to need a place, or becomes a task if it does not end the call."""
     call, journal = this_round.call, this_round.run.history.journal
-    if call.feature.task == "required":
+    if call.feature.task == "required" or (call.reservation.is_last_round and call.may_start_task):
         return True
-    has_ended = this_round.number > max_rounds(call, journal)
-    if not (has_ended or journal.needs_place):
+    if not journal.needs_place:
         return False
-    from mcp_roundtrip.server.channels import may_park  # most rounds are neither
+    from mcp_roundtrip.server.channels import may_park  # few rounds need a place
 
     return call.may_start_task or may_park(call)
 

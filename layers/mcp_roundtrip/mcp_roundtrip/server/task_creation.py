@@ -30,7 +30,7 @@ def create_task(
     try:
         return task_members(_store_task(call, journal, ttl_ms, parked))
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
-        return creation_error(call, error, journal)
+        return creation_error(call, error)
 
 
 def task_log_fields(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,9 +38,7 @@ def task_log_fields(members: Mapping[str, Any]) -> dict[str, Any]:
     return {"task": members["taskId"], "task_ttl_ms": members["ttlMs"]}
 
 
-def creation_error(
-    call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError, journal: Journal | None
-) -> ClientError:
+def creation_error(call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError) -> ClientError:
     """Return the error of a call that could not be stored, and log it."""
     observer = call.context.ports.observer
     if isinstance(error, ItemTooLarge):
@@ -50,7 +48,7 @@ def creation_error(
         text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
         return ClientError(ToolError(text), "arguments_too_large")
     if isinstance(error, TooManyOpenTasks):
-        return ClientError(too_many_open_tasks(call, error, journal))
+        return ClientError(too_many_open_tasks(call, error))
     return ClientError(task_table_unavailable(error, call.context))
 
 

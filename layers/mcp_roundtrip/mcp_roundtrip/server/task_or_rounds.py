@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.server.channels import may_continue_with_state
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.reserved_place import reserve_place
 from mcp_roundtrip.server.round import Round
@@ -28,7 +29,8 @@ def start_task(
     `continue_in_rounds` takes the call, which stays in rounds, and returns its reply.
     """
     call = this_round.call
-    if call.feature.task == "required" or call.reservation.place is not None or not lost_effects(journal):
+    keeps_steps = lost_effects(journal) and may_continue_with_state(call)
+    if call.feature.task == "required" or call.reservation.place is not None or not keeps_steps:
         return this_round.start_task(journal, ttl_ms)
     is_reserved = False
     try:

@@ -6,8 +6,8 @@ nor an entry without a task. Nothing is written when a task ends: when the list 
 read, and those that have ended are removed. A task that was cancelled or has expired counts until its worker
 stops, so the workers of a principal are limited, too.
 
-A call that is certain to need a task reserves a place before it runs, so that no other call takes it. The new
-task replaces the place in its transaction. A place whose process was lost lapses when the call's time ends.
+A call can reserve a place before it runs, so that no other call takes it. The new task replaces the place in
+its transaction. A place whose process was lost lapses when the time of its invocation ends.
 
 ============  ============================================================================================
 attribute     holds

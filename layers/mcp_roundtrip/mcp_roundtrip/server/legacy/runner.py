@@ -189,7 +189,7 @@ class LegacyRound(Round, frozen=True):
     def reply_for_exception(self, error: BaseException) -> Reply:
         """Build the reply for an exception; a question that cannot be asked is an error for the model."""
         failure = client_error(self.call, error)
-        if (limit := self.call.reservation.limit_reached) is not None:
+        if (limit := self.call.reservation.refused_above) is not None:
             return parked_replies.too_many(self, limit)
         if isinstance(failure.error, MissingClientCapability):
             return self.unaskable_reply(failure.error)
