@@ -162,6 +162,15 @@ def only_steps(ctx: Context) -> str:
     return "done"
 
 
+@server.tool
+def asks_before_steps(ctx: Context) -> str:
+    """A question, and two steps."""
+    ctx.elicit("sure", "Really?", bool)
+    ctx.step("first", lambda: slow())
+    ctx.step("second", str)
+    return "done"
+
+
 @server.tool(channels=("default",))
 def only_default(ctx: Context) -> str:
     """A step, and a question with a default."""
@@ -700,6 +709,17 @@ def test_a_call_that_is_out_of_time_and_has_no_place_uses_the_rest_of_its_time(
     assert ("needs more time" in text) if max_open == 2 else (text == "done")
     postponed = ("task_postponed", {"tool": "only_steps", "limit": 1})
     assert (postponed in deployment.observer.events) is (max_open == 1)
+
+
+def test_a_parked_call_that_is_out_of_time_needs_no_other_place(deployment, monkeypatch):
+    deployment.table.max_open = 1
+    asked = deployment.call("asks_before_steps")
+    deployment.answer(asked, sure=True)
+    monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
+    assert "needs more time" in deployment.call("asks_before_steps")
+    assert "task_postponed" not in [event for event, _ in deployment.observer.events]
+    deployment.table.max_open = 2
+    assert "asks the user" in deployment.call("confirm"), "no other place is taken"
 
 
 def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):

@@ -96,7 +96,7 @@ def _can_continue(call: FeatureCall) -> bool:
     from mcp_roundtrip.server.continuation import way_to_continue  # most passes have time left
 
     way = way_to_continue(call)
-    if way != "parked":
+    if way != "parked" or call.reservation.is_stored:
         return way is not None
     from mcp_roundtrip.server.reserved_place import can_reserve_place
 

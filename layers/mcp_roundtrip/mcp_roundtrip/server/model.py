@@ -204,15 +204,18 @@ class Feature(Protocol):
 class Reservation(Struct):
     """The place of a call among the open tasks of its caller (`reserved_place`). Copies of a call share it.
 
-    `refused_above`: the limit of open tasks if the call is refused. `is_decided`: whether a step of the call
-    may run, because the call has a place or needs none. `is_unavailable`: whether there was no place when the
-    call ran out of time. `is_last_round`: no other round can follow this one.
+    - `refused_above`: the limit of open tasks if the call is refused.
+    - `is_decided`: whether a step of the call may run, because the call has a place or needs none.
+    - `is_unavailable`: whether there was no place when the call ran out of time.
+    - `is_stored`: whether the call is a task or is parked, and so has its place.
+    - `is_last_round`: whether no other round can follow this one.
     """
 
     place: Place | None = None
     refused_above: int | None = None
     is_decided: bool = False
     is_unavailable: bool = False
+    is_stored: bool = False
     is_last_round: bool = False
 
 

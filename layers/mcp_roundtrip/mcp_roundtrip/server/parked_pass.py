@@ -44,6 +44,7 @@ class ParkedPass(Struct):
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
         """Run the pass. Raises one of `RETRYABLE` for a fault that a later pass may not have."""
         call = self.call
+        call.reservation.is_stored = True
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
         )
