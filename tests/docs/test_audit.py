@@ -159,6 +159,12 @@ def test_a_query_uses_commands_and_members_that_exist(query: str) -> None:
             assert exists(name), name
 
 
+@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+def test_no_command_follows_dedup(query: str) -> None:
+    """AWS allows `limit` only (CWL_QuerySyntax-Dedup)."""
+    assert "\n" not in query.partition("| dedup")[2].strip()
+
+
 def test_lines_without_an_end_are_grouped_by_record_alone() -> None:
     """The lines of one record can come from several invocations."""
     [query] = [each for each in QUERIES if "sortsLast" in each]

@@ -211,6 +211,22 @@ def test_an_end_that_comes_too_late_is_superseded(make: Callable[[], AuditedDepl
     assert end["outcome"] == "superseded"
 
 
+def test_a_task_that_was_nearly_abandoned_has_another_record_of_its_end() -> None:
+    deployment = abandoned()
+
+    def take(phase: str) -> None:
+        deployment.log.on_write = lambda phase: None
+        task = deployment.task()
+        changed = {"att": 0, "ver": task.version + 1}
+        deployment.store.update(task.pk, TASK, Change(Above("ver", 0), set=changed))
+
+    deployment.log.on_write = take
+    poll(deployment)
+    deployment.store.update(deployment.task().pk, TASK, Change(Above("ver", 0), set={"att": MAX_ATTEMPTS}))
+    poll(deployment)
+    assert [end["outcome"] for end in deployment.ends()] == ["superseded", "abandoned"]
+
+
 def test_a_task_whose_tool_was_removed_has_a_record_of_its_failed_pass() -> None:
     deployment = AuditedDeployment(server)
     deployment.start("lasting")

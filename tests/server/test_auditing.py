@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip import Call, Context, Server, ToolError
-from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.auth.callers import AuthMode, Caller
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
@@ -425,13 +425,34 @@ def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_rec
     assert log.lines == []
 
 
-@pytest.mark.parametrize("given", [{"authorizer": {}}, {"deadline_ms": 0}], ids=["no token", "no time left"])
-def test_an_unread_call_without_a_known_caller_is_recorded_without_a_principal(
-    door: FrontDoor, log: AuditLines, given: Any
+@pytest.mark.parametrize("authorizer", [ALICE, {}], ids=["alice", "no token"])
+def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(
+    door: FrontDoor, log: AuditLines, authorizer: Any
 ) -> None:
-    send_through(door, log, call("plain"), "/tools/orders", cannot_forward, **given)
+    send_through(
+        door, log, call("plain"), "/tools/orders", cannot_forward, authorizer=authorizer, deadline_ms=0
+    )
     [record] = log.records()
-    assert brief(record, "feature", "principal", "reason") == ["plain", None, "forwarding_failed"]
+    assert brief(record, "feature", "reason") == ["plain", "forwarding_failed"]
+    assert (record["principal"] or {}).get("subject") == ("alice" if authorizer else None)
+
+
+@pytest.mark.parametrize("deadline_ms", [0, 1e18])
+def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(
+    door: FrontDoor, log: AuditLines, deadline_ms: float
+) -> None:
+    class Fetching:
+        def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+            fetched.append("keys")
+            return Caller(None)
+
+    fetched: list[str] = []
+    body = call("plain")
+    request = HttpRequest("POST", headers(body), json.dumps(body), path="/tools/orders")
+    ports = make_ports(forward=cannot_forward, audit=log.log, auth=Fetching())
+    door.endpoint.respond(request, ports, Invocation("id", deadline_ms))
+    assert fetched == ["keys"][: int(deadline_ms > 0)]
+    assert brief(log.records()[0], "feature", "reason") == ["plain", "forwarding_failed"]
 
 
 def test_an_unread_change_of_a_task_that_cannot_be_forwarded_has_one_line(

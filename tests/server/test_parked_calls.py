@@ -145,6 +145,19 @@ def reserve_and_buy(ctx: Context) -> None:
 
 
 @server.tool
+def signs_in_after_failure(ctx: Context) -> None:
+    """An effect whose result is lost, and a URL question."""
+
+    def fail():
+        effect("failed")
+        raise LookupError
+
+    with suppress(LookupError):
+        ctx.step("failing", fail)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+
+
+@server.tool
 def choose(ctx: Context) -> bool:
     """A form."""
     return ctx.elicit("sure", "Really?", bool)
@@ -725,8 +738,18 @@ def test_a_parked_call_that_is_out_of_time_needs_no_other_place(deployment, monk
 def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):
     deployment.table.max_open = 1
     deployment.call("confirm")
-    assert "ran out of time" in deployment.call("checkpoints")
-    assert deployment.outcome == "out_of_time"
+    assert "checkpoints cannot run now: 1 other calls" in deployment.call("checkpoints")
+    assert ("task_limit_reached", {"tool": "checkpoints", "limit": 1}) in deployment.observer.events
+
+
+@modern
+def test_a_call_whose_step_has_failed_keeps_its_state_until_there_is_a_place(deployment):
+    deployment.table.max_open = 1
+    deployment.call("confirm")
+    client = replace(deployment, capabilities=FORMS)
+    client.table = deployment.table
+    assert client.post("signs_in_after_failure")["result"]["resultType"] == "input_required"
+    assert effects == ["failed"]
 
 
 @pytest.mark.parametrize("is_full", [True, False])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from asyncio import TaskGroup
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip import AsyncContext, Context, FrontDoor, Server
+from mcp_roundtrip import AsyncContext, Context, FrontDoor, Server, UsageError
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
@@ -115,6 +117,36 @@ def sleeps_after_step(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.sleep("pause", 1_000)
     return before
+
+
+@server.tool(task="optional")
+def continues_after_failure(ctx: Context) -> str:
+    def fail() -> None:
+        raise LookupError
+
+    with suppress(LookupError):
+        ctx.step("failing", fail)
+    ctx.run_as_task()
+    record_run("after")
+    return "done"
+
+
+@server.tool(task="optional")
+def continues_after_bad_result(ctx: Context) -> str:
+    with suppress(UsageError):
+        ctx.step("bad", lambda: object())
+    ctx.run_as_task()
+    record_run("after")
+    return "done"
+
+
+@server.tool(task="optional")
+async def asks_beside_task(ctx: AsyncContext) -> int:
+    await ctx.step("first", record_run, "first")
+    async with TaskGroup() as group:
+        size = group.create_task(ctx.elicit("size", "How large?", int))
+        group.create_task(ctx.run_as_task())
+    return await size
 
 
 @server.tool(task="optional")
@@ -385,6 +417,27 @@ def test_a_call_that_cannot_end_without_a_task_keeps_its_steps_until_there_is_a_
     result = deployment.call(tool, **state)["result"]
     assert result["resultType"] == "task"
     assert ran == NEEDS_TASK[tool]
+
+
+@pytest.mark.parametrize("tool", ["continues_after_failure", "continues_after_bad_result"])
+def test_a_call_whose_step_has_failed_is_not_refused(deployment: TaskDeployment, tool: str) -> None:
+    """The step has had its effect, and has no entry in the journal."""
+    deployment_at_limit(deployment)
+    result = deployment.call(tool)["result"]
+    assert result["content"][0]["text"] == "done"
+    assert ran[-1] == "after"
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_an_answer_to_a_question_of_the_same_request_does_not_count_at_the_limit(
+    deployment: TaskDeployment, is_full: bool
+) -> None:
+    if is_full:
+        deployment_at_limit(deployment)
+    capabilities = DECLARED if is_full else UNDECLARED
+    answer = {"inputResponses": {"size": accepted(1)}}
+    result = deployment.call("asks_beside_task", capabilities=capabilities, **answer)["result"]
+    assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["size"])
 
 
 def test_a_round_that_needs_a_task_is_refused_without_running(deployment: TaskDeployment) -> None:

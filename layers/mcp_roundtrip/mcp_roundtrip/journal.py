@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import StateRejected
 
@@ -95,6 +96,10 @@ class Journal(Struct, frozen=True):
         """Return the received responses to outstanding requests, and the unused ones of earlier rounds."""
         listed = {key: raw for key, raw in received.items() if key in self.outstanding}
         return {**listed, **self.unused_responses}
+
+    def without_new_questions(self) -> Journal:
+        """Return the journal of a pass whose questions are not sent: no response to them counts."""
+        return replace(self, outstanding={key: self.outstanding[key] for key in self.unused_responses})
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without empty members."""

@@ -36,9 +36,11 @@ def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) ->
     forwarded = Forwarded(deadline_ms, correlation_id=invocation.correlation_id, trace=trace, **feature)
     try:
         raw = ports.forward(owner, invocation.event or {}, forwarded.custom(), timeout_s)
-    except ForwardingFailed as error:
-        ports.observer.record_failure("forwarding_failed", error, owner=owner)
+    except SettingsError:  # nothing was sent
         raise
+    except Exception as error:
+        ports.observer.record_failure("forwarding_failed", error, owner=owner)
+        raise error if isinstance(error, ForwardingFailed) else ForwardingFailed("unexpected") from error
     return HttpResponse(200, raw=raw)
 
 

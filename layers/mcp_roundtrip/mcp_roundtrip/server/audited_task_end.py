@@ -39,9 +39,9 @@ class _AuditedTaskEnd(AuditedOperation):
         assert ports.audit is not None
         super().__init__(ports.audit, ports, correlation_id)
         self._reason = reason
-        # A task that was nearly abandoned may lose more workers later.
-        attempts = task.attempts if reason == "abandoned" else 0
-        named = f"mcp-rs/v1/audit-task-end:{task.pk}:{reason}:{attempts}"
+        # A task that a worker took, and was not abandoned, may be abandoned later. A task expires once.
+        version = task.version if reason == "abandoned" else 0
+        named = f"mcp-rs/v1/audit-task-end:{task.pk}:{reason}:{version}"
         self._set(record=sha256(named.encode()).hexdigest()[:32], method=TASK_END)
 
     def end_task(self, has_ended: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Observer, Ports, TaskPort
@@ -18,6 +19,7 @@ from mcp_roundtrip.server.audit_vocabulary import TAGGED
 from mcp_roundtrip.server.audited_operation import AuditedOperation
 from mcp_roundtrip.server.invocation import Invocation, Operation
 from mcp_roundtrip.server.model import RequestContext
+from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.tasks.model import Task
 
 if TYPE_CHECKING:
@@ -93,7 +95,8 @@ def describe_unread_request(
         if not isinstance(checked, ValidRequest):
             return
         caller = Caller(None)
-        if invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS:
+        has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
+        if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
             with suppress(Unauthorized, IssuerUnavailable):
                 caller = config.authenticator.authenticate(request.headers, request.authorizer)
         context = RequestContext(checked, caller.principal, ports, invocation, None, caller.scopes)
@@ -102,7 +105,7 @@ def describe_unread_request(
             with suppress(ProtocolError, InsufficientScope):
                 find_feature(context)
     except Exception as error:  # the response does not depend on the record
-        ports.observer.record_failure("audit_failed", error, phase="ended")
+        log_fault(ports.observer, error)
 
 
 def _attach(operation: AuditedOperation, ports: Ports, invocation: Invocation) -> tuple[Ports, Invocation]:

@@ -75,7 +75,7 @@ def host_services(call: FeatureCall) -> HostServices:
 
 def _admit_step(call: FeatureCall) -> None:
     """Reserve a place for a call that would lose its steps without one. Raises ProtocolError."""
-    if call.reservation.is_decided or not call.context.ports.config.has_task_table:
+    if call.reservation.has_admitted_step or not call.context.ports.config.has_task_table:
         return
     from mcp_roundtrip.server.channels import loses_steps_without_place  # calls that may be parked loaded it
 
@@ -83,7 +83,7 @@ def _admit_step(call: FeatureCall) -> None:
         from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most clients can be asked
 
         reserve_place_or_refuse(call)
-    call.reservation.is_decided = True
+    call.reservation.has_admitted_step = True
 
 
 def _step_spans(tracer: Tracer) -> StepSpan:

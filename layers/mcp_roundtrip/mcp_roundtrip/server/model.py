@@ -205,7 +205,7 @@ class Reservation(Struct):
     """The place of a call among the open tasks of its caller (`reserved_place`). Copies of a call share it.
 
     - `refused_above`: the limit of open tasks if the call is refused.
-    - `is_decided`: whether a step of the call may run, because the call has a place or needs none.
+    - `has_admitted_step`: whether this request may run steps: the call has a place, or needs none for them.
     - `is_unavailable`: whether there was no place when the call ran out of time.
     - `is_stored`: whether the call is a task or is parked, and so has its place.
     - `is_last_round`: whether no other round can follow this one.
@@ -213,7 +213,7 @@ class Reservation(Struct):
 
     place: Place | None = None
     refused_above: int | None = None
-    is_decided: bool = False
+    has_admitted_step: bool = False
     is_unavailable: bool = False
     is_stored: bool = False
     is_last_round: bool = False

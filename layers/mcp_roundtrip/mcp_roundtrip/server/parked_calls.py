@@ -28,11 +28,10 @@ from mcp_roundtrip.server.channels import continues_with_state
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
-from mcp_roundtrip.server.reserved_place import reserve_place
+from mcp_roundtrip.server.reserved_place import has_run_steps, reserve_place
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
 from mcp_roundtrip.server.task_methods import task_table_unavailable
-from mcp_roundtrip.server.unaskable import lost_effects, out_of_time_error
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
@@ -61,7 +60,9 @@ def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Roun
             return None
         if call.params.model_responses:
             resumption.store(task, call.params.model_responses, "model")
-        return resumption.reply_to(task)
+        reply = resumption.reply_to(task)
+        call.reservation.is_stored = reply is not None  # it may have expired meanwhile
+        return reply
     except StoreError as error:
         raise task_table_unavailable(error, call.context) from error
     except (KeyServiceError, SettingsError) as error:
@@ -123,15 +124,15 @@ def _reply_without_place(this_round: Round, error: TooManyOpenTasks, asks: bool,
     If it has run steps, its client keeps them in the state. The next round does not run without a place.
     """
     call = this_round.call
+    observer = call.context.ports.observer
     if not asks:
-        return this_round.error_reply(out_of_time_error(call), "out_of_time")
+        observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+        return parked_replies.too_many(this_round, error.limit)
     keeps_state = continues_with_state(call) and not call.reservation.is_last_round
-    if not keeps_state or not lost_effects(journal):
+    if not keeps_state or not has_run_steps(call, journal):
         return _refuse(this_round, error)
-    call.context.ports.observer.record("task_postponed", **call.log_identity, limit=error.limit)
-    # The questions were not sent, so no answer to them counts.
-    outstanding = {key: journal.outstanding[key] for key in journal.unused_responses}
-    return this_round.request_input({}, replace(journal, outstanding=outstanding, needs_place=True))
+    observer.record("task_postponed", **call.log_identity, limit=error.limit)
+    return this_round.request_input({}, replace(journal.without_new_questions(), needs_place=True))
 
 
 def _refuse(this_round: Round, error: TooManyOpenTasks) -> Reply:

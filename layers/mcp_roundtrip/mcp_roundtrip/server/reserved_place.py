@@ -16,10 +16,12 @@ from contextlib import suppress
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.server.task_methods import task_table_unavailable
+from mcp_roundtrip.server.unaskable import lost_effects
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 
 
@@ -50,8 +52,16 @@ def reserve_place_or_refuse(call: FeatureCall) -> None:
         raise task_table_unavailable(error, call.context) from error
 
 
+def has_run_steps(call: FeatureCall, journal: Journal) -> bool:
+    """Return whether a refusal would lose steps: those of earlier rounds, or one that this request has begun.
+
+    A step that failed has no entry.
+    """
+    return call.reservation.has_admitted_step or lost_effects(journal) != []
+
+
 def can_reserve_place(call: FeatureCall) -> bool:
-    """Reserve a place for a call that is out of time, and return whether it has one. A failure is logged."""
+    """Reserve a place for a call that can do without, and return whether it has one. A failure is logged."""
     if call.reservation.is_unavailable:
         return False
     try:
@@ -68,7 +78,7 @@ def can_reserve_place(call: FeatureCall) -> bool:
 
 
 def release_place(call: FeatureCall) -> None:
-    """Give the call's place back, unless its task has taken it."""
+    """Release the call's place, unless its task has taken it."""
     place, context = call.reservation.place, call.context
     if place is None or place.is_taken:
         return

@@ -81,6 +81,7 @@ def _run(this_round: Round) -> Reply:
 def _next_pass(this_round: Round, call: FeatureCall, journal: Journal) -> Round:
     """Return the round with another pass, for a call that has changed."""
     params, before = call.params, this_round.run
+    journal = journal.without_new_questions()
     responses = journal.responses_for(params.input_responses)
     inputs = ClientInputs(responses, True, partial(_usable_channels, call), params.model_responses)
     run = new_run(call, host_services(call), journal, inputs, before.notifications)
@@ -105,7 +106,7 @@ def take_model_responses(call: FeatureCall, find_channels: Callable[[], Channels
 
 
 def run_in_place(call: FeatureCall, run: Callable[[], Reply]) -> Reply:
-    """Return what `run` returns, and give the call's place back if no task has taken it."""
+    """Return what `run` returns, and release the call's place if no task has taken it."""
     try:
         return run()
     finally:

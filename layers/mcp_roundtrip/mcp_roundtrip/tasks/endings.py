@@ -8,7 +8,7 @@ from typing import Final, Literal
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change
-from mcp_roundtrip.tasks.model import TASK, Task, WorkState
+from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import TaskStore
 
 MAX_ATTEMPTS: Final = 10
@@ -65,6 +65,10 @@ def _is_lost(task: Task, now_ms: int) -> bool:
     return task.work_state is WorkState.READY or (until_ms is not None and until_ms < now_ms)
 
 
+def _has_ended_so(task: Task, reason: EndReason) -> bool:
+    return task.status is Status.FAILED and task.message == _MESSAGES[reason]
+
+
 def _end(
     store: TaskStore, task: Task, change: Change, on_ending: OnEnding | None, reason: EndReason
 ) -> Task | None:
@@ -72,5 +76,5 @@ def _end(
     item = store.update(task.pk, TASK, change)
     if on_ended is not None:
         present = store.get(task.pk, TASK) if item is None else item
-        on_ended(present is not None and Task.from_item(present).message == _MESSAGES[reason])
+        on_ended(present is not None and _has_ended_so(Task.from_item(present), reason))
     return None if item is None else Task.from_item(item)
