@@ -244,8 +244,8 @@ def test_prompts_and_resources_are_named_without_the_values_of_a_request(tmp_pat
     server.prompt(lambda_prompt)
     server.resource("cards://{card}/limit")(lambda_resource)
     deployment = TracedDeployment(server, tmp_path)
-    deployment.post("prompts/get", name="lambda_prompt", arguments={"card": "4111"})
-    deployment.post("resources/read", uri="cards://4111/limit")
+    deployment.post("prompts/get", name="lambda_prompt", arguments={"card": "visa-4111"})
+    deployment.post("resources/read", uri="cards://visa-4111/limit")
     door, resource = deployment.spans[0], deployment.spans[3]
     assert (door.name, door.attributes["gen_ai.prompt.name"]) == (
         "prompts/get lambda_prompt",
@@ -256,7 +256,7 @@ def test_prompts_and_resources_are_named_without_the_values_of_a_request(tmp_pat
         "cards://{card}/limit",
     )
     check_conventions(resource, {"jsonrpc.request.id": True, "mcp.resource.uri": True})
-    assert "4111" not in "".join(span.to_json() for span in deployment.spans)
+    assert "visa-4111" not in "".join(span.to_json() for span in deployment.spans)
 
 
 def lambda_prompt(card: str) -> str:
