@@ -624,13 +624,19 @@ def test_no_step_runs_if_no_place_can_be_reserved(deployment):
 FORMS = {"elicitation": {"form": {}}}
 
 
+def client_at_limit(deployment, capabilities=FORMS):
+    """Return another client of a caller whose only place is taken, and the text of the call that has it."""
+    deployment.table.max_open = 1
+    asked = deployment.call("confirm")
+    client = replace(deployment, capabilities=capabilities)
+    client.table = deployment.table
+    return client, asked
+
+
 @modern
 def test_a_client_that_keeps_its_state_continues_when_there_is_a_place_for_its_call(deployment):
     """It can answer forms, and its users can be asked to visit a URL on the page only."""
-    deployment.table.max_open = 1
-    asked = deployment.call("confirm")
-    client = replace(deployment, capabilities=FORMS)
-    client.table = deployment.table
+    client, asked = client_at_limit(deployment)
     result = client.post("reserve_and_sign_in")["result"]
     assert (result["resultType"], "inputRequests" in result) == ("input_required", False)
     assert ("task_postponed", {"tool": "reserve_and_sign_in", "limit": 1}) in deployment.observer.events
@@ -647,10 +653,7 @@ def test_a_client_that_keeps_its_state_continues_when_there_is_a_place_for_its_c
 
 @modern
 def test_an_answer_to_a_question_that_was_not_sent_does_not_count(deployment):
-    deployment.table.max_open = 1
-    asked = deployment.call("confirm")
-    client = replace(deployment, capabilities={"sampling": {}})
-    client.table = deployment.table
+    client, asked = client_at_limit(deployment, {"sampling": {}})
     state = {"requestState": client.post("order", item="tea")["result"]["requestState"]}
     deployment.answer(asked, sure=True)
     deployment.call("confirm")
@@ -662,10 +665,7 @@ def test_an_answer_to_a_question_that_was_not_sent_does_not_count(deployment):
 
 @modern
 def test_a_client_that_keeps_its_state_is_refused_where_it_asks_if_no_step_has_run(deployment):
-    deployment.table.max_open = 1
-    deployment.call("confirm")
-    client = replace(deployment, capabilities=FORMS)
-    client.table = deployment.table
+    client, _ = client_at_limit(deployment)
     assert client.respond("sign_in", {}).status == 429
 
 
@@ -683,10 +683,7 @@ def last_round(client, tool, **answers):
 @modern
 def test_a_last_round_is_refused_before_its_first_step_or_where_it_asks(deployment):
     """Its client could send no other state."""
-    deployment.table.max_open = 1
-    deployment.call("confirm")
-    client = replace(deployment, capabilities=FORMS)
-    client.table = deployment.table
+    client, _ = client_at_limit(deployment)
     assert last_round(client, "buy", sure=True).status == 429
     assert last_round(client, "buy_twice", sure=True).status == 429
     assert effects == []
@@ -744,10 +741,7 @@ def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):
 
 @modern
 def test_a_call_whose_step_has_failed_keeps_its_state_until_there_is_a_place(deployment):
-    deployment.table.max_open = 1
-    deployment.call("confirm")
-    client = replace(deployment, capabilities=FORMS)
-    client.table = deployment.table
+    client, _ = client_at_limit(deployment)
     assert client.post("signs_in_after_failure")["result"]["resultType"] == "input_required"
     assert effects == ["failed"]
 

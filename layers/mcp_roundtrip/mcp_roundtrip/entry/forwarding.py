@@ -40,7 +40,9 @@ def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) ->
         raise
     except Exception as error:
         ports.observer.record_failure("forwarding_failed", error, owner=owner)
-        raise error if isinstance(error, ForwardingFailed) else ForwardingFailed("unexpected") from error
+        if isinstance(error, ForwardingFailed):
+            raise
+        raise ForwardingFailed("unexpected") from error
     return HttpResponse(200, raw=raw)
 
 
@@ -67,12 +69,12 @@ def owner_response(
         raise ProtocolError(jsonrpc.INVALID_REQUEST, "There is no such tool", http_status=404)
     try:
         response = forward(name, ports, invocation)
-    except Exception as error:
+    except (ForwardingFailed, SettingsError) as error:
         if invocation.operation is not None:
             from mcp_roundtrip.server.auditing import describe_unread_request  # off by default
 
             describe_unread_request(invocation.operation, request, ports, invocation, find_feature)
-        if not isinstance(error, ForwardingFailed):
+        if isinstance(error, SettingsError):
             raise
         reply = Reply(internal_error(invocation.correlation_id))
         # A client that looks for metadata evaluates the status.

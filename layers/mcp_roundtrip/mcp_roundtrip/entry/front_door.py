@@ -148,7 +148,7 @@ class FrontDoor:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
         if not self._has_views:
             return features
-        return with_views(features, self._options, self._read_view, self._forward_answer)
+        return with_views(features, self._options, self._read_view, self._forward_feature)
 
     def _skill_handlers(self) -> Mapping[str, Handler]:
         if not self.catalog.skills:
@@ -218,11 +218,8 @@ class FrontDoor:
             return find_by_name(self._options, self.catalog.prompts, context, "prompt")
         return find_by_uri(self._options, self._index, read_uri(context.params), context)[0]
 
-    def _forward_answer(self, context: RequestContext) -> HttpResponse:
-        """Forward a call of the answer tool to the owner of the tool that asked."""
-        return self._forward(self._find_asking_tool(context), context)
-
     def _find_asking_tool(self, context: RequestContext) -> CatalogEntry:
+        """Return the tool whose question a call of the answer tool answers. Raises as `_find_feature`."""
         given = CallParams.read(context.params).arguments.get("tool")
         if not isinstance(given, str) or not shows_apps(context.request.meta.capabilities):
             raise unknown_item("tool", str(given))

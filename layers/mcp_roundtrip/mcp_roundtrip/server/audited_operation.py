@@ -229,7 +229,7 @@ class AuditedOperation:
         """Whether a request that ran no code of a feature has a record."""
         if self._end_event == "request_refused" and self._line.status in REFUSALS:
             return True
-        if self._method not in {*FEATURE_KINDS, *TASK_CHANGES} or self._end_event is None:
+        if self._method not in FEATURE_KINDS.keys() | TASK_CHANGES or self._end_event is None:
             return False
         return self._end_event == "request_refused" or not self._is_view
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.auth.callers import Caller, InsufficientScope, IssuerUnavailable, Unauthorized
+from mcp_roundtrip.auth.callers import ANONYMOUS, InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit
@@ -94,7 +94,7 @@ def describe_unread_request(
         )
         if not isinstance(checked, ValidRequest):
             return
-        caller = Caller(None)
+        caller = ANONYMOUS
         has_time = invocation.deadline_ms - ports.clock_ms() > TIME_TO_AUTHENTICATE_MS
         if has_time or isinstance(config.authenticator, EventAuthenticator):  # which fetches no keys
             with suppress(Unauthorized, IssuerUnavailable):

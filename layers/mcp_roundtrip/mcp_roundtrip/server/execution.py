@@ -98,7 +98,7 @@ def _can_continue(call: FeatureCall) -> bool:
     way = way_to_continue(call)
     if way != "parked" or call.reservation.is_stored:
         return way is not None
-    from mcp_roundtrip.server.reserved_place import can_reserve_place
+    from mcp_roundtrip.server.reserved_place import can_reserve_place  # few calls are parked
 
     return can_reserve_place(call)
 

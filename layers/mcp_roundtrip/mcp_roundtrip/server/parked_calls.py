@@ -25,7 +25,7 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.channels import continues_with_state
-from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.model import FeatureCall, Reply, Reservation
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
 from mcp_roundtrip.server.reserved_place import has_run_steps, reserve_place
@@ -60,9 +60,7 @@ def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Roun
             return None
         if call.params.model_responses:
             resumption.store(task, call.params.model_responses, "model")
-        reply = resumption.reply_to(task)
-        call.reservation.is_stored = reply is not None  # it may have expired meanwhile
-        return reply
+        return resumption.reply_to(task)
     except StoreError as error:
         raise task_table_unavailable(error, call.context) from error
     except (KeyServiceError, SettingsError) as error:
@@ -238,7 +236,8 @@ class _Resumption:
     def _run_pass(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
         context, port = self.call.context, self.call.context.ports.tasks()
-        observer, this_pass = context.ports.observer, ParkedPass(self.call, self.channels, self.make_round)
+        observer, call = context.ports.observer, replace(self.call, reservation=Reservation(is_stored=True))
+        this_pass = ParkedPass(call, self.channels, self.make_round)
         worker = Worker(
             port.store,
             _NoWorkers(),

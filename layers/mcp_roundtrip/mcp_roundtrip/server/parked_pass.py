@@ -15,11 +15,9 @@ from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput,
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_creation import create_task, task_log_fields
 from mcp_roundtrip.server.task_runner import conclusion_of, final_reply, too_many_answers
 from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskHistory
@@ -44,7 +42,6 @@ class ParkedPass(Struct):
     def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
         """Run the pass. Raises one of `RETRYABLE` for a fault that a later pass may not have."""
         call = self.call
-        call.reservation.is_stored = True
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
         )
@@ -59,9 +56,9 @@ class ParkedPass(Struct):
             case Done() | Failed():
                 self.reply = final_reply(self.round, outcome)
             case TaskRequested(journal, ttl_ms):
-                self.reply = self._start_task(self.round, task, journal, ttl_ms)
+                self.reply = self.round.start_task(journal, ttl_ms, task)
             case Checkpointed(journal) if call.may_start_task:
-                self.reply = self._start_task(self.round, task, journal, TASK_TTL_MS)
+                self.reply = self.round.start_task(journal, TASK_TTL_MS, task)
             case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
                 self.reply = too_many_answers(self.round, key)
             case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:
@@ -69,14 +66,6 @@ class ParkedPass(Struct):
                 self.waits_for_url = True
                 outcome = Checkpointed(journal)
         return PassResult(run, outcome, None if self.reply is None else conclusion_of(self.reply))
-
-    def _start_task(self, this_round: Round, task: Task, journal: Journal, ttl_ms: int) -> Reply:
-        """Create the task that continues the call; a pass after a crash finds the same task."""
-        created = create_task(self.call, journal, ttl_ms, task)
-        if isinstance(created, dict):
-            body = results.task(self.call.server_info, created)
-            return this_round.reply(body, "task", **task_log_fields(created))
-        return this_round.error_reply(created.error, created.outcome)
 
 
 def new_run(

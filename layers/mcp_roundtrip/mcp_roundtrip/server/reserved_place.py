@@ -28,7 +28,7 @@ from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 def reserve_place(call: FeatureCall) -> None:
     """Reserve a place for a call that has none. Raises TooManyOpenTasks and StoreError.
 
-    It lapses when the invocation is over: a lost process cannot give it back.
+    It lapses when the invocation is over, because a lost process cannot release it.
     """
     if call.reservation.place is not None:
         return
@@ -61,7 +61,7 @@ def has_run_steps(call: FeatureCall, journal: Journal) -> bool:
 
 
 def can_reserve_place(call: FeatureCall) -> bool:
-    """Reserve a place for a call that can do without, and return whether it has one. A failure is logged."""
+    """Try to reserve a place for a call, and return whether it has one. A failure is logged."""
     if call.reservation.is_unavailable:
         return False
     try:

@@ -18,6 +18,7 @@ from mcp_roundtrip.server.model import FeatureCall, Reply
 if TYPE_CHECKING:
     from mcp_roundtrip.server.errors import ClientError
     from mcp_roundtrip.state.claims import OpenState
+    from mcp_roundtrip.tasks.model import Task
 
 CLIENT_ROUNDS: Final = 10
 """Number of rounds after which most clients give up a call."""
@@ -92,17 +93,15 @@ class Round(Struct, frozen=True):
             return self.reply_for_exception(error)
         return self.reply(result, "complete")
 
-    def start_task(self, journal: Journal, ttl_ms: int) -> Reply:
-        """Build the reply of a call that becomes a task."""
-        from mcp_roundtrip.server.task_creation import (
-            create_task,
-            task_log_fields,
-        )  # most calls become no task
+    def start_task(self, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
+        """Build the reply of a call that becomes a task. `parked`: see `task_creation.create_task`."""
+        from mcp_roundtrip.server.task_creation import create_task  # most calls do not become a task
 
-        task = create_task(self.call, journal, ttl_ms)
-        if isinstance(task, Mapping):
-            return self.reply(results.task(self.call.server_info, task), "task", **task_log_fields(task))
-        return self._client_error(task)
+        task = create_task(self.call, journal, ttl_ms, parked)
+        if not isinstance(task, Mapping):
+            return self._client_error(task)
+        body = results.task(self.call.server_info, task)
+        return self.reply(body, "task", task=task["taskId"], task_ttl_ms=task["ttlMs"])
 
     def seal(self, journal: Journal) -> str:
         """Return the state of the next round.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
@@ -31,11 +30,6 @@ def create_task(
         return task_members(_store_task(call, journal, ttl_ms, parked))
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
         return creation_error(call, error)
-
-
-def task_log_fields(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the log fields of a reply with these members of a Task object."""
-    return {"task": members["taskId"], "task_ttl_ms": members["ttlMs"]}
 
 
 def creation_error(call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | StoreError) -> ClientError:

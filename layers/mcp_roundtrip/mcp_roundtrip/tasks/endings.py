@@ -25,7 +25,6 @@ It takes whether the task has ended for this reason, by this process or by anoth
 EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
 ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
 
-
 _MESSAGES: Final[Mapping[EndReason, str]] = {"expired": EXPIRED_MESSAGE, "abandoned": ABANDONED_MESSAGE}
 
 
