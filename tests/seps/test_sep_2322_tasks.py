@@ -394,6 +394,32 @@ def test_polls_return_only_the_status(deployment: LegacyDeployment) -> None:
         assert task.keys() <= MEMBERS
 
 
+def test_progress_is_shown_while_the_task_works() -> None:
+    other = Server("legacy", legacy_tasks="sep-2322")
+
+    @other.tool(task="required")
+    def imports(ctx: Context) -> str:
+        ctx.run_as_task()
+        ctx.progress(1, 2, "half")
+        ctx.sleep("a while", 60_000)
+        ctx.progress(2, 2, "all")
+        return ctx.elicit("name", "Name?", str)
+
+    deployment = LegacyDeployment(other)
+    task_id = deployment.ended("imports")
+    working = deployment.task(task_id)
+    assert (working["status"], working["statusMessage"]) == ("working", "half")
+    deployment.clock.advance(61)
+    deployment.task(task_id)
+    deployment.run_workers()
+    asking = deployment.task(task_id)
+    assert (asking["status"], "statusMessage" in asking) == ("input_required", False)
+    deployment.respond(task_id, name=accepted("x"))
+    deployment.run_workers()
+    ended = deployment.task(task_id)
+    assert (ended["status"], "statusMessage" in ended) == ("completed", False)
+
+
 def test_the_result_has_the_outstanding_requests_until_they_are_answered(
     deployment: LegacyDeployment,
 ) -> None:

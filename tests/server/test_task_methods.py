@@ -297,19 +297,40 @@ def test_a_large_result_is_read_completely(deployment: TaskDeployment) -> None:
     assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == text
 
 
-def test_progress_sets_the_status_message(deployment: TaskDeployment) -> None:
-    other = Server("other")
+def test_progress_is_the_status_message_while_the_task_works() -> None:
+    other, seen = Server("other"), list[tuple[str, str | None]]()
+
+    def look() -> None:
+        task = deployment.get(task_id)["result"]
+        seen.append((task["status"], task.get("statusMessage")))
 
     @other.tool(task="required")
     def slow(ctx: Context) -> str:
         ctx.run_as_task()
         ctx.progress(1, 3, "one of three")
-        return str(ctx.elicit("go", "On?", bool))
+        ctx.step("early", look)
+        ctx.elicit("go", "On?", bool)
+        ctx.step("resumed", look)
+        ctx.progress(2, 3, "two of three")
+        ctx.step("late", look)
+        return "done"
 
     deployment = TaskDeployment(other)
     task_id = deployment.start("slow")
     deployment.run_workers()
-    assert deployment.get(task_id)["result"]["statusMessage"] == "one of three"
+    look()
+    deployment.update(task_id, go={"action": "accept", "content": {"value": True}})
+    look()
+    deployment.run_workers()
+    look()
+    assert seen == [
+        ("working", "one of three"),
+        ("input_required", None),
+        ("working", None),
+        ("working", None),
+        ("working", "two of three"),
+        ("completed", None),
+    ]
 
 
 @server.tool(task="required")

@@ -463,11 +463,11 @@ def test_a_progress_report_that_cannot_be_written_does_not_fail_the_task() -> No
 
 
 def test_a_progress_report_is_truncated() -> None:
-    deployment = working(lambda ctx: ctx.progress(1, 2, "x" * 500_000) or "done")
+    deployment = working(lambda ctx: ctx.progress(1, 2, "x" * 500_000) or str(ctx.sleep("a while", 60_000)))
     task_id = deployment.start("works")
     deployment.run_workers()
-    done = deployment.get(task_id)["result"]
-    assert (done["status"], len(done["statusMessage"])) == ("completed", 4_096)
+    sleeping = deployment.get(task_id)["result"]
+    assert (sleeping["status"], len(sleeping["statusMessage"])) == ("working", 4_096)
 
 
 def test_a_result_over_the_response_limit_is_a_tool_error_as_without_a_task() -> None:

@@ -80,6 +80,8 @@ class TaskStateMachine(RuleBasedStateMachine):
         assert not was.is_terminal
         self.ended_under_lease = transition in ("cancel", "expire") and was.work_state is WorkState.LEASED
         assert (was.work_state, became.work_state) in ARROWS[transition]
+        if became.status is not was.status:
+            assert became.message == (END["message"] if became.status is Status.FAILED else None)
         assert became.version == was.version + (transition not in SILENT)
         assert transition in REPEATABLE or change.apply_to(changed) is None
         if became.work_state is not WorkState.LEASED:
@@ -254,6 +256,10 @@ class TaskStateMachine(RuleBasedStateMachine):
     @invariant()
     def state_is_in_the_diagram(self):
         assert (self.task.status, self.task.work_state) in LEGAL
+
+    @invariant()
+    def a_message_belongs_to_the_status(self):
+        assert self.task.message is None or self.task.status in (Status.WORKING, Status.FAILED)
 
     @invariant()
     def lease_and_wake_time_match_the_state(self):

@@ -130,7 +130,7 @@ APPLY = {
         {"ready", "leased", *WAITING},
     ),
     "record_dispatch again": (transitions.record_dispatch(dispatched_before_ms=0, now_ms=LATER), set()),
-    "progress": (transitions.set_status_message(owner="me", message="half", now_ms=NOW), WITH_LEASE),
+    "progress": (transitions.set_status_message(owner="me", message="half", now_ms=NOW), {"leased"}),
     "progress by another": (transitions.set_status_message(owner="you", message="half", now_ms=NOW), set()),
 }
 
@@ -330,6 +330,40 @@ def test_one_of_many_polls_dispatches_a_worker():
     )
 
 
+HALF = transitions.set_status_message(owner="me", message="half", now_ms=LATER)
+
+LEAVE_THE_STATUS = {
+    "await responses": (await_responses(requests=asked("a")), None),
+    "complete": (transitions.complete(owner="me", now_ms=LATER, attributes={"res": "1"}), None),
+    "cancel": (transitions.cancel(now_ms=LATER), None),
+    "fail": (transitions.fail(owner="me", now_ms=LATER, **END), END["message"]),
+    "expire": (transitions.expire(now_ms=LATE, **END), END["message"]),
+    "abandon": (transitions.abandon(now_ms=LATER, max_attempts=1, **END), END["message"]),
+}
+
+
+@pytest.mark.parametrize("name", LEAVE_THE_STATUS)
+def test_progress_ends_with_the_status_that_it_describes(name):
+    change, message = LEAVE_THE_STATUS[name]
+    assert task(after(LEASED, HALF, change)).message == message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [sleep(), transitions.release(owner="me"), transitions.checkpoint(owner="me", accepted_keys=[])],
+)
+def test_progress_lasts_while_the_task_works(change):
+    assert task(after(LEASED, HALF, change)).message == "half"
+
+
+@pytest.mark.parametrize("name", ["awaiting", "leased and asking"])
+def test_a_resumed_task_has_no_message_of_an_earlier_version_of_this_module(name):
+    item = {**ITEMS[name], "msg": "half"}
+    is_leased = name == "leased and asking"
+    resumed = task(after(item, answered(version=item["ver"], is_leased=is_leased)))
+    assert (resumed.status, resumed.message) == (Status.WORKING, None)
+
+
 def test_progress_does_not_change_the_version():
-    said = task(after(LEASED, transitions.set_status_message(owner="me", message="half", now_ms=LATER)))
+    said = task(after(LEASED, HALF))
     assert said == replace(task(LEASED), message="half", updated_at_ms=LATER)

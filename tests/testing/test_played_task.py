@@ -90,7 +90,7 @@ def test_a_task_is_played_in_three_lines() -> None:
 
 def test_a_waiting_task_shows_the_view_of_its_client() -> None:
     task = provisioning()
-    assert (task.status, task.status_message, task.asked.keys()) == ("input_required", "created", {"keep"})
+    assert (task.status, task.status_message, task.asked.keys()) == ("input_required", None, {"keep"})
     assert len(task.task_id) == 32
     assert task.poll().detailed == task.detailed
 

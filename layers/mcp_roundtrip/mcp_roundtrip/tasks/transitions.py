@@ -16,6 +16,9 @@ time, because another branch of its tool sleeps; until then it stays input_requi
 No transition leaves a terminal status. Only the owner of the lease may write and renew it; the next claim
 takes an expired lease. If a client or the time ends a task during a pass, its worker keeps and renews the
 lease until it stops. Times are epoch milliseconds. `lease` says who renews a lease, and when.
+
+A status message belongs to the status `working`, where it is the progress, or to `failed`. The change that
+leaves the status removes it.
 """
 
 from __future__ import annotations
@@ -108,7 +111,7 @@ def await_responses(
         version,
         accepted_keys,
         now_ms,
-        ("lnk",) if link is None else (),
+        ("msg", *(("lnk",) if link is None else ())),
         st=Status.INPUT_REQUIRED.value,
         rn=WorkState.AWAITING.value,
         req=requests_to_text(requests),
@@ -148,11 +151,12 @@ def accept_responses(
     if is_ready:
         attributes |= {"rn": WorkState.READY.value, "kick": now_ms, "kicks": 0}
     needs_link = any(asked.channel != CLIENT for asked in requests.values())
+    removed = [("wake", is_ready), ("lnk", not needs_link), ("msg", not requests)]
     return Change(
         all_of(Equals("ver", version), Equals("st", Status.INPUT_REQUIRED.value)),
         set=attributes,
         add={"ver": 1},
-        remove=(*(("wake",) if is_ready else ()), *(() if needs_link else ("lnk",))),
+        remove=tuple(name for name, is_removed in removed if is_removed),
     )
 
 
@@ -213,8 +217,9 @@ def undo_dispatch(dispatched_at_ms: int, dispatch_count: int, *, now_ms: int) ->
 
 
 def set_status_message(*, owner: str, message: str, now_ms: int) -> Change:
-    """Set the status message."""
-    return Change(held_by(owner), set={"msg": message, "uAt": now_ms})
+    """Set the status message of a task that is working. While it asks, a branch may work, too."""
+    is_working = all_of(held_by(owner), Equals("st", Status.WORKING.value))
+    return Change(is_working, set={"msg": message, "uAt": now_ms})
 
 
 def _is_claimable(now_ms: int) -> Condition:
@@ -267,9 +272,11 @@ def _end(
     *,
     keeps_lease: bool = False,
 ) -> Change:
+    attributes = attributes or {}
+    removed = ("wake", "msg") if keeps_lease else (*LEASE_ATTRIBUTES, "wake", "msg")
     return Change(
         condition,
-        set={"st": status.value, "rn": WorkState.DONE.value, "uAt": now_ms, **(attributes or {})},
+        set={"st": status.value, "rn": WorkState.DONE.value, "uAt": now_ms, **attributes},
         add={"ver": 1},
-        remove=("wake",) if keeps_lease else (*LEASE_ATTRIBUTES, "wake"),
+        remove=tuple(name for name in removed if name not in attributes),
     )

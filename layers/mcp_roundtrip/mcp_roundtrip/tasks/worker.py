@@ -140,7 +140,8 @@ class Worker(Struct, frozen=True):
             self.store.update(task.pk, TASK, change)
         recorder = TaskRecorder(self.store, task, lease, history.next_order, self.clock_ms, self.on_error)
         result = self.run_pass(task, history, recorder)
-        recorder.flush_status()
+        if result.conclusion is None:
+            recorder.flush_status()
         return self._store_outcome(task, history, recorder, result)
 
     def _on_unclaimable(self, pk: str, delivery: Delivery) -> None:
