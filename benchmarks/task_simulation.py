@@ -10,7 +10,6 @@ delivers wake-ups. A killed worker claims the task, renews its lease some times,
 
 import argparse
 import heapq
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import Ports, TaskPort
+from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.lease import Delivery, Lease
@@ -241,7 +241,8 @@ class Simulation:
     # -- as clients -------------------------------------------------------------------------------------
 
     def _create(self, number: int, pks: list[str]) -> None:
-        kind, principal = KINDS[number % len(KINDS)], json.dumps(f"user-{number // TASKS_PER_CALLER}")
+        kind = KINDS[number % len(KINDS)]
+        principal = Principal("jwt", f"user-{number // TASKS_PER_CALLER}").canonical()
         task = self.tasks.create(
             TaskCall("tools/call", kind.tool, {}, None, None),
             principal,

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     },
     "state": {"errors", "internal_errors", "canonical"},
     "question_page": {"canonical", "schema"},
-    "tasks": {"errors", "internal_errors", "canonical", "journal", "protocol", "engine"},
+    "tasks": {"errors", "internal_errors", "canonical", "principal", "journal", "protocol", "engine"},
     "auth": {"errors", "internal_errors", "canonical", "principal"},
     "settings": {"internal_errors", "http", "auth"},
     "environment": {"internal_errors", "canonical", "http", "auth", "settings"},

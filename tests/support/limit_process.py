@@ -9,6 +9,7 @@ from itertools import count
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
@@ -16,6 +17,8 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import client
 from support.forks import print_line, run_in_processes
+
+ALICE = Principal("jwt", "alice").canonical()
 
 
 def race(endpoint: str, table: str, limit: int, process: int) -> None:
@@ -27,10 +30,10 @@ def race(endpoint: str, table: str, limit: int, process: int) -> None:
     try:
         for number in count(process):
             if number % 2:
-                task = tasks.create(call, "alice", Journal("run"), worker="w", capabilities={}, ttl_ms=60_000)
+                task = tasks.create(call, ALICE, Journal("run"), worker="w", capabilities={}, ttl_ms=60_000)
                 print_line(f"created {task.task_id}")
             else:
-                caller = ParkedCaller("alice", "alice", f"call {process} {number}")
+                caller = ParkedCaller(ALICE, ALICE, f"call {process} {number}")
                 task = parked_calls.create(caller, call, Journal(f"flow {process} {number}"), {}, "client")
                 print_line(f"parked {task.task_id}")
     except TooManyOpenTasks:

@@ -8,6 +8,7 @@ import sys
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.service import Tasks
@@ -15,12 +16,14 @@ from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import client
 from support.forks import print_line, run_in_processes
 
+ALICE = Principal("jwt", "alice").canonical()
+
 
 def park(endpoint: str, table: str, number: int) -> None:
     store = DynamoStore(client(endpoint), table)
     calls = ParkedCalls.of(Tasks(store, RecordingDispatcher(), lambda: 1_795_000_000_000, max_open=3))
     call = TaskCall("tools/call", "x", {}, None, None)
-    task = calls.create(ParkedCaller("alice", "alice", "call"), call, Journal(f"flow-{number}"), {}, "client")
+    task = calls.create(ParkedCaller(ALICE, ALICE, "call"), call, Journal(f"flow-{number}"), {}, "client")
     print_line(f"parked {task.task_id}")
 
 

@@ -9,13 +9,16 @@ from pathlib import Path
 from secrets import token_bytes
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
-from hypothesis.strategies import integers, sampled_from
+from hypothesis.strategies import integers, lists, none, sampled_from, text, tuples
 
+from mcp_roundtrip import canonical
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.principal import Principal as VerifiedCaller
+from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import (
@@ -34,6 +37,8 @@ from support.dynamodb_clients import new_table
 pytest_plugins = ["support.ministack"]
 
 LIMIT = 3
+ALICE = caller_binding(VerifiedCaller("jwt", "alice", "https://id.example", "c1"))
+BOB = caller_binding(VerifiedCaller("jwt", "bob", "https://id.example", "c1"))
 TTL_MS = 60_000
 CALL = TaskCall("tools/call", "x", {}, None, None)
 JOURNAL = Journal("run", (Entry("step", Kind.STEP, 1),))
@@ -56,7 +61,7 @@ def clock():
 class Principal:
     """A principal with a limit of open tasks that creates and ends tasks."""
 
-    def __init__(self, store, clock, limit=LIMIT, name="alice", dialect="extension"):
+    def __init__(self, store, clock, limit=LIMIT, name=ALICE, dialect="extension"):
         self.store, self.clock, self.name = store, clock, name
         self.tasks = Tasks(store, RecordingDispatcher(), self.now_ms, max_open=limit, dialect=dialect)
 
@@ -119,7 +124,7 @@ def test_a_refused_task_is_not_written_and_no_worker_is_dispatched(clock):
 def test_an_ended_task_makes_room_for_exactly_one(alice, way):
     first, *_ = alice.create_many(LIMIT)
     getattr(alice, way)(first)
-    alice.tasks.limit.check("alice")
+    alice.tasks.limit.check(ALICE)
     alice.create()
     assert alice.is_refused()
 
@@ -133,7 +138,7 @@ def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice,
         alice.cancel(second)
     else:
         clock.advance(TTL_MS / 1000)
-        assert alice.tasks.get("alice", first.task_id).is_terminal
+        assert alice.tasks.get(ALICE, first.task_id).is_terminal
         alice.create()  # the third task had no worker
     assert alice.is_refused()
     assert store.update(first.pk, TASK, transitions.stop(owner=workers[0])) is not None
@@ -153,8 +158,52 @@ def test_an_expired_task_makes_room(alice, clock):
     assert alice.is_refused()
 
 
+@given(
+    user=tuples(sampled_from(["jwt", "lambda"]), text(), none() | text()),
+    clients=lists(none() | text(), min_size=LIMIT + 1, max_size=LIMIT + 1, unique=True),
+)
+def test_all_clients_of_a_user_count_together(user, clients):
+    store, clock = MemoryStore(), FakeClock()
+    kind, subject, issuer = user
+    *first, last = [
+        Principal(store, clock, name=caller_binding(VerifiedCaller(kind, subject, issuer, client)))
+        for client in clients
+    ]
+    tasks = [principal.create() for principal in first]
+    assert all(principal.is_refused() for principal in (*first, last))
+    first[0].cancel(tasks[0])
+    last.create()
+    assert all(principal.is_refused() for principal in (*first, last))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        VerifiedCaller("jwt", "bob", "https://id.example", "c1"),
+        VerifiedCaller("jwt", "alice", "https://other.example", "c1"),
+        VerifiedCaller("lambda", "alice", None, "c1"),
+    ],
+    ids=["subject", "issuer", "kind"],
+)
+def test_a_user_of_another_name_or_issuer_has_a_limit_of_its_own(alice, store, clock, other):
+    alice.create_many(LIMIT)
+    Principal(store, clock, name=caller_binding(other)).create_many(LIMIT)
+
+
+def test_a_list_that_an_earlier_version_kept_for_a_client_neither_counts_nor_changes(alice, store):
+    """Earlier versions had a list for each client. Both kinds of lists exist while a deployment rolls out."""
+    earlier, expires_s = canonical.digest("mcp-rs/v1/open-tasks", ALICE, size=24), alice.now_ms()
+    item = {"pk": earlier, "sk": OPEN_TASKS, "n": 2, "exp": expires_s, "a#1": 1, "reserved#b": 2}
+    assert store.put_new(item) is None
+    tasks = alice.create_many(LIMIT)
+    assert alice.is_refused()
+    alice.cancel(tasks[0])
+    alice.create()
+    assert store.get(earlier, OPEN_TASKS) == item
+
+
 def test_principals_have_separate_limits_and_anonymous_callers_share_one(store, clock):
-    for name in ("alice", "bob", None):
+    for name in (ALICE, BOB, None):
         principal = Principal(store, clock, name=name)
         principal.create_many(LIMIT)
         assert principal.is_refused()
@@ -170,13 +219,13 @@ def test_tasks_of_all_dialects_count_together(store, clock):
 
 def test_a_task_that_is_created_completed_does_not_count(alice):
     for _ in range(LIMIT + 1):
-        alice.tasks.create_completed("alice", {}, ttl_ms=TTL_MS)
+        alice.tasks.create_completed(ALICE, {}, ttl_ms=TTL_MS)
     alice.create_many(LIMIT)
 
 
 def test_without_a_limit_nothing_is_counted(clock):
     unlimited = Principal(MemoryStore(), clock, limit=0)
-    unlimited.tasks.limit.check("alice")
+    unlimited.tasks.limit.check(ALICE)
     unlimited.create_many(20)
     assert all(sk != OPEN_TASKS for _, sk in unlimited.store._items)
 

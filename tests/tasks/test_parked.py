@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -33,7 +34,10 @@ CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
 STEP = Entry("step", Kind.STEP, {"price": 3})
 FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "How many?"}}
 JOURNAL = Journal("flow", (STEP,), {"size": Fingerprint("m", "f")})
-ALICE, BOB = ParkedCaller("alice", "alice", "call"), ParkedCaller("bob", "bob", "call")
+ALICE, BOB = (
+    ParkedCaller(name, name, "call")
+    for name in (Principal("jwt", user).canonical() for user in ("alice", "bob"))
+)
 YES = {"action": "accept", "content": {"value": True}}
 
 
@@ -163,7 +167,7 @@ def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table
     with pytest.raises(TooManyOpenTasks):
         table.park(replace(ALICE, identity="more"))
     with pytest.raises(TooManyOpenTasks):
-        extension.limit.check("alice")
+        extension.limit.check(ALICE.principal)
     assert table.calls.find(replace(ALICE, identity="more")) is None
     table.park(BOB)
     table.complete(parked[0])
@@ -251,7 +255,7 @@ def running_task(table, **options):
     """Return a task of Alice that a worker runs."""
     tasks = replace(table.calls.tasks, dialect="extension")
     created = tasks.create(
-        CALL, "alice", Journal("flow"), worker="w", capabilities={}, ttl_ms=TTL_MS, **options
+        CALL, ALICE.principal, Journal("flow"), worker="w", capabilities={}, ttl_ms=TTL_MS, **options
     )
     return Task.from_item(table.claim(created))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mcp_roundtrip.canonical import canonical_json
+from mcp_roundtrip.canonical import canonical_json, parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +32,11 @@ def user_binding(principal: Principal | None) -> str | None:
     The page behind a link authenticates its visitor itself, with another client id than the MCP client's.
     """
     return None if principal is None else replace(principal, client_id=None).canonical()
+
+
+def user_of(binding: str | None) -> str | None:
+    """Return `user_binding` of the caller whose `caller_binding` is given."""
+    if binding is None:
+        return None
+    kind, issuer, subject, _ = parse_json(binding)
+    return user_binding(Principal(kind, subject, issuer))

@@ -1,10 +1,11 @@
-"""The limit of open tasks for each principal.
+"""The limit of open tasks for each user.
 
-One item for each principal lists the principal's open tasks. A task is created and listed in one transaction
-whose condition is the limit, so racing processes never exceed it, and a crash leaves neither an unlisted task
-nor an entry without a task. Nothing is written when a task ends: when the list is full, the tasks on it are
-read, and those that have ended are removed. A task that was cancelled or has expired counts until its worker
-stops, so the workers of a principal are limited, too.
+One item for each user lists the open tasks of all principals of the user. They differ in the OAuth client:
+where clients register themselves, a user has any number of them. A task is created and listed in one
+transaction whose condition is the limit, so racing processes never exceed it, and a crash leaves neither an
+unlisted task nor an entry without a task. Nothing is written when a task ends: when the list is full, the
+tasks on it are read, and those that have ended are removed. A task that was cancelled or has expired counts
+until its worker stops, so the workers of a user are limited, too.
 
 A call can reserve a place before it runs, so that no other call takes it. The new task replaces the place in
 its transaction. A place whose process was lost lapses when the time of its invocation ends.
@@ -18,7 +19,7 @@ exp           when DynamoDB may delete the item: not before the last of its task
 reserved#<…>  an entry: a reserved place, and when it lapses, in epoch milliseconds
 ============  ============================================================================================
 
-Anonymous callers are one principal here, as they are in `model.task_partition_key`.
+Anonymous callers are one user here, as they are one principal in `model.task_partition_key`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from msgspec.structs import replace
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.principal import user_of
 from mcp_roundtrip.tasks.changes import (
     Above,
     Absent,
@@ -64,7 +66,7 @@ RESERVED_ITEM_TTL_S: Final = 7 * 24 * 3_600
 
 
 class TooManyOpenTasks(McpRoundtripError):
-    """The principal has as many open tasks as are allowed: `limit`."""
+    """The user has as many open tasks as are allowed: `limit`."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"{limit} open tasks")
@@ -84,7 +86,7 @@ class Place(Struct):
 
 
 class TaskLimit(Struct, frozen=True):
-    """Creates tasks, at most `max_open` open ones for each principal; any number if that is 0.
+    """Creates tasks, at most `max_open` open ones for each user; any number if that is 0.
 
     `clock_ms` returns epoch milliseconds.
     """
@@ -215,7 +217,7 @@ class TaskLimit(Struct, frozen=True):
         return self.store.get(pk, OPEN_TASKS) or {}
 
     def _make_room(self, pk: str, item: Item) -> Item:
-        """Return the principal's item, without the entries of ended tasks if it was full.
+        """Return the user's item, without the entries of ended tasks if it was full.
 
         Raises TooManyOpenTasks if no task on it has ended.
         """
@@ -265,8 +267,8 @@ def _replace(item: Item, ended: Task, task: Task) -> Change:
 
 
 def open_tasks_partition_key(principal: str | None) -> str:
-    """Return the key of the item that lists the open tasks of a principal.
+    """Return the key of the item that lists the open tasks of a principal's user.
 
-    `principal` is canonical JSON, None for anonymous callers.
+    `principal` is its `caller_binding`, None for anonymous callers.
     """
-    return canonical.digest("mcp-rs/v1/open-tasks", principal, size=24)
+    return canonical.digest("mcp-rs/v1/open-tasks", user_of(principal), size=24)
