@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -32,13 +33,34 @@ def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
     asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
     confirm = asked.answer(size={"vcpus": 4})
-    assert confirm.answer(keep=True).structured == json.loads(code_blocks("README.md", "json")[0])
+    assert confirm.question("buy") == "orders costs 60 dollars a month. Create it?"
+    assert confirm.answer(buy=True).structured == json.loads(code_blocks("README.md", "json")[0])
+
+
+def test_rounds_that_are_sent_again_create_one_database() -> None:
+    names: dict[str, Any] = {"__name__": "databases"}
+    exec(compile(TOOL, "README.md", "exec", dont_inherit=True), names)
+    databases: dict[str, str] = {}  # what the provider has, by idempotency key
+    requests = []
+
+    def create_database(name: str, vcpus: int, key: str) -> str:
+        requests.append(name)
+        return databases.setdefault(key, f"{name}.db.internal")
+
+    names["create_database"] = create_database
+    asked = Player(names["server"]).call("new_database", {"name": "orders"})
+    for answer in ({"vcpus": 2}, {"vcpus": 4}, {"vcpus": 4}):
+        confirm = asked.answer(size=answer)
+    assert requests == []  # before the last answer, nothing has an effect
+    results = [confirm.answer(buy=True).structured for _ in range(3)]
+    assert results == [json.loads(code_blocks("README.md", "json")[0])] * 3
+    assert (len(requests), list(databases.values())) == (3, ["orders.db.internal"])
 
 
 def test_the_test_shown_passes(project: Path) -> None:
     shown: dict[str, object] = {}
     exec(TEST, shown)
-    test = shown["test_a_database_is_provisioned"]
+    test = shown["test_a_database_is_created"]
     assert callable(test)
     test()
 

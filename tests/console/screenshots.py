@@ -36,7 +36,7 @@ STEPS: tuple[tuple[Any, ...], ...] = (
     ("wait", ".questions"),
     ("fill", "vcpus", "4"),
     ("click", "Accept"),
-    ("see", "Keep it?"),
+    ("see", "Create it?"),
     ("check", "Yes"),
     ("click", "Accept"),
     ("wait", ".result"),

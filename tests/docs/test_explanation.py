@@ -72,7 +72,8 @@ def test_the_tool_of_this_package_creates_one_database() -> None:
     play = Player(names["server"])
     asked = play.call("new_database", {"name": "orders"})
     assert asked.answer(vcpus=4).answer(keep=True).text == RESULT
-    assert names["created"] == ["orders"]
+    assert asked.answer(vcpus=4).answer(keep=True).text == RESULT  # both rounds, sent again
+    assert list(names["created"].values()) == ["orders"]
 
 
 def test_the_tool_of_the_python_sdk_creates_two_databases() -> None:

@@ -23,7 +23,12 @@ def read_document(path: str) -> str:
 
 def code_blocks(path: str, language: str) -> list[str]:
     """Return the fenced blocks of a language, in their order, without the indentation of a list's item."""
-    return [dedent(fence[3]) for fence in _FENCE.finditer(read_document(path)) if fence[2] == language]
+    return blocks_of(read_document(path), language)
+
+
+def blocks_of(text: str, language: str) -> list[str]:
+    """Return the fenced blocks of a language in the text of a document."""
+    return [dedent(fence[3]) for fence in _FENCE.finditer(text) if fence[2] == language]
 
 
 def inspector_configuration(url: str) -> Any:

@@ -1,0 +1,81 @@
+"""Code that readers copy repeats no effect: its steps pass an idempotency key, or may run again."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from support.documents import blocks_of, read_document
+from support.project import ROOT
+
+DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
+MODULES = sorted(
+    path
+    for folder in ("functions", "development/mcp_roundtrip_cli/application")
+    for path in ROOT.glob(f"{folder}/**/app.py")
+)
+
+READS = {"fetch", "is_issued", "load", "price_of", "rfc_editor.fetch", "weather"}
+CALCULATES = {"int"}
+CHANGES_NOTHING_THE_SECOND_TIME = {
+    "approvals.use",  # its arguments have the key
+    "compile_report",  # overwrites
+    "databases.activate",
+    "databases.delete",
+    "files.delete",
+    "files.move",
+    "files.rename",
+    "shrink",  # overwrites
+    "tables.delete",
+    "update",  # sets fields
+    "upload",  # the page says that a repeated round uploads again
+}
+MAY_RUN_AGAIN = READS | CALCULATES | CHANGES_NOTHING_THE_SECOND_TIME
+"""The functions of steps that need no key."""
+
+
+SHOWN_AS_WRONG = re.compile(r"^Wrong:\n\n```python\n.*?^```\n", re.DOTALL | re.MULTILINE)
+
+
+def steps_without_key(code: str) -> Iterator[str]:
+    """Yield the functions of steps that may repeat an effect."""
+    module = ast.parse(code)
+    keys = {
+        target.id
+        for node in ast.walk(module)
+        if isinstance(node, ast.Assign) and has_key(node.value, set())
+        for target in node.targets
+        for target in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":
+            once = any(keyword.arg == "at_most_once" for keyword in node.keywords)
+            if not once and not any(has_key(argument, keys) for argument in node.args):
+                yield ast.unparse(node.args[1])
+
+
+def has_key(node: ast.AST, keys: set[str]) -> bool:
+    return any(
+        (isinstance(each, ast.Attribute) and each.attr == "idempotency_key")
+        or (isinstance(each, ast.Name) and each.id in keys)
+        for each in ast.walk(node)
+    )
+
+
+def shown_code() -> dict[str, str]:
+    shown = {
+        f"{page}, block {number}": block
+        for page in DOCUMENTS
+        for number, block in enumerate(blocks_of(SHOWN_AS_WRONG.sub("", read_document(page)), "python"))
+    }
+    return shown | {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in MODULES}
+
+
+@pytest.mark.parametrize(("place", "code"), shown_code().items())
+def test_each_step_passes_a_key_or_may_run_again(place: str, code: str) -> None:
+    if ".step(" in code:
+        assert [name for name in steps_without_key(code) if name not in MAY_RUN_AGAIN] == []
