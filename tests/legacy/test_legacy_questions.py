@@ -441,6 +441,18 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice: Any) -> None:
     assert text(client.call("connect", account="bank")) == "bank is connected"
 
 
+def test_the_message_of_the_error_has_each_question_and_its_url() -> None:
+    def connect(ctx: Context) -> str:
+        first = ElicitUrl("bank", "Connect your bank", "https://bank.test/a?token=1#x", lambda: False)
+        ctx.ask(first, ElicitUrl("shop", "Connect your shop", "https://shop.test/b", lambda: False))
+        return "connected"
+
+    error = serving(connect).error("tools/call", name="connect")
+    assert len(error["data"]["elicitations"]) == 2
+    for asked in error["data"]["elicitations"]:
+        assert f"{asked['message']}: {asked['url']}" in error["message"]
+
+
 def test_what_one_user_did_is_nothing_to_another_or_to_other_arguments() -> None:
     page = Page()
     ids = {

@@ -74,6 +74,7 @@ async def test_the_python_sdk_is_known_in_its_later_requests(app: LocalApp) -> N
         "urls": True,
     }
     assert sent.value.code == -32042
+    assert f": {sent.value.data['elicitations'][0]['url']}" in str(sent.value), "the user sees no more"
     assert app.processes_started - before >= 5, "initialize, and two calls of two functions"
 
 

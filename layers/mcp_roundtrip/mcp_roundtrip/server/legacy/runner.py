@@ -183,7 +183,9 @@ class LegacyRound(Round, frozen=True):
             for key, request in requests.items()
         ]
         self._record("url_elicitation_required", asked=sorted(requests))
-        text = "Open the URLs and finish what they ask for, then send this request again."
+        # Many clients show the message, and no data.
+        pages = "".join(f"\n- {each['message']}: {each['url']}" for each in elicitations)
+        text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."
         return self.reply(ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations}), None)
 
     def reply_for_exception(self, error: BaseException) -> Reply:
