@@ -40,6 +40,8 @@ def stale_manifests(servers: Iterable[Server]) -> list[Path]:
 def write_manifests(paths: Iterable[Path]) -> None:
     """Write manifests of the folders beside them. Raises SkillError."""
     for path in paths:
+        if path.exists() and not path.is_file():
+            raise SkillError(f"{path} is no regular file; remove it")
         path.write_text(manifest_text(path.with_suffix("")), encoding="utf-8")
 
 

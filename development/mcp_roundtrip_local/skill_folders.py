@@ -19,7 +19,7 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.server.skill_files import file_contents
 from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE
-from mcp_roundtrip_local.skill_frontmatter import read_frontmatter
+from mcp_roundtrip_local.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -29,8 +29,7 @@ MAX_CONTENTS: Final = MAX_RESPONSE_BYTES - 50_000
 """Bytes of a file as JSON within the JSON text of a response."""
 
 MAX_DESCRIPTION: Final = 1_024
-MAX_FRONTMATTER: Final = 16_384
-"""Characters of a description (agentskills.io), and of the whole frontmatter as JSON."""
+"""Characters of a description (agentskills.io)."""
 
 NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 """The name of a skill (agentskills.io, "name field")."""
@@ -74,7 +73,7 @@ def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, bytes]]:
         directories[:] = sorted(filter(_is_visible, directories))
         for name in sorted(filter(_is_visible, names)):
             path = Path(at, name)
-            if path.is_file() and not path.is_symlink():
+            if _wrong_file(path, folder) is None:
                 yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
@@ -86,6 +85,8 @@ def _wrong_file(path: Path, folder: Path) -> str | None:
         return f"{name} is no regular file; replace it by one"
     if "\\" in path.name:  # clients on Windows would store the file in another folder
         return f"{name} has a backslash in its name; rename it"
+    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
+        return f"{name} has {size:,} bytes; clients accept {MAX_BYTES:,} of a skill"
     return None
 
 

@@ -12,7 +12,12 @@ from typing import Any, Final
 
 import yaml
 
-_BLOCK: Final = re.compile(r"\A---[ \t]*\r?\n(.*?\r?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+MAX_FRONTMATTER: Final = 16_384
+"""Characters of the frontmatter, as YAML and as JSON."""
+
+_BLOCK: Final = re.compile(
+    rf"\A---[ \t]*\r?\n(.{{0,{MAX_FRONTMATTER}}}?\r?\n)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
 
 _PLAIN: Final = (
     ("null", r"~|null|Null|NULL|", "~nN"),
@@ -28,9 +33,20 @@ _PLAIN: Final = (
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """A loader with the core schema that refuses duplicate keys."""
+    """A loader with the core schema that refuses duplicate keys, anchors and aliases.
+
+    A few aliases of aliases are a document of any size, and JSON has none.
+    """
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class attribute
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs have no type
+        if event.anchor is not None:
+            raise yaml.composer.ComposerError(
+                None, None, "anchors and aliases are not supported", event.start_mark
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -63,7 +79,10 @@ def read_frontmatter(text: str) -> dict[str, Any]:
     """Return the frontmatter at the start of a SKILL.md. Raises ValueError with the reason."""
     found = _BLOCK.match(text.removeprefix("\ufeff"))
     if found is None:
-        raise ValueError("it does not begin with YAML frontmatter between two lines ---")
+        raise ValueError(
+            f"it does not begin with YAML frontmatter of at most {MAX_FRONTMATTER:,} characters between two "
+            "lines ---; move longer texts below it"
+        )
     try:
         members = yaml.load(found[1], _CoreLoader)  # noqa: S506 - a subclass of SafeLoader
         json.dumps(members, allow_nan=False, ensure_ascii=False).encode()

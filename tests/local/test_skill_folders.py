@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from time import process_time
 
 import pytest
 
 from mcp_roundtrip_local.catalog import CatalogError, main, render_catalog
-from mcp_roundtrip_local.skill_catalog import skill_rows
+from mcp_roundtrip_local.skill_catalog import skill_rows, write_manifests
 from mcp_roundtrip_local.skill_folders import MAX_BYTES, MAX_FILES, SkillError, manifest_text, skill_entries
-from mcp_roundtrip_local.skill_frontmatter import read_frontmatter
+from mcp_roundtrip_local.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter
 from support.skills import skill_file, write_skills
+
+LAUGHS = "\n".join(["a0: &a0 [lol]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
+"""A text of 900 characters that stands for 2^39 values."""
 
 SERVER = """
 from pathlib import Path
@@ -21,6 +27,12 @@ from mcp_roundtrip import Server
 server = Server("any")
 server.skills(Path(__file__).with_name("skills"){scopes})
 """
+
+
+def listen_at(path: Path) -> None:
+    """Create a socket in the file system. It is left there when it is closed."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
 
 
 def problems(folder: Path) -> list[str]:
@@ -72,13 +84,35 @@ def test_a_symbolic_link_is_refused(tmp_path: Path, target: str) -> None:
     assert problems(tmp_path / "skills") == [f"{target} is no regular file; replace it by one"]
 
 
-def test_a_pipe_and_a_backslash_are_refused(tmp_path: Path) -> None:
+def test_a_backslash_in_a_name_is_refused(tmp_path: Path) -> None:
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), "one/..\\escaped.md": ""})
-    os.mkfifo(tmp_path / "one" / "pipe")
-    assert sorted(problems(tmp_path)) == [
-        "one/..\\escaped.md has a backslash in its name; rename it",
-        "one/pipe is no regular file; replace it by one",
-    ]
+    assert problems(tmp_path) == ["one/..\\escaped.md has a backslash in its name; rename it"]
+
+
+@pytest.mark.parametrize("name", ["one/pipe", "one/SKILL.md", "pipe"])
+@pytest.mark.parametrize("make", [os.mkfifo, listen_at], ids=["pipe", "socket"])
+def test_a_pipe_and_a_socket_are_named_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None], name: str
+) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    monkeypatch.chdir(tmp_path)  # the path of a socket is short
+    (tmp_path / name).unlink(missing_ok=True)
+    make(Path(name))
+    assert f"{name} is no regular file; replace it by one" in problems(tmp_path)
+
+
+def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path: Path) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    with (tmp_path / "one/huge").open("wb") as file:
+        file.truncate(1 << 40)  # sparse
+    (problem,) = problems(tmp_path)
+    assert problem.startswith("one/huge has 1,099,511,627,776 bytes")
+
+
+def test_a_manifest_that_is_a_pipe_is_named_and_not_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "skills.json")
+    with pytest.raises(SkillError, match=r"skills\.json is no regular file"):
+        write_manifests([tmp_path / "skills.json"])
 
 
 def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
@@ -189,6 +223,14 @@ def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2() -> None:
         "1: a",
         "a: !!python/object:os.system x",
         "a: &x [*x]",
+        "a: &x 1",
+        "a: &x\nb: *x",
+        "<<: &x {a: 1}",
+        "? &x a\n: 1",
+        "&x a: 1",
+        "&x\na: 1",
+        "a: [b, &x c]",
+        LAUGHS,
         "a: !!bool x",
         "a: !!timestamp x",
         'a: "\\uD800"',
@@ -198,6 +240,23 @@ def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2() -> None:
 def test_frontmatter_that_json_cannot_hold_is_a_value_error(block: str) -> None:
     with pytest.raises(ValueError, match="frontmatter"):
         read_frontmatter(f"---\n{block}\n---\n")
+
+
+def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept() -> None:
+    longest = f"a: {'x' * (MAX_FRONTMATTER - 4)}\n"
+    assert read_frontmatter(f"---\n{longest}\n---\n{'x' * 100_000}") == {"a": longest[3:-1]}
+    for text in (f"---\n#{longest}\n---\n", "---\n" + "a: x\n" * 100_000, f"---\na: {'[' * 100_000}\n---\n"):
+        with pytest.raises(ValueError, match="at most 16,384 characters"):
+            read_frontmatter(text)
+
+
+@pytest.mark.parametrize("repeated", ["[", "{", "- ", "? ", "{a: ", "!!merge ", "!!set {", "{a,"])
+def test_frontmatter_takes_a_bounded_time_with_every_nesting(repeated: str) -> None:
+    block = repeated * (MAX_FRONTMATTER // len(repeated) - 2)
+    before = process_time()
+    with pytest.raises(ValueError, match="frontmatter"):
+        read_frontmatter(f"---\na: {block}\n---\n")
+    assert process_time() - before < 5
 
 
 def test_line_ends_and_a_byte_order_mark_do_not_matter() -> None:

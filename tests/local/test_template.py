@@ -8,6 +8,7 @@ import pytest
 from mcp_roundtrip_local.template.model import Application, Route, TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
 from mcp_roundtrip_local.template.reader import Template, TemplateKey
+from mcp_roundtrip_local.template.yaml_reader import load
 from support.sam_applications import write_application
 
 TEMPLATE = """
@@ -77,6 +78,31 @@ def only_function(folder: Path, properties: str, rest: str = "") -> Application:
     text = f"Resources:\n  F: {{Type: AWS::Serverless::Function, Properties: {properties}}}\n{rest}"
     path = write_application(folder, text, SOURCES)
     return Template(path, {}).application({}, "")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{x: &a [*a]}",
+        "{x: &a [*a, *a]}",
+        "{a0: &a0 [x], " + ", ".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)) + "}",
+        "{a0: &a0 [x], " + ", ".join(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 3_000)) + "}",
+        "[" * 500 + "]" * 500,
+        "[" * 50_000,
+        "!Sub [" * 500 + "]" * 500,
+    ],
+)
+def test_a_template_that_is_endless_with_its_aliases_is_an_error(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "template.yaml"
+    path.write_text(f"Resources: {{}}\nMetadata: {value}\n")
+    with pytest.raises(TemplateError):
+        load(path)
+
+
+def test_aliases_of_a_template_are_expanded(tmp_path: Path) -> None:
+    path = tmp_path / "template.yaml"
+    path.write_text("Resources: {A: &a {Type: T}, B: *a, C: {<<: *a, D: 1}}\n")
+    assert load(path)["Resources"] == {"A": {"Type": "T"}, "B": {"Type": "T"}, "C": {"Type": "T", "D": 1}}
 
 
 def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:

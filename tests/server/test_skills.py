@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -273,22 +274,54 @@ def test_a_directory_is_read_in_pages(tmp_path: Path) -> None:
     assert "nextCursor" not in second
 
 
-@pytest.mark.parametrize("change", ["edited", "removed"])
-def test_a_file_that_differs_from_the_manifest_is_never_sent(deployment: Deployment, change: str) -> None:
-    file = deployment.open / "acme" / "refunds" / "SKILL.md"
-    file.write_text("secret") if change == "edited" else file.unlink()
+def edit(file: Path) -> None:
+    file.write_text("secret")
+
+
+def link_to(target: Path | None) -> Callable[[Path], None]:
+    """Return the change that replaces a file by a link; None: to the file itself, outside of the folder."""
+
+    def change(file: Path) -> None:
+        outside = file.parents[3] / "outside.md"
+        file.rename(outside)
+        file.symlink_to(target or outside)
+
+    return change
+
+
+def become_a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [edit, Path.unlink, become_a_pipe, link_to(Path("/dev/zero")), link_to(Path("SKILL.md")), link_to(None)],
+    ids=["edited", "removed", "pipe", "device", "link to itself", "link out of the folder"],
+)
+def test_a_file_that_differs_from_the_manifest_is_never_sent(
+    deployment: Deployment, change: Callable[[Path], None]
+) -> None:
+    change(deployment.open / "acme" / "refunds" / "SKILL.md")
     answer = deployment.post("resources/read", uri=OPEN)
     assert answer["error"]["code"] == -32603
     assert "secret" not in json.dumps(answer)
     assert "differs from its manifest; run `make catalog`" in str(deployment.observer.failures)
 
 
-@pytest.mark.parametrize("text", [None, "{", "[]", '{"skills": 1}', '{"skills": [1]}', '{"skills": [{}]}'])
+@pytest.mark.parametrize(
+    "text", [None, "pipe", "{", "[]", '{"skills": 1}', '{"skills": [1]}', '{"skills": [{}]}']
+)
 def test_a_missing_or_malformed_manifest_is_reported(tmp_path: Path, text: str | None) -> None:
     deployment = Deployment(tmp_path)
     deployment.through_door = False
     manifest = manifest_path(deployment.open)
-    manifest.unlink() if text is None else manifest.write_text(text)
+    if text is None:
+        manifest.unlink()
+    elif text == "pipe":
+        become_a_pipe(manifest)
+    else:
+        manifest.write_text(text)
     assert deployment.post("skills/list")["error"]["code"] == -32603
     assert "definition_failed" in str(deployment.observer.failures)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given, settings
@@ -150,10 +151,41 @@ def test_a_uri_with_dot_segments_is_unknown(uri: str, data: st.DataObject) -> No
 
 @pytest.mark.parametrize(
     "uri",
-    ["file:///public/..%2Fsecret/key", "file:///%2e%2e%2Fsecret%2fkey", "docs://a/..%2F", "docs://a/..%3F"],
+    [
+        *(
+            "file:///public/..%2Fsecret/key",
+            "file:///%2e%2e%2Fsecret%2fkey",
+            "docs://a/..%2F",
+            "docs://a/..%3F",
+        ),
+        *("docs://..", "docs://.", "docs://%2e%2E", "docs://%2E.", "docs://..%2Fetc", "docs://..%5Cetc"),
+        *("docs://a%2F..", "docs://a%2f.%2fb", "docs://../a", "docs://.%2e/a", "notes://...Example/A"),
+        *("file:///a%5C..%5Cb", "https://site.example?q=..", "https://site.example?q=%2e%2e%2Fx"),
+        *("https://site.example/a?q=x/../y", "https://../a"),
+    ],
 )
 def test_a_uri_whose_value_would_have_dot_segments_is_unknown(uri: str) -> None:
     assert read(SERVER.endpoint, uri) == "unknown"
+
+
+@pytest.mark.parametrize("value", ["...", "..a", "a..", ".a", "a.b", "v1..v2", "a%2F...%2Fb"])
+def test_dots_that_are_no_segment_are_part_of_a_value(value: str) -> None:
+    assert read(SERVER.endpoint, f"docs://{value}") == f"docs://{{name}} name={unquote(value)}"
+
+
+SEGMENT = st.sampled_from([".", "..", "a", "", "a.", "..."])
+SEPARATOR = st.sampled_from(["/", "\\"])
+
+
+@given(segments=st.lists(SEGMENT, min_size=1, max_size=4), separator=SEPARATOR, data=st.data())
+def test_no_function_gets_a_value_with_a_dot_segment(
+    segments: list[str], separator: str, data: st.DataObject
+) -> None:
+    value = separator.join(segments)
+    encoded = "".join(data.draw(st.sampled_from([f"%{ord(each):02X}", quote(each)])) for each in value)
+    is_refused = {".", ".."} & set(segments)
+    for uri in (f"docs://{encoded}", f"docs://x/{encoded}", f"https://site.example?q={encoded}"):
+        assert not is_refused or read(SERVER.endpoint, uri) == "unknown"
 
 
 @given(name=spelled("docs", folds=False), plans=spelled("Plans", folds=True))

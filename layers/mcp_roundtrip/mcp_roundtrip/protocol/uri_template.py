@@ -39,6 +39,9 @@ _CHARACTER: Final = f"[^{re.escape(RESERVED)}]"
 _WHOLE_OCTET: Final = "(?<!%)(?<!%.)"
 """The text before ends with a whole percent-encoded octet, not within one."""
 
+_DOT_SEGMENT: Final = re.compile(r"(?:\A|[/\\])\.\.?(?:[/\\]|\Z)")
+"""A segment in a decoded value. Windows separates segments by a backslash, too."""
+
 
 class Match(NamedTuple):
     """The values of a template's variables in a URI, and how specific the template is.
@@ -116,6 +119,9 @@ class UriIndex(Generic[T]):
         Only the most specific ones count, in the order of their registration. Items that match the URI with
         its reserved characters decoded follow, because values are decoded: `{+path}` has one value for `a/b`
         and `a%2Fb`. A reader needs the scopes of all.
+
+        None match if a value has a `.` or `..` segment: values may become paths of files, and such a segment
+        would lead out of a folder ("Security Considerations" of resources).
         """
         try:
             normal = normalize_uri(uri)
@@ -123,6 +129,8 @@ class UriIndex(Generic[T]):
         except ValueError:
             return []
         found = self._find(normal)
+        if any(_DOT_SEGMENT.search(value) for _, values in found for value in values.values()):
+            return []
         known = [id(item) for item, _ in found]
         return found + [each for each in self._find(decoded) if found and id(each[0]) not in known]
 

@@ -98,12 +98,16 @@ class OwnSkill(Struct, frozen=True, dict=True):  # dict: the files are indexed o
         """Return the content of a file. Raises DefinitionError if it is not the one in the manifest."""
         uri: str = file["uri"]
         try:
-            content = (self.folder / unquote(uri.removeprefix(SCHEME))).read_bytes()
-        except OSError:
-            content = b""
-        if len(content) != file["size"] or f"sha256:{hashlib.sha256(content).hexdigest()}" != file["digest"]:
-            raise DefinitionError(f"{uri} differs from its manifest; run `make catalog`, and deploy again")
-        return content
+            path = (self.folder / unquote(uri.removeprefix(SCHEME))).resolve(strict=True)
+            is_own = path.is_relative_to(self.folder.resolve())
+            # To read a pipe is to wait for its writer, and a device may have no end.
+            if is_own and path.is_file() and path.stat().st_size == file["size"]:
+                content = path.read_bytes()
+                if f"sha256:{hashlib.sha256(content).hexdigest()}" == file["digest"]:
+                    return content
+        except (OSError, RuntimeError):  # it is missing; or a link to itself, before Python 3.13
+            pass
+        raise DefinitionError(f"{uri} differs from its manifest; run `make catalog`, and deploy again")
 
 
 def manifest_path(folder: Path) -> Path:
@@ -122,9 +126,11 @@ def read_manifests(folders: Mapping[Path, tuple[str, ...]]) -> dict[str, OwnSkil
 
 def _entries(manifest: Path) -> list[SkillEntry]:
     try:
-        return _MANIFEST.decode(manifest.read_bytes()).skills
+        if manifest.is_file():
+            return _MANIFEST.decode(manifest.read_bytes()).skills
     except (OSError, MsgspecError):
-        raise DefinitionError(f"{manifest} is missing or no manifest; run `make catalog`") from None
+        pass
+    raise DefinitionError(f"{manifest} is missing or no manifest; run `make catalog`")
 
 
 class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built once
