@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, is_true
+from mcp_roundtrip_local.template.yaml_reader import scalar_text
 
 Declared = Mapping[str, Mapping[str, Any]]
 """The section Parameters of a template."""
@@ -21,7 +22,7 @@ LISTS = ("CommaDelimitedList", "List<")
 
 def defaults(declared: Declared) -> dict[str, str]:
     """Return the default values."""
-    return {name: str(each["Default"]) for name, each in declared.items() if "Default" in each}
+    return {name: scalar_text(each["Default"]) for name, each in declared.items() if "Default" in each}
 
 
 def unknown(declared: Declared, given: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -35,7 +36,7 @@ def unknown(declared: Declared, given: Iterable[str]) -> Iterator[tuple[str, str
 
 def refused_value(name: str, parameter: Mapping[str, Any], value: str) -> str | None:
     """Return why CloudFormation refuses `value`, as a sentence, or None."""
-    allowed = [str(each) for each in parameter.get("AllowedValues", ())]
+    allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
     if allowed and value not in allowed:
         return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {value!r}."
     if parameter.get("Type") == "Number" and (problem := _refused_number(parameter, value)):

@@ -9,6 +9,7 @@ from mcp_roundtrip_deploy.environments import Environment
 from mcp_roundtrip_deploy.errors import Refused
 from mcp_roundtrip_deploy.names import refused_names
 from mcp_roundtrip_deploy.parameters import refused_value
+from mcp_roundtrip_local.template.yaml_reader import scalar_text
 
 MAX_QUESTIONS = 8
 
@@ -71,10 +72,12 @@ class Interview:
     def _ask_parameter(self, name: str) -> str:
         parameter = self._declared[name]
         self._show(f"\n{' '.join(str(parameter.get('Description', '')).split())}")
-        choices = [str(each) for each in parameter.get("AllowedValues", ())]
+        choices = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
         label = f"{name} ({', '.join(choices)})" if choices else name
         return self._ask(
-            label, str(parameter.get("Default", "")), lambda given: refused_value(name, parameter, given)
+            label,
+            scalar_text(parameter.get("Default", "")),
+            lambda given: refused_value(name, parameter, given),
         )
 
     def _ask(self, label: str, default: str, check: Check) -> str:

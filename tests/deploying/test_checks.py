@@ -9,8 +9,9 @@ import pytest
 from mcp_roundtrip_deploy.checks import refusals, values_of, workers
 from mcp_roundtrip_deploy.environments import Environment, Sections
 from mcp_roundtrip_deploy.errors import Refused
+from mcp_roundtrip_deploy.parameters import defaults, refused_value
 from mcp_roundtrip_deploy.target import Target, built_target, pin
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_local.template.yaml_reader import load, parse
 from support.project import ROOT
 from support.transformed_template import broken_rules
 
@@ -115,3 +116,13 @@ def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path
 def test_without_a_build_there_is_nothing_to_deploy(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="make build"):
         built_target(tmp_path / "template.yaml")
+
+
+def test_unquoted_defaults_and_allowed_values_are_the_strings_of_a_deployment() -> None:
+    declared = parse("Debug: {Type: String, Default: true, AllowedValues: [true, no, 1.0]}")
+    assert defaults(declared) == {"Debug": "true"}
+    for value in ("true", "false", "1.0"):
+        assert refused_value("Debug", declared["Debug"], value) is None
+    assert refused_value("Debug", declared["Debug"], "True") == (
+        "Debug must be one of true, false, 1.0, not 'True'."
+    )

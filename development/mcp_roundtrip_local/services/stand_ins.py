@@ -24,7 +24,7 @@ from typing import Any, Final
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import TemplateError
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_local.template.yaml_reader import load, scalar_text
 
 MAX_BODY: Final = 1024 * 1024
 
@@ -35,13 +35,20 @@ Respond = Callable[[Request], Response]
 def serve_stand_ins(template: Path) -> Iterator[dict[str, str]]:
     """Serve the template's stand-ins until the block ends; yield the variables that functions need.
 
-    Raises TemplateError for a file that is missing or defines no `respond`.
+    Raises TemplateError for a file that is missing or defines no `respond`, and for a variable that is no text.
     """
     section = _section(template)
-    given = {name: str(value) for name, value in (section.get("Variables") or {}).items()}
+    given = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}
     files = {name: template.parent / file for name, file in (section.get("StandIns") or {}).items()}
     with _serve_files(files) as urls:
         yield {**given, **urls}
+
+
+def _variable(name: str, value: Any) -> str:
+    try:
+        return scalar_text(value)
+    except TypeError as error:
+        raise TemplateError(f"Metadata.LocalRun.Variables.{name}: {error}") from None
 
 
 def has_stand_ins(template: Path) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_roundtrip_local.template.yaml_reader import scalar_text
+
 _VARIABLE = re.compile(r"\$\{(!?)([^{}]+)\}")
 _NO_VALUE = object()
 
@@ -65,13 +67,13 @@ def is_true(node: Any, names: TemplateNames) -> bool:
             return any(is_true(part, names) for part in argument)
         case "Fn::Contains":
             items, item = _arguments(argument, 2, name)
-            return _text(item, names) in _list(items, names)
+            return _text(item, names) in _texts(items, names)
         case "Fn::EachMemberEquals":
             items, item = _arguments(argument, 2, name)
-            return all(each == _text(item, names) for each in _list(items, names))
+            return all(each == _text(item, names) for each in _texts(items, names))
         case "Fn::EachMemberIn":
             items, among = _arguments(argument, 2, name)
-            return set(_list(items, names)) <= set(_list(among, names))
+            return set(_texts(items, names)) <= set(_texts(among, names))
     raise Unresolvable(f"{name} is not a condition function")
 
 
@@ -101,11 +103,14 @@ def _resolve(node: Any, names: TemplateNames) -> Any:
 
 def _text(node: Any, names: TemplateNames) -> str:
     value = _resolve(node, names)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, (str, int, float)):
-        raise Unresolvable(f"expected a string, not {type(value).__name__}")
-    return str(value)
+    try:
+        return scalar_text(value)
+    except TypeError:
+        raise Unresolvable(f"expected a string, not {type(value).__name__}") from None
+
+
+def _texts(node: Any, names: TemplateNames) -> list[str]:
+    return [_text(item, names) for item in _list(node, names)]
 
 
 def _list(node: Any, names: TemplateNames) -> list[Any]:
@@ -197,7 +202,9 @@ def _base64(argument: Any, names: TemplateNames) -> str:
 def _comparable(node: Any, names: TemplateNames) -> Any:
     value = _resolve(node, names)
     # Parameters are strings: `!Equals [!Ref Count, 1]` compares "1" with 1.
-    return value if isinstance(value, (list, dict)) else _text(value, names)
+    if isinstance(value, list):
+        return [_comparable(item, names) for item in value]
+    return value if isinstance(value, dict) else _text(value, names)
 
 
 _FUNCTIONS: dict[str, Callable[[Any, TemplateNames], Any]] = {

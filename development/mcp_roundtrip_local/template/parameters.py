@@ -13,7 +13,7 @@ from typing import Any
 from mcp_roundtrip_local.template.intrinsics import Unresolvable
 from mcp_roundtrip_local.template.model import ACCOUNT, REGION, STACK_NAME, TemplateError
 from mcp_roundtrip_local.template.validation import how_to_set
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_local.template.yaml_reader import load, scalar_text
 
 PSEUDO_PARAMETERS = {
     "AWS::AccountId": ACCOUNT,
@@ -47,13 +47,17 @@ def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str])
     kind = str(declared.get("Type", "String"))
     if name not in given and kind.startswith("AWS::SSM::Parameter::Value"):
         return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
-    value = given.get(name, declared.get("Default"))
-    if value is None:
+    default = declared.get("Default")
+    if name not in given and default is None:
         raise TemplateError(f"the parameter {name} has no default: set it with {how_to_set(name)}")
-    allowed = [str(option) for option in declared.get("AllowedValues", [])]
-    if allowed and str(value) not in allowed:
+    try:
+        value = given[name] if name in given else scalar_text(default)
+        allowed = [scalar_text(option) for option in declared.get("AllowedValues", [])]
+    except TypeError as error:
+        raise TemplateError(f"the parameter {name}: {error}") from None
+    if allowed and value not in allowed:
         choices = ", ".join(option or "empty" for option in allowed)
         raise TemplateError(f"the parameter {name} must be one of {choices}")
     if kind == "CommaDelimitedList" or kind.startswith("List<"):
-        return [item.strip() for item in str(value).split(",")]
-    return str(value)
+        return [item.strip() for item in value.split(",")]
+    return value

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, resolve
 from mcp_roundtrip_local.template.model import TemplateError
+from mcp_roundtrip_local.template.yaml_reader import scalar_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,10 @@ class TemplateResource:
         return self.as_text(name, self.get(name, default))
 
     def as_text(self, name: str, value: Any) -> str:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if not isinstance(value, (str, int, float)):
-            raise TemplateError(f"{self.name}.{name}: must be a string")
-        return str(value)
+        try:
+            return scalar_text(value)
+        except TypeError:
+            raise TemplateError(f"{self.name}.{name}: must be a string") from None
 
     def number(self, name: str, default: float) -> float:
         try:

@@ -67,8 +67,27 @@ def _size(value: Any, known: dict[int, tuple[int, int]], parents: tuple[int, ...
     return known[at]
 
 
+def scalar_text(value: Any) -> str:
+    """Return a scalar as CloudFormation reads it: ``Default: true`` is the string "true".
+
+    YAML 1.1 decides which scalar is a boolean or a number, in the AWS SAM CLI as here: ``yes`` is true, and an
+    unquoted 010 is 8. Raises TypeError for null, a list and an object.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, (str, int, float)):
+        raise TypeError(f"{value!r} is not a scalar")
+    return str(value)
+
+
 class _Loader(Base):
-    """A SafeLoader that also reads CloudFormation's tags."""
+    """A SafeLoader that also reads CloudFormation's tags. Names are strings, such as an account's number."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        members = super().construct_mapping(node, deep)
+        return {
+            name if isinstance(name, str) else _name(name, node): value for name, value in members.items()
+        }
 
 
 # CloudFormation has no dates: an unquoted 2026-07-28 is a string.
@@ -90,6 +109,13 @@ def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
     if tag == "GetAtt" and isinstance(value, str):
         value = value.split(".", 1)  # the attribute may contain dots
     return {tag if tag in ("Ref", "Condition") else f"Fn::{tag}": value}
+
+
+def _name(name: Any, node: yaml.MappingNode) -> str:
+    try:
+        return scalar_text(name)
+    except TypeError as error:
+        raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
 
 
 _Loader.add_multi_constructor("!", _construct)
