@@ -35,7 +35,7 @@ Respond = Callable[[Request], Response]
 def serve_stand_ins(template: Path) -> Iterator[dict[str, str]]:
     """Serve the template's stand-ins until the block ends; yield the variables that functions need.
 
-    Raises TemplateError for a file that is missing or defines no `respond`, and for a variable that is no text.
+    Raises TemplateError for a file that is missing or defines no `respond`, and for an invalid variable.
     """
     section = _section(template)
     given = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}

@@ -70,8 +70,8 @@ def _size(value: Any, known: dict[int, tuple[int, int]], parents: tuple[int, ...
 def scalar_text(value: Any) -> str:
     """Return a scalar as CloudFormation reads it: ``Default: true`` is the string "true".
 
-    YAML 1.1 decides which scalar is a boolean or a number, in the AWS SAM CLI as here: ``yes`` is true, and an
-    unquoted 010 is 8. Raises TypeError for null, a list and an object.
+    YAML 1.1 decides what is a boolean or a number, in the AWS SAM CLI as here: ``yes`` is true, and 010
+    without quotes is 8. Raises TypeError for null, a list and an object.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
