@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> int:
         return Status.RESULT
     tool = _find(options.tool, tools)
     words = [*options.arguments, *(split_words(options.args) if options.args else ())]
-    call = _complete(read_arguments(words, tool.get("inputSchema", {})), tool, terminal)
+    call = _complete(read_arguments(words, tool.get("inputSchema") or {}), tool, terminal)
     return _print_result(caller.call(tool, call), terminal, as_json=options.json)
 
 
@@ -93,7 +93,7 @@ def _find(name: str, tools: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any
 
 def _complete(given: dict[str, Any], tool: Mapping[str, Any], terminal: Terminal) -> dict[str, Any]:
     """Return the arguments with those that are required and not given, for which the user is asked."""
-    missing = missing_fields(given, tool.get("inputSchema", {}))
+    missing = missing_fields(given, tool.get("inputSchema") or {})
     if not missing or not terminal.is_interactive:
         return given
     terminal.show(f"{tool['name']} needs {', '.join(field.name for field in missing)}")

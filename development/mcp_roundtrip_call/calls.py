@@ -85,7 +85,8 @@ class Caller:
                 responses = self._questions.answer(requests)
                 self._server.request(TASKS_UPDATE, {"taskId": task_id, "inputResponses": responses})
             else:
-                self._sleep(min(max(task.get("pollIntervalMs", 1_000) / 1_000, MIN_POLL_S), MAX_POLL_S))
+                poll_ms = 1_000 if task.get("pollIntervalMs") is None else task["pollIntervalMs"]
+                self._sleep(min(max(poll_ms / 1_000, MIN_POLL_S), MAX_POLL_S))
 
     def _leave(self, task_id: str) -> Result:
         """Cancel the task if the user wants that. Raises CallFailed."""

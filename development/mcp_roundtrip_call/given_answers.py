@@ -28,7 +28,7 @@ class GivenAnswers:
 
     def find(self, key: str, request: Request) -> Response | None:
         """Return the response to a request, or None if none is given. Raises CallFailed."""
-        method, params = request.get("method"), request.get("params", {})
+        method, params = request.get("method"), request.get("params") or {}
         if key in self.by_key:
             return _response(key, method, params, self.by_key[key])
         if method == "sampling/createMessage" and self.sample is not None:
@@ -70,7 +70,7 @@ def _response(key: str, method: Any, params: Mapping[str, Any], answer: Any) -> 
         if not isinstance(answer, dict):
             raise usage_error(f"ANSWERS: the answer to {key} ({method}) must be a JSON object.")
         return answer
-    if "requestedSchema" not in params:
+    if params.get("requestedSchema") is None:
         return {"action": "accept" if answer is not False else "decline"}
     fields = fields_of(params["requestedSchema"])
     content = answer if isinstance(answer, dict) else _single(key, fields, answer)

@@ -42,7 +42,7 @@ class Questions:
             return self._refuse(key, request, refused.action)
 
     def _ask(self, key: str, request: Request) -> Response:
-        terminal, params = self._terminal, request.get("params", {})
+        terminal, params = self._terminal, request.get("params") or {}
         method = request.get("method")
         terminal.show()
         terminal.show(f"{self._tool} asks {key}", "bold")
@@ -50,7 +50,7 @@ class Questions:
             self._has_help = True
             terminal.show(f"  {HELP}", "dim")
         match method:
-            case "elicitation/create" if "requestedSchema" in params:
+            case "elicitation/create" if params.get("requestedSchema") is not None:
                 return self._ask_form(params)
             case "elicitation/create":
                 return self._ask_to_open(params)
@@ -61,14 +61,14 @@ class Questions:
         return self._ask_for_json(method, params)
 
     def _ask_form(self, params: Mapping[str, Any]) -> Response:
-        self._terminal.show_indented(str(params.get("message", "")))
+        self._terminal.show_indented(params.get("message") or "")
         fields = fields_of(params["requestedSchema"])
         content = ask_fields(self._terminal, fields, is_single=[each.name for each in fields] == ["value"])
         return {"action": "accept", "content": content}
 
     def _ask_to_open(self, params: Mapping[str, Any]) -> Response:
-        self._terminal.show_indented(str(params.get("message", "")))
-        self._terminal.show(f"  Open {params.get('url', '')}", "bold")
+        self._terminal.show_indented(params.get("message") or "")
+        self._terminal.show(f"  Open {params.get('url') or ''}", "bold")
         ask_line(self._terminal, "  Enter when you have finished there > ")
         return {"action": "accept"}
 
@@ -78,7 +78,7 @@ class Questions:
         )
         if params.get("systemPrompt"):
             self._terminal.show_indented(f"system: {params['systemPrompt']}")
-        for message in params.get("messages", ()):
+        for message in params.get("messages") or ():
             self._terminal.show_indented(f"{message.get('role')}: {_text(message.get('content'))}")
         lines: list[str] = []
         while (line := ask_line(self._terminal, "  > ")) != ".":
@@ -119,17 +119,17 @@ class Questions:
 
 
 def _message(request: Request) -> str:
-    params = request.get("params", {})
+    params = request.get("params") or {}
     text = params.get("message") or request.get("method")
-    return f"{text} {params['url']}" if "url" in params else str(text)
+    return f"{text} {params['url']}" if params.get("url") else str(text)
 
 
 def _example(request: Request) -> Any:
     """Return an answer that fits the form."""
-    params = request.get("params", {})
+    params = request.get("params") or {}
     if request.get("method") == "sampling/createMessage":
         return "the reply of a model"
-    if "requestedSchema" not in params:
+    if params.get("requestedSchema") is None:
         return {"roots": []} if request.get("method") == "roots/list" else {"action": "accept"}
     fields = fields_of(params["requestedSchema"])
     values = {

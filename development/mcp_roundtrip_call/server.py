@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_LIST
 from mcp_roundtrip_call.errors import CallFailed, Status
+from mcp_roundtrip_call.results import MalformedResult, check_result
 from mcp_roundtrip_call.sign_in import local_token
 from mcp_roundtrip_client.challenges import challenge_of, challenge_parameter
 from mcp_roundtrip_client.exchange import LOOPBACK, Response, Unreachable
@@ -67,11 +68,17 @@ class McpServer:
         finally:
             waiting.cancel()
         for message in response.messages()[:-1]:
-            if isinstance(message, dict) and "method" in message:
-                self._notify(message["method"], message.get("params", {}))
+            if isinstance(message, dict) and isinstance(params := message.get("params", {}), dict):
+                self._notify(str(message.get("method")), params)
         result = result_of(response)
         if result is None:
             raise CallFailed(Status.ERROR, _refusal(response))
+        try:
+            check_result(method, result)
+        except MalformedResult as error:
+            raise CallFailed(
+                Status.ERROR, f"The server's result of {method} is malformed: {error}."
+            ) from None
         return result
 
     def tools(self) -> dict[str, Mapping[str, Any]]:
@@ -80,8 +87,7 @@ class McpServer:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             result = self.request(TOOLS_LIST, {} if cursor is None else {"cursor": cursor})
-            listed = (tool for tool in result.get("tools", ()) if isinstance(tool, dict))
-            found |= {tool["name"]: tool for tool in listed if isinstance(tool.get("name"), str)}
+            found |= {tool["name"]: tool for tool in result["tools"]}
             cursor = result.get("nextCursor")
             if cursor is None:
                 break

@@ -24,12 +24,12 @@ def local_token(url: str, refusal: Response, user: str | None, scopes: str | Non
     if metadata is not None and _is_local(metadata) and not _is_local(url):
         raise _needs_token(None)
     resource = _document(metadata)
-    issuer = next(iter(resource.get("authorization_servers", ())), None)
-    if not isinstance(issuer, str) or not _is_local(issuer) or not _is_same(url, resource.get("resource")):
+    issuer = next(iter(_strings(resource, "authorization_servers")), None)
+    if issuer is None or not _is_local(issuer) or not _is_same(url, resource.get("resource")):
         raise _needs_token(issuer)
     server = _document(f"{issuer.rstrip('/')}/.well-known/oauth-authorization-server")
     token_endpoint = server.get("token_endpoint")
-    if LOCAL_USER not in server.get("grant_types_supported", ()) or not _is_local(token_endpoint):
+    if LOCAL_USER not in _strings(server, "grant_types_supported") or not _is_local(token_endpoint):
         raise _needs_token(issuer)
     form = {"grant_type": LOCAL_USER, "user": user, "scope": scopes, "resource": resource.get("resource")}
     body = urlencode({name: value for name, value in form.items() if value is not None}).encode()
@@ -41,8 +41,18 @@ def local_token(url: str, refusal: Response, user: str | None, scopes: str | Non
     return token, str(name)
 
 
+def _strings(document: dict[str, Any], name: str) -> list[str]:
+    """Return the strings in a member that should be a list of them."""
+    found = document.get(name)
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
 def _is_local(url: Any) -> TypeGuard[str]:
-    return isinstance(url, str) and urlsplit(url).hostname in LOOPBACK
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        return parts.hostname in LOOPBACK and parts.port != 0
+    except ValueError:  # such as a port over 65535
+        return False
 
 
 def _is_same(url: str, resource: Any) -> bool:

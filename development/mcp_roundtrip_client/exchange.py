@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import ssl
 import urllib.error
@@ -13,11 +12,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcp_roundtrip.canonical import parse_json
+
 TIMEOUT_S: Final = 35
 """API Gateway answers within 30 seconds."""
 
 MAX_BODY: Final = 7_000_000
 """A response of Lambda has at most 6 MB."""
+
+MAX_DEPTH: Final = 256
+"""The levels of arrays and objects in a response. A result may have more of them than a request of MCP."""
 
 Sign = Callable[[str, str, Mapping[str, str], bytes], Mapping[str, str]]
 """Takes the method, URL, headers and body of a request; returns the headers with a signature."""
@@ -57,7 +61,9 @@ class Response:
         is_stream = "text/event-stream" in self.headers.get("content-type", "")
         lines = [line[5:] for line in text.splitlines() if line.startswith("data:")]
         try:
-            return [json.loads(document) for document in (lines if is_stream else [text])]
+            return [
+                parse_json(document, max_depth=MAX_DEPTH) for document in (lines if is_stream else [text])
+            ]
         except ValueError:
             return []
 
@@ -67,9 +73,12 @@ class Response:
         return value.get(name) if isinstance(value, dict) else None
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args: Any) -> None:
-        """Return the redirect itself as the response."""
+class _EveryStatus(urllib.request.HTTPErrorProcessor):
+    def http_response(self, request: Any, response: Any) -> Any:
+        """Return the response itself, also a redirect or an error."""
+        return response
+
+    https_response = http_response
 
 
 def request(
@@ -91,15 +100,12 @@ def request(
         given = dict(sign(method, url, given, body or b""))
     prepared = urllib.request.Request(url, body, given, method=method)  # noqa: S310 - https
     opener = urllib.request.build_opener(
-        _NoRedirects, urllib.request.HTTPSHandler(context=tls or ssl.create_default_context())
+        _EveryStatus, urllib.request.HTTPSHandler(context=tls or ssl.create_default_context())
     )
     try:
         with opener.open(prepared, timeout=timeout_s) as response:
             return _read(response)
-    except urllib.error.HTTPError as error:
-        with error:
-            return _read(error)
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise Unreachable(_sentence(reason, url, timeout_s)) from error
 

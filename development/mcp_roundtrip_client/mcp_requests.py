@@ -82,12 +82,13 @@ class Endpoint:
 
 def parameter_headers(tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers that repeat arguments of a call (SEP-2243)."""
-    return _mirrored(tool.get("inputSchema", {}), arguments)
+    return _mirrored(tool.get("inputSchema"), arguments)
 
 
-def _mirrored(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, str]:
+def _mirrored(schema: Any, given: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, member in schema.get("properties", {}).items():
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    for name, member in properties.items() if isinstance(properties, Mapping) else ():
         value = given.get(name)
         if isinstance(value, dict):
             found |= _mirrored(member, value)

@@ -142,7 +142,7 @@ def test_the_tools_are_listed_with_their_arguments(app: LocalApp, capsys: pytest
         (["get_weather", "{"], "not JSON"),
         (["update_work_item", "workItemId=x"], "The argument workItemId must be a whole number."),
         (["get_weather", "--answers", "[]"], "ANSWERS must be a JSON object"),
-        (["get_weather", "--user", "\x7f"], "gives no token: the name of a user"),
+        (["get_weather", "--user", "eve"], "gives no token: the users of this run are ada and bob"),
     ],
 )
 def test_a_wrong_option_is_named(

@@ -45,6 +45,7 @@ def test_a_document_is_read() -> None:
     "response",
     [
         HEAD + b"[]",
+        HEAD + b"[" * 5_000,
         HEAD + b"{" + b" " * 6_000 + b"}",
         b"HTTP/1.1 302 Found\r\nlocation: /other\r\n\r\n",
         b"HTTP/1.1 404 Not Found\r\n\r\n{}",

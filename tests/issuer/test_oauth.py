@@ -181,6 +181,7 @@ def test_a_refresh_token_is_used_once_and_adds_no_scopes(client: OAuthClient) ->
         ({"resource": "https://other.test/mcp"}, "invalid_target"),
         ({"code": "unknown"}, "invalid_grant"),
         ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": ""}, "invalid_request"),
     ],
 )
 def test_a_token_request_that_does_not_fit_its_code_is_refused(
@@ -323,8 +324,15 @@ def test_pages_of_other_sites_cannot_sign_in(client: OAuthClient, headers: Mappi
 def test_a_program_of_this_computer_gets_a_token_without_a_page(client: OAuthClient) -> None:
     first = client.post("/token", {"grant_type": LOCAL_USER})
     assert (claims_of(first)["sub"], claims_of(first)["scope"]) == ("ada", "db:read")
-    other = client.post("/token", {"grant_type": LOCAL_USER, "user": "dan", "scope": "x"})
-    assert (claims_of(other)["sub"], claims_of(other)["scope"]) == ("dan", "x")
+    other = client.post("/token", {"grant_type": LOCAL_USER, "user": "bob", "scope": "x"})
+    assert (claims_of(other)["sub"], claims_of(other)["scope"]) == ("bob", "x")
+
+
+@pytest.mark.parametrize("user", ["eve", "Ada", "ada ", "ada bob", "\x7f", "é" * 200])
+def test_a_program_gets_no_token_for_a_user_who_does_not_exist(client: OAuthClient, user: str) -> None:
+    response = client.post("/token", {"grant_type": LOCAL_USER, "user": user})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+    assert "ada and bob" in response.json()["error_description"]
 
 
 def test_clients_in_browsers_may_read_tokens_and_metadata(client: OAuthClient) -> None:

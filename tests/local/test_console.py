@@ -15,7 +15,7 @@ from mcp_roundtrip_local.console.guard import (
 )
 from mcp_roundtrip_local.console.pages import page_file
 from mcp_roundtrip_local.console.redirect import redirect_to_console
-from mcp_roundtrip_local.http.messages import Request
+from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.template.model import Route
 from support.sam_applications import Running, http, write_application
 
@@ -135,9 +135,7 @@ def test_only_the_files_of_the_page_are_served(name: str) -> None:
     assert page_file(name).status == 404
 
 
-def test_a_browser_is_led_to_the_console_and_programs_get_the_template_s_own_response(
-    running: Running,
-) -> None:
+def test_a_browser_is_led_to_the_console(running: Running) -> None:
     page = http(running.app.url("/"), headers={"accept": "text/html,*/*;q=0.8"})
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'self'" in page.headers["content-security-policy"]
@@ -146,7 +144,6 @@ def test_a_browser_is_led_to_the_console_and_programs_get_the_template_s_own_res
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["referrer-policy"] == "no-referrer"
     assert http(console_url(running)).body == page.body == http(console_url(running, "console/")).body
-    assert "apigw-requestid" in http(running.app.url("/")).headers
     assert http(console_url(running, "console/main.js"), method="POST", body=b"{}").status == 405
 
 
@@ -165,6 +162,23 @@ def test_the_redirect_to_the_console_keeps_the_host_name(host: str, location: st
     answer = redirect_to_console(Request("GET", "/?a=1", headers), (), 3002)
     assert answer is not None
     assert (answer.status, dict(answer.headers)["location"]) == (302, location)
+
+
+@pytest.mark.parametrize("accept", [(), (("accept", "*/*"),), (("accept", "application/json"),)])
+def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_own(
+    accept: tuple[tuple[str, str], ...],
+) -> None:
+    def answer(method: str, target: str, *routes: Route) -> Response | None:
+        return redirect_to_console(Request(method, target, (HOST, *accept)), routes, 3002)
+
+    for method, target in (("GET", "/"), ("HEAD", "/"), ("GET", "/?a=1"), ("GET", "/console/")):
+        found = answer(method, target, Route("POST", "/mcp", "F"))
+        assert found is not None
+        assert b"http://127.0.0.1:3002/" in found.body
+    assert answer("GET", "/mcp") is None
+    assert answer("POST", "/") is None
+    # A client that opens a stream at the endpoint of an application with one route for all paths.
+    assert answer("GET", "/", Route("ANY", "$default", "F")) is None
 
 
 def test_another_host_name_does_not_reach_the_console(running: Running) -> None:

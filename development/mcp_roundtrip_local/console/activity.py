@@ -10,7 +10,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.records import exchange_document, invocation_document
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
-from mcp_roundtrip_local.observation.messages import request_message, response_message
+from mcp_roundtrip_local.observation.messages import is_challenge, request_message, response_message
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, walk
 
 MAX_WAIT_MS: Final = 25_000
@@ -91,6 +91,7 @@ def _outcome(exchange: HttpExchange) -> dict[str, Any]:
     document = response_message(exchange) if len(exchange.response_body) <= MAX_SUMMARIZED else {}
     error, result = _object(document.get("error")), _object(document.get("result"))
     kind = "error" if error else _text(result.get("resultType")) or ("complete" if result else None)
+    kind = "challenge" if is_challenge(exchange) else kind
     return {
         "outcome": "tool_error" if result.get("isError") is True else kind,
         "asked": sorted(_object(result.get("inputRequests"))),

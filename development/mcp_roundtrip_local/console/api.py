@@ -12,7 +12,6 @@ from urllib.parse import unquote
 from mcp_roundtrip_local.console.guard import authority, refuse_other_sites
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError, read_body, read_query
 from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.peer_users import refuse_other_users
 
 PREFIX = "/console/api/"
 
@@ -55,8 +54,7 @@ class Api:
 
     def respond(self, request: Request) -> Response:
         """Answer one request."""
-        refusal = refuse_other_users(request) or refuse_other_sites(request)
-        if refusal is not None:
+        if refusal := refuse_other_sites(request):
             return refusal
         try:
             return _json(200, self._call(request))

@@ -21,7 +21,6 @@ class Request:
     too_large: bool = False
     protocol: str = "HTTP/1.1"
     source_ip: str = "127.0.0.1"
-    source_port: int = 0
     from_console: bool = False
 
     def header(self, name: str) -> str | None:

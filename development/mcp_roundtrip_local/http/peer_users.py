@@ -1,4 +1,4 @@
-"""Which user of this computer sent a request: every user can open a connection to 127.0.0.1.
+"""Which user of this computer opened a connection: every user can open one to 127.0.0.1.
 
 Linux lists the sockets of all users with their owners (proc_pid_net(5), /proc/net/tcp). Other systems do not,
 and there nothing is refused.
@@ -10,32 +10,33 @@ import os
 import platform
 import re
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip_local.http.messages import Request, Response, json_response
+from mcp_roundtrip_local.http.messages import Response, json_response
 
 TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
-_ESTABLISHED: Final = "01"
-"""The state of an open connection. In other states, a row may have no owner and show root as one."""
+NO_INODE: Final = "0"
+"""The inode of a socket that its program has closed. Its row shows root as the owner."""
 
 
-def refuse_other_users(request: Request, tables: Iterable[Path] = TABLES) -> Response | None:
-    """Return 403 for a request of another user of this computer than the one who runs this program.
+def refuse_other_users(ip: str, port: int, tables: Iterable[Path] = TABLES) -> Response | None:
+    """Return 403 for a connection from this address, if another user of this computer opened it.
 
-    Root may send requests: root can do everything, and forwards ports into containers.
+    The functions have the credentials that the user of this program gave them. Root may connect: root can do
+    everything, and forwards ports into containers.
     """
     if _lists_no_owners():
         return None
     try:
-        owners = set(_owners(request.source_ip, request.source_port, tables))
+        owner = _owner(ip, port, tables)
     except OSError:  # no such table: this is not Linux
         return None
-    if owners and owners <= {0, os.getuid()}:
+    if owner in (0, os.getuid()):
         return None
-    message = "only programs of the user who runs make run may use the console"
+    message = "only programs of the user who started this server may use it"
     return json_response(403, {"message": message})
 
 
@@ -44,15 +45,16 @@ def _lists_no_owners() -> bool:
     return "microsoft" in platform.release().lower()
 
 
-def _owners(ip: str, port: int, tables: Iterable[Path]) -> Iterator[int]:
-    """Yield the user ids of the open sockets with this local address. Raises OSError without a table."""
-    wanted = re.compile(rf" *\d+: (?:{'|'.join(_spellings(ip))}):{port:04X} \S+ {_ESTABLISHED} ")
+def _owner(ip: str, port: int, tables: Iterable[Path]) -> int | None:
+    """Return the user id of the open socket with this local address. Raises OSError without a table."""
+    wanted = re.compile(rf" *\d+: (?:{'|'.join(_spellings(ip))}):{port:04X} ")
     for table in tables:
         if table.name == "tcp6" and not table.exists():  # IPv6 is disabled
             continue
         for line in table.read_text("ascii").splitlines()[1:]:
-            if wanted.match(line):
-                yield int(line.split()[7])
+            if wanted.match(line) and (columns := line.split())[9] != NO_INODE:
+                return int(columns[7])
+    return None
 
 
 def _spellings(ip: str) -> tuple[str, str]:

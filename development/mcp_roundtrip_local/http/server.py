@@ -21,6 +21,7 @@ import h11
 
 from mcp_roundtrip_local.http.browser_protection import refuse_wrong_host
 from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_local.http.peer_users import refuse_other_users
 
 _MAX_HEAD = 64 * 1024
 """The largest request line and headers, in bytes."""
@@ -44,9 +45,9 @@ class BadRequest(Exception):
 class HttpServer:
     """Listen at once; answer requests with `respond` from `start` until `close`.
 
-    A request whose Host is not this server gets 421 (see `browser_protection`). `port` 0 selects a free port.
-    A request with a body over `max_body` bytes reaches `respond` without it, marked `too_large`. Raises
-    OSError if the port is in use.
+    A request whose Host is not this server gets 421 (see `browser_protection`), and one of another user of
+    this computer 403 (see `peer_users`). `port` 0 selects a free port. A request with a body over `max_body`
+    bytes reaches `respond` without it, marked `too_large`. Raises OSError if the port is in use.
     """
 
     def __init__(self, respond: Callable[[Request], Response], *, port: int = 0, max_body: int) -> None:
@@ -132,6 +133,7 @@ class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
+        self._refusal = refuse_other_users(*self.client_address)
         while self._exchange():
             self._http.start_next_cycle()
 
@@ -145,7 +147,8 @@ class _Handler(socketserver.BaseRequestHandler):
         except (h11.RemoteProtocolError, BadRequest) as error:
             self._refuse(str(error))
             return False
-        response = refuse_wrong_host(request, self.server.server_address[1]) or self.server.respond(request)
+        wrong_host = refuse_wrong_host(request, self.server.server_address[1])
+        response = self._refusal or wrong_host or self.server.respond(request)
         try:
             self._send(response, request.method, close=request.too_large)
         except h11.LocalProtocolError:  # an invalid response header; nothing was sent yet
@@ -181,7 +184,6 @@ class _Handler(socketserver.BaseRequestHandler):
             too_large,
             f"HTTP/{head.http_version.decode()}",
             str(self.client_address[0]),
-            int(self.client_address[1]),
         )
 
     def _read_body(self, headers: Mapping[str, str]) -> tuple[bytes, bool]:

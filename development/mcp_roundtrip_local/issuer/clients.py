@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip_client.exchange import LOOPBACK
 from mcp_roundtrip_local.issuer.documents import fetch_document
 from mcp_roundtrip_local.issuer.errors import OAuthError
@@ -53,7 +54,7 @@ def find_client(client_id: str) -> Client:
         return _from_url(client_id)
     encoded = client_id.removeprefix(_PREFIX)
     try:
-        name, *uris = json.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+        name, *uris = parse_json(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
         found = register({"client_name": name, "redirect_uris": uris})
     except (ValueError, TypeError, OAuthError):
         found = None

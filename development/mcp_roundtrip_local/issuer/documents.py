@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 from contextlib import closing, suppress
 from threading import Timer
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip_local.issuer.errors import OAuthError
 
 MAX_DOCUMENT: Final = 5_120
@@ -26,7 +26,7 @@ def fetch_document(url: str, timeout_s: float = FETCH_TIMEOUT_S) -> dict[str, An
     names of this computer elsewhere.
     """
     try:
-        document = json.loads(_get(urlsplit(url), timeout_s))
+        document = parse_json(_get(urlsplit(url), timeout_s))
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise OAuthError("invalid_client", f"{url} is no metadata document: {type(error).__name__}") from None
     if not isinstance(document, dict):

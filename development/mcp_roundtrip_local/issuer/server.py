@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
 from urllib.parse import parse_qsl
 
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip_client.local_issuer import LOCAL_USER
 from mcp_roundtrip_local.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
@@ -64,6 +64,8 @@ class IssuerServer:
         if handler is None:
             return json_response(404, {"error": "not_found", "error_description": "no such endpoint"})
         try:
+            if request.too_large:
+                raise OAuthError("invalid_request", f"the body must have at most {MAX_BODY} bytes")
             answer = handler(request)
         except OAuthError as error:
             answer = json_response(400, {"error": error.code, "error_description": error.description})
@@ -95,9 +97,9 @@ class IssuerServer:
 
     def _register(self, request: Request) -> Response:
         try:
-            document = json.loads(request.body)
-        except ValueError:
-            raise OAuthError("invalid_client_metadata", "the body is not JSON") from None
+            document = parse_json(request.body)
+        except ValueError as error:
+            raise OAuthError("invalid_client_metadata", f"the body is no JSON document: {error}") from None
         client = register(document)
         granted = {
             "client_id": client.id,

@@ -31,6 +31,8 @@ class TokenEndpoint:
                 return self._refresh(form)
             case str(name) if name == LOCAL_USER:
                 return self._sign_in(form, is_browser=is_browser)
+            case None:
+                raise OAuthError("invalid_request", "grant_type is missing: the body is a form (RFC 6749 §4)")
         raise OAuthError("unsupported_grant_type", "use authorization_code or refresh_token")
 
     def _redeem_code(self, form: Mapping[str, str]) -> dict[str, Any]:
@@ -65,8 +67,11 @@ class TokenEndpoint:
         if is_browser:
             raise OAuthError("unauthorized_client", "web pages use authorization_code")
         check_resource(form.get("resource"), self._issuer.resource)
+        known = {user.name: user for user in self._issuer.users}
+        user = known.get(form["user"]) if form.get("user") else self._issuer.users[0]
+        if user is None:  # probably misspelled: on the page, another name has a field of its own
+            raise OAuthError("invalid_request", f"the users of this run are {' and '.join(known)}")
         try:
-            user = self._issuer.user(form.get("user") or self._issuer.users[0].name)
             scopes = (
                 check_scopes(form.get("scope", "").split()) if "scope" in form else user.default_scopes(())
             )

@@ -34,6 +34,11 @@ def header(headers: Headers, name: str) -> str:
     return next((value for key, value in headers if key.lower() == name), "")
 
 
+def is_challenge(exchange: HttpExchange) -> bool:
+    """Return whether a response asks for a token, which the request did not have (RFC 6750 §3)."""
+    return exchange.status == 401 and not header(exchange.request_headers, "authorization")
+
+
 def member(document: Any, *path: str) -> Any:
     """Return a nested member of a JSON object, or None."""
     for name in path:

@@ -10,7 +10,13 @@ from typing import Any, Final
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.telemetry import FINAL_EVENTS
 from mcp_roundtrip_local.execution.log_text import is_library_event, json_object
-from mcp_roundtrip_local.observation.messages import header, member, request_message, response_message
+from mcp_roundtrip_local.observation.messages import (
+    header,
+    is_challenge,
+    member,
+    request_message,
+    response_message,
+)
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, Root, walk
 from mcp_roundtrip_local.template.model import short_name
 
@@ -117,6 +123,8 @@ def _details(
         yield f"round {number}"
     if isinstance(asked, list) and asked:
         yield "asked " + ", ".join(map(str, asked)) + _channel(str(event.get("outcome")))
+    if is_challenge(exchange):
+        yield "asks for a sign-in"
     yield from _outcome(str(event.get("outcome", "")))
     yield from _result(request, response)
 
@@ -162,6 +170,8 @@ def _calls(root: Root) -> dict[str, int]:
 
 
 def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping[str, Any]) -> str | None:
+    if is_challenge(exchange):
+        return None
     error, result = response.get("error"), response.get("result")
     if isinstance(error, Mapping):
         reason = _state_reason(exchange)

@@ -98,6 +98,7 @@ function request(each) {
 }
 
 function requestOutcome({ outcome, asked = [], errorCode, errorMessage, status, failed }) {
+  if (outcome === "challenge") return ["", "asks for a sign-in"];
   if (outcome === "error") return ["failed", `${errorCode} ${errorMessage}`];
   if (outcome === "tool_error") return ["failed", "tool error"];
   if (outcome === "input_required") return asked.length > 0 ? ["asked", `asked ${asked.join(", ")}`] : ["replayed", "continues"];
