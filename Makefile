@@ -93,14 +93,14 @@ DEPLOY = @$(VENV)/bin/python -m mcp_roundtrip_deploy --sam "$(SAM)" --env "$$ENV
              --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
-IN_PARALLEL := --numprocesses auto --dist loadfile --no-loadscope-reorder
+IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 PURE := $(addprefix tests/,adapters auth engine protocol schema server state testing test_architecture.py \
                            test_canonical.py test_cold_start.py test_deadline.py test_http.py test_messages.py test_redaction.py \
                            test_settings.py)
 
-# Only `test` builds its virtual environments in parallel: two other goals could install into the same one. It
-# installs with uv, in a quarter of the time, unless pip is configured for another index, which uv would not read.
-ifeq ($(MAKECMDGOALS),test)
+# Only `check` and `test` work in parallel: two other goals could install into the same virtual environment. They
+# install with uv, in a quarter of the time, unless pip is configured for another index, which uv would not read.
+ifneq ($(findstring |$(MAKECMDGOALS)|,|check| |test|),)
 MAKEFLAGS += --jobs=8
 WITH_UV := $(if $(shell $(PYTHON) -m pip config list 2>/dev/null | grep -E '\.(index-url|no-index)='),,1)
 endif
@@ -140,8 +140,12 @@ call: $(VENV)/.local  ## call a tool of make run or of an endpoint, and answer i
 	    $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") $(if $(TASK),--task "$$TASK"))
 
 .PHONY: check
-check: lint  ## run ruff, mypy and the tests that need only Python
-	$(VENV)/bin/pytest $(IN_PARALLEL) $(PURE)
+check: lint pure-tests  ## run ruff, mypy and the tests that need only Python
+
+.PHONY: pure-tests
+pure-tests: $(VENV)/.dev
+	@# They wait for nothing, and each process collects all of them: one for each core.
+	$(VENV)/bin/pytest $(IN_PARALLEL) $$(getconf _NPROCESSORS_ONLN) $(PURE)
 
 .PHONY: test
 test: lint all-tests  ## run ruff, mypy and all tests
@@ -150,7 +154,7 @@ test: lint all-tests  ## run ruff, mypy and all tests
 .PHONY: all-tests
 all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
-	$(VENV)/bin/pytest $(IN_PARALLEL) -rs
+	$(VENV)/bin/pytest $(IN_PARALLEL) auto -rs
 
 .PHONY: lint
 lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
