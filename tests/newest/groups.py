@@ -13,6 +13,7 @@ from typing import Final
 
 from newest.pins import Versions, newer, newest_of, node_pins, python_pins, repinned, without_pins
 
+CLIENTS_OF_TESTS: Final = ("mcp", "fastmcp", "fastmcp-tasks")
 CLIENT_FILES: Final = tuple(f"tests/clients/requirements-{name}.txt" for name in ("agents", "strands"))
 NODE_CLIENTS: Final = ("TYPESCRIPT_NPM", "INSPECTOR_NPM")
 SUITE: Final = "tests/conformance/suite.py"
@@ -80,7 +81,7 @@ def clients(project: Path, registries: Registries) -> list[Source]:
         pinned = python_pins(text)
         sources.append(Source(path, pinned, registries.installable(without_pins(text, pinned))))
     of_tests = _requirements_of_tests(project)
-    pinned = {name: version for name, version in python_pins(of_tests).items() if name in ("mcp", "fastmcp")}
+    pinned = {name: version for name, version in python_pins(of_tests).items() if name in CLIENTS_OF_TESTS}
     found = registries.installable(without_pins(of_tests, pinned))
     sources.append(Source("pyproject.toml", pinned, found))
     makefile = (project / "Makefile").read_text("utf-8")

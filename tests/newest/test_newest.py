@@ -74,7 +74,7 @@ def test_every_pinned_client_is_compared(sources: dict[str, list[Source]]) -> No
         assert compared[path] == pinned_versions(environment)
     node = pinned_versions(".cache/typescript") | pinned_versions(".cache/inspector")
     assert compared["Makefile"] == node
-    assert compared["pyproject.toml"].keys() == {"mcp", "fastmcp"}
+    assert compared["pyproject.toml"].keys() == {"mcp", "fastmcp", "fastmcp-tasks"}
 
 
 def test_the_newer_versions_are_written_into_the_copy(
