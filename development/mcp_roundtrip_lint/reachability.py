@@ -9,6 +9,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from mcp_roundtrip_lint.contexts import ContextFunction, Module
+from mcp_roundtrip_lint.definitions import called_function
 from mcp_roundtrip_lint.source import FunctionNode, Loop, Source, is_within, own_nodes
 
 Kinds = tuple[type[ast.AST], ...]
@@ -28,7 +29,7 @@ def _runs_again_in_callers(module: Module, helper: ContextFunction) -> bool:
         called = pending.pop()
         for function in module.functions:
             for node in own_nodes(function.node):
-                if not _calls(node, called):
+                if not _calls(module.source, node, called):
                     continue
                 found = _runs_again_in(module.source, function, node)
                 if found:
@@ -39,10 +40,15 @@ def _runs_again_in_callers(module: Module, helper: ContextFunction) -> bool:
     return False
 
 
-def _calls(node: ast.AST, function: ContextFunction) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.node.name
-    )
+def _calls(source: Source, node: ast.AST, function: ContextFunction) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id == function.node.name
+    if isinstance(node.func, ast.Attribute) and node.func.attr == function.node.name:
+        called = called_function(source, node)
+        return called is not None and called.node is function.node
+    return False
 
 
 def _runs_again_in(source: Source, function: ContextFunction, node: ast.AST) -> bool | None:

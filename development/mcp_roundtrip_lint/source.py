@@ -80,6 +80,11 @@ class Source:
         """The functions of the module by name, without methods and inner functions."""
         return {node.name: node for node in self.tree.body if isinstance(node, FunctionNode)}
 
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """The classes of the module by name, without those inside functions and classes."""
+        return {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+
 
 def _bound_names(function: FunctionNode | ast.Lambda) -> Iterator[str]:
     for parameter in parameters(function):

@@ -43,6 +43,37 @@ def test_a_function_of_a_module_beside_it_is_followed(tmp_path: Path, statement:
 
 
 @pytest.mark.parametrize(
+    ("statement", "called"),
+    [
+        ("from helpers import Orders", "Orders().reference()"),
+        ("from helpers import orders", "orders.reference()"),
+        ("import helpers", "helpers.Orders().reference()"),
+        ("import helpers", "helpers.orders.reference()"),
+        ("from helpers import RushOrders as Rush", "Rush().reference()"),
+    ],
+)
+def test_a_method_of_a_class_of_a_module_beside_it_is_followed(
+    tmp_path: Path, statement: str, called: str
+) -> None:
+    (tmp_path / "helpers.py").write_text(
+        """\
+import uuid
+
+class Orders:
+    def reference(self):
+        return uuid.uuid4().hex
+
+class RushOrders(Orders):
+    pass
+
+orders = Orders()
+"""
+    )
+    tool = ["def ask(ctx: Context):", f'    ctx.confirm("sure", {called})']
+    assert rules_of(tmp_path / "app.py", statement, *tool) == [(4, "MRT001")]
+
+
+@pytest.mark.parametrize(
     "statement",
     ["from .helpers import now", "from orders.helpers import now", "from ..orders.helpers import now"],
 )
@@ -72,6 +103,31 @@ def test_modules_that_import_each_other_are_checked(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text("import a\ndef f():\n    return a.f()\n")
     tool = ["def ask(ctx: Context):", '    ctx.confirm("sure", a.f())']
     assert rules_of(tmp_path / "app.py", "import a", *tool) == []
+
+
+def test_a_tool_of_a_server_that_another_module_creates_needs_a_docstring(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text('from mcp_roundtrip import Server\nserver = Server("shop")\n')
+    (tmp_path / "other.py").write_text('from fastmcp import FastMCP\nserver = FastMCP("shop")\n')
+    tool = ["@server.tool", "def ask(name: str) -> str:", "    return name", ""]
+    for module, findings in (("shop", ["MRT013"]), ("other", [])):
+        (tmp_path / "app.py").write_text("\n".join([f"from {module} import server", *tool]))
+        assert [finding.rule for finding in check_file(tmp_path / "app.py")] == findings
+
+
+def test_a_nested_model_of_a_module_beside_it_is_found(tmp_path: Path) -> None:
+    (tmp_path / "models.py").write_text(
+        """\
+from pydantic import BaseModel
+
+class Address(BaseModel):
+    street: str
+
+class Order(BaseModel):
+    address: Address
+"""
+    )
+    tool = ["from models import Order", "def ask(ctx: Context):", '    ctx.elicit("order", "What?", Order)']
+    assert rules_of(tmp_path / "app.py", *tool) == [(4, "MRT012")]
 
 
 def test_clients_and_effects_of_a_module_beside_it_are_followed(tmp_path: Path) -> None:

@@ -135,11 +135,27 @@ def a_message_that_is_no_text() -> None:
 
 
 @says(
-    "question 'order': form 42: 42 cannot be written as JSON; use a type such as str, int, bool, "
-    "datetime, list[str], a dataclass or a pydantic model"
+    "question 'order': the model is a value of type int; pass a flat pydantic model, or a type such as "
+    "str, bool or Literal"
 )
 def a_form_of_no_type() -> None:
     ask(42)
+
+
+@says(
+    "question 'order': the model is a value of type list; pass one_of(names) for a choice of texts, or "
+    "Literal['a', 'b']"
+)
+def a_form_of_a_list_of_choices() -> None:
+    ask(["red", "blue"])
+
+
+@says(
+    "question 'order': the model is a value of type dict; write a flat pydantic model, or pass "
+    "one_of(names) for a choice"
+)
+def a_form_of_a_json_schema() -> None:
+    ask({"type": "string"})
 
 
 @says("question 'order': the model is an instance of Address; pass the class Address")
@@ -161,6 +177,14 @@ def a_form_with_a_type_that_json_has_no_form_for() -> None:
 )
 def a_nested_form() -> None:
     ask(Order)
+
+
+@says(
+    "question 'order': form list: field 'value' is a list of objects, and a form is flat; use a flat "
+    "model, and ask for one after the other"
+)
+def a_form_with_a_list_of_nested_models() -> None:
+    ask(list[Address])
 
 
 @says(

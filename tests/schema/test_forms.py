@@ -302,6 +302,26 @@ def test_an_unsupported_field_is_refused_by_name(annotation):
         Form.from_model(annotation if annotation is not Point else list[Point])
 
 
+CHOICES = (
+    *(["red", "blue"], ("red", "blue"), {"red", "blue"}, frozenset({"red"}), {"red": 1}, {"red": 1}.keys()),
+    *([], [1, 2], range(3)),
+)
+
+
+@pytest.mark.parametrize("values", [*CHOICES, iter(["red"])], ids=lambda value: type(value).__name__)
+def test_choices_in_the_place_of_a_type_are_refused_with_the_type_to_write(values):
+    with pytest.raises(DefinitionError, match=r"pass one_of\(names\)"):
+        Form.from_model(values)
+
+
+@pytest.mark.parametrize(
+    "value", ["red", b"red", 3, 1.5, True, lambda: str], ids=lambda value: type(value).__name__
+)
+def test_another_value_in_the_place_of_a_type_is_refused_as_a_value(value):
+    with pytest.raises(DefinitionError, match=f"a value of type {type(value).__name__}; pass"):
+        Form.from_model(value)
+
+
 def test_a_secret_field_is_refused():
     with pytest.raises(DefinitionError, match=r"use ctx\.elicit_url"):
         Form.from_model(model(SecretStr))

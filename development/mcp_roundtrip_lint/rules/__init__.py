@@ -7,11 +7,14 @@ from typing import Final
 from mcp_roundtrip_lint.findings import Rule
 from mcp_roundtrip_lint.rules import (
     awaits,
+    descriptions,
     effects,
+    flat_forms,
     keys,
     module_state,
     nondeterminism,
     order_of_sets,
+    races,
     step_functions,
     swallowing,
 )
@@ -31,4 +34,7 @@ RULES: Final = (
     Rule("MRT008", "The same key in every turn of a loop", keys.check_loops),
     Rule("MRT009", "The same key twice", keys.check_twice),
     Rule("MRT010", "Module state that a tool changes", module_state.check),
+    Rule("MRT011", "A race or a time limit", races.check),
+    Rule("MRT012", "A form that is not flat", flat_forms.check),
+    Rule("MRT013", "A tool without a description", descriptions.check),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from mcp_roundtrip_lint.definitions import assigned_values, imported_value
-from mcp_roundtrip_lint.source import Source, own_nodes
+from mcp_roundtrip_lint.definitions import imported_value, only_value
+from mcp_roundtrip_lint.source import Source
 
 _CALLS: Final = frozenset(
     {
@@ -170,7 +170,7 @@ def origin_of(source: Source, node: ast.AST) -> str | None:
                     return name
                 node = function
             case ast.Name(id=name):
-                assigned = _only_value(source, node, name)
+                assigned = only_value(source, node, name)
                 imported = _imported(source, node) if assigned is None else (source, assigned)
                 if imported is None:
                     return None
@@ -184,17 +184,6 @@ def _imported(source: Source, node: ast.expr) -> tuple[Source, ast.expr] | None:
     """Return the value of a variable that another module of the folder defines."""
     name = source.dotted(node)
     return imported_value(source, name) if name is not None and "." in name else None
-
-
-def _only_value(source: Source, use: ast.AST, name: str) -> ast.expr | None:
-    """Return what a variable of the function or of the module is assigned, if that is one expression."""
-    for scope in source.ancestors(use):
-        if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-            continue
-        values = [value for node in own_nodes(scope) for value in assigned_values(node, name)]
-        if values:
-            return values[0] if len(values) == 1 and use not in ast.walk(values[0]) else None
-    return None
 
 
 def _changes_aws(method: str) -> bool:
@@ -240,7 +229,7 @@ def is_known_path(
         if isinstance(node, ast.Name) and node.id in given:
             return False
         if isinstance(node, ast.Name):
-            value = _only_value(source, node, node.id)
+            value = only_value(source, node, node.id)
             if value is not None and not (variables and is_known_path(source, value, given, variables - 1)):
                 return False
     return True
@@ -255,7 +244,7 @@ def _is_scratch(source: Source, path: ast.AST, variables: int = _MAX_VARIABLES) 
             case ast.Call(func=function) if (source.dotted(function) or "").startswith("tempfile."):
                 return True
             case ast.Name(id=name) if variables:
-                value = _only_value(source, node, name)
+                value = only_value(source, node, name)
                 if value is not None and _is_scratch(source, value, variables - 1):
                     return True
     return False

@@ -161,7 +161,9 @@ class Values:
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names = [target.id for target in targets if isinstance(target, ast.Name)]
-                if self.is_unordered(node.value):
+                if self._waits(node.value):
+                    found.update(each.id for each in ast.walk(targets[0]) if isinstance(each, ast.Name))
+                elif self.is_unordered(node.value):
                     found.update(names)
                 elif not _is_empty(node.value):
                     ordered.update(names)
@@ -169,6 +171,13 @@ class Values:
                 found.update(self._collected_in(node))
         self._names = known
         return found - ordered
+
+    def _waits(self, node: ast.expr) -> bool:
+        """Return whether a value is `await asyncio.wait(…)`: two sets of tasks."""
+        match node:
+            case ast.Await(value=ast.Call(func=function)):
+                return self._source.dotted(function) == "asyncio.wait"
+        return False
 
     def _sorted_in_place(self) -> set[str]:
         return {

@@ -102,7 +102,13 @@ def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -
 
 
 def _multiple_choice(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    choice = _choice(_inlined(schema.get("items", {}), definitions), "anyOf", definitions)
+    item = _inlined(schema.get("items", {}), definitions)
+    if item.get("properties"):
+        raise DefinitionError(
+            f"field {name!r} is a list of objects, and a form is flat; use a flat model, and ask for one "
+            "after the other"
+        )
+    choice = _choice(item, "anyOf", definitions)
     if choice is None or "prefixItems" in schema:
         raise DefinitionError(
             f"field {name!r} is a list of free values, and a form needs choices; use list[Literal['a', "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import lru_cache
 from inspect import isclass
-from types import NoneType
+from types import FunctionType, NoneType
 from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
 
 from msgspec import Struct
@@ -84,9 +84,8 @@ def _build(model: Any) -> Form:
 
     single = not _has_fields(model)
     name = getattr(model, "__name__", None) or type_name(model)
-    if isinstance(model, BaseModel) or (is_dataclass(model) and not isclass(model)):
-        kind = type(model).__name__
-        raise DefinitionError(f"the model is an instance of {kind}; pass the class {kind}")
+    if problem := _value_problem(model):
+        raise DefinitionError(f"the model is {problem}")
     try:
         types: TypeAdapter[Any] = TypeAdapter(_single_field_type(model) if single else model)
         schema, nullable = requested_schema(types)
@@ -99,6 +98,22 @@ def _build(model: Any) -> Form:
         from mcp_roundtrip.schema.type_errors import explain_type_error  # for errors only
 
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
+
+
+def _value_problem(model: Any) -> str | None:
+    """Return what a value in the place of a type is, and the remedy; None for a type."""
+    kind = type(model).__name__
+    if isclass(model):
+        return None
+    if isinstance(model, BaseModel) or is_dataclass(model):
+        return f"an instance of {kind}; pass the class {kind}"
+    if isinstance(model, Mapping):
+        return f"a value of type {kind}; write a flat pydantic model, or pass one_of(names) for a choice"
+    if isinstance(model, Collection | Iterator) and not isinstance(model, str | bytes):
+        return f"a value of type {kind}; pass one_of(names) for a choice of texts, or Literal['a', 'b']"
+    if isinstance(model, str | bytes | int | float | FunctionType):
+        return f"a value of type {kind}; pass a flat pydantic model, or a type such as str, bool or Literal"
+    return None
 
 
 _form_of_class = lru_cache(maxsize=256)(_build)
