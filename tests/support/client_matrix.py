@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -197,6 +197,12 @@ def table(rows: Mapping[str, Mapping[str, str]]) -> str:
         *(f"| {', '.join(clients)} | " + " | ".join(cells) + " |" for cells, clients in groups.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def names_table(profiles: Iterable[ClientProfile]) -> str:
+    """Return the table of the names that `Player(client=…)` takes."""
+    rows = (f"| `{profile.name}` | {profile.title} |" for profile in profiles)
+    return "\n".join(["| | client |", "|---|---|", *rows]) + "\n"
 
 
 def replace_table(document: str, text: str) -> str:
