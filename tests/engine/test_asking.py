@@ -6,9 +6,11 @@ from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 import pytest
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, field_validator
 
 from mcp_roundtrip import (
+    AsyncContext,
     Context,
     Drift,
     Elicit,
@@ -18,8 +20,10 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
+from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.outcome import Done
-from support.passes import Passes, accept, asked, error
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
+from support.passes import AsyncPasses, Passes, accept, asked, error
 
 
 class Size(BaseModel):
@@ -118,14 +122,7 @@ def test_an_answer_without_state_is_ignored_after_an_effect() -> None:
     [
         accept(vcpus=99),
         accept(vcpus="many"),
-        {"action": "accept"},
-        {"action": "accept", "content": []},
-        {"action": "shrug"},
-        {},
-        [],
-        "text",
-        12345,
-        None,
+        accept(),
     ],
 )
 def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) -> None:
@@ -134,6 +131,80 @@ def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) 
     again = asked(call(size=answer))["size"]["params"]["message"]
     assert again.startswith("How large?\n\n")
     assert call(size=accept(vcpus=8)) == Done(8)
+
+
+@pytest.mark.parametrize("answer", [{"action": "Accept", "content": {"vcpus": 8}}, {"action": "accept"}, "8"])
+def test_a_malformed_answer_fails_the_pass_and_the_client_may_send_another(answer: Any) -> None:
+    call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)
+    call()
+    failure = error(call(size=answer))
+    assert isinstance(failure, MalformedInputResponse)
+    assert (failure.code, failure.key) == (-32602, "size")
+    assert call(size=accept(vcpus=8)) == Done(8)
+
+
+def test_a_malformed_answer_cannot_be_caught_by_the_tool() -> None:
+    def body(ctx: Context) -> str:
+        with suppress(Exception):
+            return str(ctx.elicit("size", "How large?", int))
+        return "caught"
+
+    call = Passes(body)
+    call()
+    assert isinstance(error(call(size="text")), MalformedInputResponse)
+
+
+def test_a_malformed_answer_to_a_question_that_nobody_asks_is_ignored() -> None:
+    call = Passes(lambda ctx: ctx.elicit("size", "How large?", int))
+    call()
+    assert call(size=accept(8), other="text") == Done(8)
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_a_malformed_answer_beside_a_branch_that_runs_an_effect_repeats_no_effect(names: str) -> None:
+    runs: list[int] = []
+
+    async def create(branch: AsyncContext) -> None:
+        await branch.elicit("size", "How large?", int)
+        await branch.step("create", lambda: runs.append(1))
+
+    async def name(branch: AsyncContext) -> None:
+        await branch.elicit("name", "Who?", str)
+
+    call = AsyncPasses(lambda ctx: ctx.gather(dict(zip(names, (create, name), strict=True))))
+    call()
+    size, who = (f"{names[0]}/size", f"{names[1]}/name")
+    call(**{size: accept(1), who: "text"})
+    assert isinstance(call(**{size: accept(1), who: accept("Ada")}), Done)
+    assert len(runs) == 1
+
+
+def test_after_an_effect_of_the_same_pass_a_malformed_answer_is_asked_again_as_if_it_were_missing() -> None:
+    def body(ctx: Context) -> str:
+        size = ctx.elicit("size", "How large?", int)
+        ctx.step("create", int)
+        return f"{size} {ctx.elicit('name', 'Who?', str)}"
+
+    call = Passes(body)
+    call()
+    journal = call.journal
+    assert journal is not None
+    request = InputRequest.from_params("elicitation/create", Elicit("name", "Who?", str).params())
+    # In a rolling deployment, an earlier version may have asked both at once.
+    call.journal = replace(journal, outstanding={**journal.outstanding, "name": request.fingerprint})
+    again = asked(call(size=accept(8), name="text"))
+    assert again["name"]["params"]["message"] == "Who?"
+    assert call(name=accept("Ada")) == Done("8 Ada")
+
+
+def test_a_malformed_answer_that_the_state_holds_is_asked_again() -> None:
+    asked_before = Passes(lambda ctx: ctx.ask(Elicit("a", "?", str), Elicit("b", "?", str)))
+    asked_before()
+    without_b = asked_before.on(lambda ctx: ctx.elicit("a", "?", str) + ctx.elicit("c", "?", str))
+    assert asked(without_b(a=accept("x"), b="text")).keys() == {"c"}
+    with_b = without_b.on(lambda ctx: ctx.ask(Elicit("a", "?", str), Elicit("b", "?", str))[1])
+    assert asked(with_b(c=accept("y")))["b"]["params"]["message"] == "?"
+    assert with_b(b=accept("z")) == Done("z")
 
 
 def test_the_reason_for_asking_again_does_not_repeat_the_answer() -> None:

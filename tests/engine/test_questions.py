@@ -18,6 +18,7 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from support.passes import Passes, accept
 
 CREATE_MESSAGE_RESULT = {
@@ -32,6 +33,12 @@ def only_question(outcome: Any) -> dict[str, Any]:
     assert isinstance(outcome, NeedsInput), outcome
     (question,) = outcome.requests.values()
     return dict(question)
+
+
+def malformed(outcome: Any) -> MalformedInputResponse:
+    assert isinstance(outcome, Failed), outcome
+    assert isinstance(outcome.error, MalformedInputResponse)
+    return outcome.error
 
 
 # -- sampling -------------------------------------------------------------------------------------------
@@ -75,10 +82,10 @@ def test_the_text_of_several_blocks_is_joined() -> None:
         {**CREATE_MESSAGE_RESULT, "model": None},
     ],
 )
-def test_a_malformed_create_message_result_is_asked_again(answer: Any) -> None:
+def test_a_malformed_create_message_result_is_an_error_for_the_client(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text)
     call()
-    only_question(call(capital=answer))
+    assert malformed(call(capital=answer)).key == "capital"
     assert call(capital=CREATE_MESSAGE_RESULT) == Done("Paris")
 
 
@@ -103,10 +110,10 @@ def test_roots_are_returned_typed() -> None:
         {"roots": [{"uri": "file:///", "name": {}}]},
     ],
 )
-def test_a_malformed_list_roots_result_is_asked_again(answer: Any) -> None:
+def test_a_malformed_list_roots_result_is_an_error_for_the_client(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.list_roots())
     call()
-    only_question(call(roots=answer))
+    assert malformed(call(roots=answer)).key == "roots"
 
 
 def test_meta_of_an_answer_is_not_journaled() -> None:
@@ -193,6 +200,12 @@ def test_a_namespaced_request_reaches_a_client_that_declared_it() -> None:
     call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True))
     assert only_question(call()) == {"method": "com.example/approval", "params": {"amount": 5}}
     assert call(approve={"approved": True}) == Done({"approved": True})
+
+
+def test_the_answer_to_a_namespaced_request_is_an_object() -> None:
+    call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True))
+    call()
+    assert malformed(call(approve="yes")).key == "approve"
 
 
 def test_a_namespaced_request_requires_the_declaration_of_the_client() -> None:

@@ -26,6 +26,12 @@ def test_a_request_is_read() -> None:
     assert parse_message(body) == JsonRpcRequest("a", "tools/list", {"x": 1})
 
 
+def test_params_and_their_members_that_are_null_count_as_absent() -> None:
+    for params in (None, {}, {"cursor": None}):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": params})
+        assert parse_message(body) == JsonRpcRequest(1, "m", {})
+
+
 def test_params_may_be_absent() -> None:
     assert parse_message(b'{"jsonrpc":"2.0","id":0,"method":"m"}') == JsonRpcRequest(0, "m", {})
 
@@ -65,7 +71,6 @@ def test_invalid_json_is_a_parse_error_without_id(body: str | bytes) -> None:
         ({"jsonrpc": "2.0", "id": 7, "result": {}}, 7),
         ({"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}, 7),
         ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": []}, "x"),
-        ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": None}, "x"),
     ],
 )
 def test_other_json_is_an_invalid_request_that_echoes_a_readable_id(message: Any, id_in_reply: Any) -> None:

@@ -71,7 +71,6 @@ def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any)
         {CLIENT: "me"},
         {"progressToken": 1.5},
         {"progressToken": True},
-        {"progressToken": None},
         {"progressToken": "x" * 1_025},
         {"progressToken": 10**1_024},
         {"progressToken": "\ud800"},
@@ -81,6 +80,14 @@ def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any)
 )
 def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> None:
     assert code(run(message("tools/list", meta={**META, **change}))) == -32602
+
+
+@pytest.mark.parametrize("name", [CLIENT, LOG_LEVEL, "progressToken", "traceparent", "baggage"])
+def test_an_optional_field_that_is_null_counts_as_absent(name: str) -> None:
+    absent, null = (run(message("tools/list", meta=meta)) for meta in (without(name), {**META, name: None}))
+    assert isinstance(null, ValidRequest)
+    assert isinstance(absent, ValidRequest)
+    assert null.meta == absent.meta
 
 
 @pytest.mark.parametrize("token", ["x" * 1_024, 10**1_024 - 1, 1 - 10**1_023, "", 0])

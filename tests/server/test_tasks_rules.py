@@ -384,14 +384,17 @@ def test_keys_that_are_not_outstanding_are_ignored(deployment: TaskDeployment, v
 
 
 @pytest.mark.parametrize("value", MALFORMED, ids=str)
-def test_a_request_with_a_malformed_answer_is_asked_again(deployment: TaskDeployment, value: Any) -> None:
+def test_an_update_with_a_malformed_answer_is_invalid_params_and_stores_nothing(
+    deployment: TaskDeployment, value: Any
+) -> None:
     task_id = asked(deployment)
-    deployment.update(task_id, name=accepted("Ada"), size=value)
+    responses = {"name": accepted("Ada"), "size": value}
+    refused = deployment.send(deployment.body("tasks/update", taskId=task_id, inputResponses=responses))
+    assert (refused.status, json.loads(refused.body)["error"]["code"]) == (400, -32602)
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"size", "name"}
+    deployment.update(task_id, name=accepted("Bob"), size=accepted(3))
     deployment.run_workers()
-    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"size~2"}
-    deployment.update(task_id, **{"size~2": accepted(3)})
-    deployment.run_workers()
-    assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == "Ada 3"
+    assert deployment.get(task_id)["result"]["result"]["content"][0]["text"] == "Bob 3"
 
 
 @pytest.mark.parametrize("responses", [None, [], "x", 7])

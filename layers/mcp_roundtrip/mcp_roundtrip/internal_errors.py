@@ -80,7 +80,14 @@ class LeaseLost(McpRoundtripError):
 
 
 class InvalidAnswer(ErrorWithReason):
-    """An answer does not fit its question. The user who is asked again is shown the `reason`."""
+    """An answer does not fit its question. The user who is asked again is shown the `reason`.
+
+    `log_reason` is the same without texts that may quote the answer.
+    """
+
+    def __init__(self, reason: str, log_reason: str) -> None:
+        super().__init__(reason)
+        self.log_reason = log_reason
 
 
 class KeyServiceError(ErrorWithReason):

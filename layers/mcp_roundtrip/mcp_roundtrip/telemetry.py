@@ -21,6 +21,7 @@ FINAL_EVENTS: Final = frozenset(
 
 WARNING_EVENTS: Final = frozenset(
     {
+        "answer_refused",
         "asked_after_steps",
         "lease_lost",
         "question_changed",
@@ -102,7 +103,8 @@ class LogObserver:
         """Log an event at level INFO; a warning event at level WARNING, and with a metric."""
         if event in WARNING_EVENTS:
             self._lines.write("WARNING", event, fields)
-            self._put_metric(event, fields.get("reason"))
+            # The reasons of answers are texts without number, and each would be a metric of its own.
+            self._put_metric(event, None if event == "answer_refused" else fields.get("reason"))
         elif event in FINAL_EVENTS and self._lines.is_enabled("INFO"):
             self._lines.write("INFO", event, {**fields, **self._usage(), **self._metrics(event, fields)})
         else:

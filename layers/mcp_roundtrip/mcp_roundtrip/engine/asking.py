@@ -8,6 +8,8 @@
   `user_only` question. It does not count for that question, for the others of the same `ask`, or for later
   ones. URL elicitations are the exception: `done` decides about them, not the response.
 - A response that does not validate is rejected: the question is asked again with the reason in its message.
+  One that is no result of the request fails the pass with -32602, because the client can send it again. If
+  that would lose an effect of this pass, or the response is stored, the question is asked again.
 - A question goes to the first channel that can carry it (`engine.channels`). If that is its default, the
   journal records that. A response that a model passed on counts for a question of the channel "model" only,
   before the first effect.
@@ -28,6 +30,7 @@ from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, Miss
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.journal import Entry, Kind
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse, read_response
 
 
 def ask(
@@ -69,6 +72,7 @@ class _Resolver:
                 answer = self._replay(key, question) or self._read_response(key, question)
             except InvalidAnswer as invalid:
                 self._rejections[key] = invalid.reason
+                self._run.requests.mark_refused(key, invalid.log_reason)
             else:
                 if answer is not None:
                     self._answers[key] = answer
@@ -166,7 +170,14 @@ class _Resolver:
             responses, counts = inputs.responses, self._response_counts(key, question)
         if key not in responses or not counts:
             return None
-        raw, request = responses[key], self._requests[key]
+        request = self._requests[key]
+        try:
+            raw = read_response(key, request.to_wire(), responses[key])
+        except MalformedInputResponse as malformed:
+            self._run.requests.mark_refused(key, malformed.reason)
+            if self._is_sent_again(key):
+                raise self._run.fail(malformed) from None
+            return None
         answer = _Answer.from_response(key, question, raw)
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), request.fingerprint)
         if isinstance(question, ElicitUrl) and answer.refusal is None:
@@ -180,6 +191,12 @@ class _Resolver:
         if self._run.inputs.is_resumed:
             return history.journal.outstanding.get(key) == self._requests[key].fingerprint
         return not history.has_effects and not self._needs_user(question)
+
+    def _is_sent_again(self, key: str) -> bool:
+        """Return whether the client can send the response again, and nothing is lost if the pass fails."""
+        run = self._run
+        is_stored = run.tasks.recorder is not None or key in run.history.journal.unused_responses
+        return not is_stored and not run.lost_effects()
 
     def _complete(self, key: str, url: ConsentedUrl) -> None:
         self._run.record(url.entry)

@@ -14,7 +14,6 @@ from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import usage_errors
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
-from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.journal import Entry
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
@@ -43,13 +42,10 @@ class _Elicitation(Question[T]):
 
     def _accepted(self, raw: Any) -> Any:
         """Return the content of an ElicitResult whose action is "accept"."""
-        action = raw.get("action") if isinstance(raw, dict) else None
-        if action == "decline":
+        if raw["action"] == "decline":
             raise ElicitationDeclined(self.key)
-        if action == "cancel":
+        if raw["action"] == "cancel":
             raise ElicitationCancelled(self.key)
-        if action != "accept":
-            raise InvalidAnswer("the answer has no action")
         return raw.get("content")
 
 

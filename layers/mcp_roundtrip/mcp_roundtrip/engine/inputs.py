@@ -93,14 +93,16 @@ class InputRequests:
     reaches their questions again.
 
     `user_only_reached` says whether the code has reached a question that the user must be shown, so that a
-    response sent before it cannot answer it.
+    response sent before it cannot answer it. `refused` has the reason, without values, of each response that
+    was refused.
     """
 
-    __slots__ = ("_by_key", "_consents", "user_only_reached")
+    __slots__ = ("_by_key", "_consents", "refused", "user_only_reached")
 
     def __init__(self) -> None:
         self._by_key: dict[str, InputRequest] = {}
         self._consents: dict[str, Entry] = {}
+        self.refused: dict[str, str] = {}
         self.user_only_reached = False
 
     def __bool__(self) -> bool:
@@ -128,6 +130,10 @@ class InputRequests:
     def add_consents(self, consents: Mapping[str, Entry]) -> None:
         """Add URLs for which the task that the call becomes polls, without asking for consent again."""
         self._consents |= consents
+
+    def mark_refused(self, key: str, reason: str) -> None:
+        """Record that a response was refused, and why."""
+        self.refused[key] = reason
 
     def mark_user_only_reached(self) -> None:
         """Record that the code has reached a question that the user must be shown."""

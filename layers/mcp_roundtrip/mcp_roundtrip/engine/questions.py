@@ -62,7 +62,7 @@ class Question(Generic[T]):
 
     @abstractmethod
     def parse_response(self, raw: Any) -> T:
-        """Return the typed answer in an input response.
+        """Return the typed answer in an input response that `read_response` returned.
 
         Raises InvalidAnswer (ask again), ElicitationDeclined or ElicitationCancelled.
         """
@@ -73,6 +73,4 @@ class Question(Generic[T]):
 
     def journal_value(self, raw: Any) -> Any:
         """Return the part of an input response to journal: everything except `_meta`."""
-        if isinstance(raw, dict):
-            return {name: member for name, member in raw.items() if name != "_meta"}
-        return raw
+        return {name: member for name, member in raw.items() if name != "_meta"}

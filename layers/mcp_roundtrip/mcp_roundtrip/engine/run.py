@@ -208,6 +208,17 @@ class Run:
         self.suspension.begin()
         return Suspend()
 
+    def changed_questions(self) -> dict[str, str]:
+        """Return what changed of each question that the pass asks, since it was asked or answered before."""
+        journal = self.history.journal
+        known = {entry.key: entry.fingerprint for entry in journal.entries} | dict(journal.outstanding)
+        changes = {
+            key: before.describe_changes(request.fingerprint)
+            for key, request in self.requests.items()
+            if (before := known.get(key)) is not None
+        }
+        return {key: changed for key, changed in changes.items() if changed}
+
     def to_journal(self) -> Journal:
         """Return the journal for the next pass.
 

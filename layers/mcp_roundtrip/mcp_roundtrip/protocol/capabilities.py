@@ -56,7 +56,7 @@ def declarable_path(where: str, name: str) -> CapabilityPath:
 
 def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
     """Return whether a client declares a capability. `elicitation: {}` is form mode (client/elicitation)."""
-    if wanted == ELICITATION_FORM and capabilities.get("elicitation") == {}:
+    if wanted == ELICITATION_FORM and _is_empty(capabilities.get("elicitation")):
         return True
     node: Any = capabilities
     for name in wanted:
@@ -64,6 +64,11 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
         if not isinstance(node, Mapping):
             return False
     return True
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether an object has no members; those that are null count as absent."""
+    return isinstance(value, Mapping) and all(member is None for member in value.values())
 
 
 def answers_input_requests(capabilities: Mapping[str, Any]) -> bool:
@@ -75,8 +80,8 @@ def shows_apps(capabilities: Mapping[str, Any]) -> bool:
     """Return whether a client shows MCP Apps (SEP-1865). A declaration without MIME types counts."""
     if not declares(capabilities, ("extensions", UI_EXTENSION)):
         return False
-    types = capabilities["extensions"][UI_EXTENSION].get("mimeTypes", [UI_MIME_TYPE])
-    return isinstance(types, list) and UI_MIME_TYPE in types
+    types = capabilities["extensions"][UI_EXTENSION].get("mimeTypes")
+    return types is None or (isinstance(types, list) and UI_MIME_TYPE in types)
 
 
 def shows_forms_in_apps(capabilities: Mapping[str, Any]) -> bool:

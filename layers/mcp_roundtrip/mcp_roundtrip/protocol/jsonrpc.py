@@ -57,7 +57,7 @@ ECHOABLE: Final = f"an integer or a string of at most {MAX_ID} characters"
 
 
 class JsonRpcRequest(Struct, frozen=True):
-    """A request. `params` is empty if the message has none."""
+    """A request. `params` is empty if the message has none, and has no member that is null."""
 
     id: RequestId
     method: str
@@ -124,12 +124,19 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRe
         )
     if not isinstance(method, str) or not method:
         raise InvalidEnvelope(INVALID_REQUEST, "'method' must be a non-empty string", request_id)
-    params = message.get("params", {})
-    if not isinstance(params, dict):
+    params = message.get("params")
+    if params is not None and not isinstance(params, dict):
         raise InvalidEnvelope(INVALID_REQUEST, "'params' must be an object", request_id)
     if request_id is None:
         return Notification(method)
-    return JsonRpcRequest(request_id, method, params)
+    return JsonRpcRequest(request_id, method, without_null_members(params or {}))
+
+
+def without_null_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object of the client without members that are null: an optional one counts as absent."""
+    if None not in value.values():
+        return value
+    return {name: member for name, member in value.items() if member is not None}
 
 
 def is_echoable(value: object) -> bool:

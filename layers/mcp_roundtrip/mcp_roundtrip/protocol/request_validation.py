@@ -211,28 +211,26 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
 
 
 def _trace(meta: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: meta[name] for name in META_TRACE if name in meta}
+    return {name: meta[name] for name in META_TRACE if meta.get(name) is not None}
 
 
 def _required(meta: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
-    if name not in meta:
+    if (value := _optional(meta, name, kind, expected)) is None:
         raise _invalid(name, "is required in _meta")
-    return _optional(meta, name, kind, expected)
+    return value
 
 
 def _optional(meta: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
     value = meta.get(name)
-    if name in meta and (not isinstance(value, kind) or isinstance(value, bool)):
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
         raise _invalid(name, f"must be {expected}")
     return value
 
 
 def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
     # Every notification repeats it, so its length is limited like that of an id.
-    if "progressToken" not in meta:
-        return None
-    token: str | int = meta["progressToken"]
-    if not is_echoable(token):
+    token: str | int | None = meta.get("progressToken")
+    if token is not None and not is_echoable(token):
         raise _invalid("progressToken", f"must be {ECHOABLE}")
     return token
 

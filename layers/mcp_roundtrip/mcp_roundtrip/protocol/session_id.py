@@ -159,7 +159,8 @@ def _skeleton(capabilities: Mapping[str, Any]) -> dict[str, Any]:
         value = capabilities.get(name)
         declared = _empty_objects(value, modes)
         # An empty `elicitation` declares forms, so one with unknown members only must not become empty.
-        if isinstance(value, Mapping) and (declared or not value or name != "elicitation"):
+        is_empty = isinstance(value, Mapping) and all(member is None for member in value.values())
+        if isinstance(value, Mapping) and (declared or is_empty or name != "elicitation"):
             skeleton[name] = declared
     skeleton |= _empty_objects(capabilities, ("roots", "tasks"))
     extensions = capabilities["extensions"]
@@ -176,8 +177,7 @@ def _ui_skeleton(extensions: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(ui, Mapping):
         return {}
     skeleton = _empty_objects(ui, ("elicitation",))
-    if "mimeTypes" in ui:
-        types = ui["mimeTypes"]
+    if (types := ui.get("mimeTypes")) is not None:
         supported = isinstance(types, list) and UI_MIME_TYPE in types
         skeleton["mimeTypes"] = [UI_MIME_TYPE] if supported else []
     return {UI_EXTENSION: skeleton}

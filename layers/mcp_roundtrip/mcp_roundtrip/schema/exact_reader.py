@@ -25,7 +25,14 @@ _WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
 
 
 class InvalidValue(ValueError):
-    """A value does not fit its schema. The text has one line per problem, with its place, and no value."""
+    """A value does not fit its schema. The text has one line per problem, with its place, and no value.
+
+    It may quote texts of the author's validators, and names that a client made; `text_for_log` does not.
+    """
+
+    def __init__(self, text: str, text_for_log: Callable[[], str] | None = None) -> None:
+        super().__init__(text)
+        self.text_for_log = text_for_log or (lambda: text)
 
 
 class ExactReader(Struct, frozen=True, eq=False):
@@ -66,11 +73,12 @@ class ExactReader(Struct, frozen=True, eq=False):
                 # JSON mode: the schema promises that even a `strict` model reads dates from strings.
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
-                problems = _describe(error, self.root)
+                invalid = _invalid_value(error, self.root)
             if not re.search(_WHOLE_FLOAT, text):
-                raise InvalidValue(problems)
+                raise invalid
         if lines := self._check(raw):
-            raise InvalidValue("\n".join(lines) if is_costly else self._add_pydantic_errors(lines, text))
+            own = "\n".join(lines)
+            raise InvalidValue(own if is_costly else self._add_pydantic_errors(lines, text), lambda: own)
         return self._validate_lax(raw, text)
 
     def read_strings(self, raw: Mapping[str, str]) -> Any:
@@ -101,7 +109,7 @@ class ExactReader(Struct, frozen=True, eq=False):
             self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:
             places = tuple(f"{line.partition(': ')[0]}{end}" for line in lines for end in ":.[")
-            others = _describe(error, self.root).splitlines()
+            others = str(_invalid_value(error, self.root)).splitlines()
             lines = [*lines, *(line for line in others if not line.startswith(places))]
         except Exception:  # an author's validator got an invalid value and raised something else
             return "\n".join(lines)
@@ -113,12 +121,12 @@ class ExactReader(Struct, frozen=True, eq=False):
         try:
             return self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
         except ValidationError as error:
-            problems = _describe(error, self.root)
+            invalid = _invalid_value(error, self.root)
         if re.search(_WHOLE_FLOAT, text):  # 1e300 is an integer in JSON Schema, but not to pydantic
             with suppress(ValidationError):
                 whole = compact_json(_with_integers(dict(raw)))
                 return self.types.validate_json(whole, strict=False, by_alias=True, by_name=False)
-        raise InvalidValue(problems)
+        raise invalid
 
 
 def _with_integers(value: Any) -> Any:
@@ -130,12 +138,12 @@ def _with_integers(value: Any) -> Any:
     return [_with_integers(item) for item in value] if isinstance(value, list) else value
 
 
-def _describe(error: ValidationError, root: str) -> str:
+def _invalid_value(error: ValidationError, root: str) -> InvalidValue:
     problems = describe_errors(error, root)
     # pydantic rejects the JSON of `compact_json` for two reasons: half of a surrogate pair, and 200 levels.
     is_invalid_json = (
         error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
     )
     if is_invalid_json and "recursion" not in problems:
-        return f"{format_location(root, ())}: a string holds half of a surrogate pair"
-    return problems
+        return InvalidValue(f"{format_location(root, ())}: a string holds half of a surrogate pair")
+    return InvalidValue(problems, lambda: describe_errors(error, root, for_log=True))

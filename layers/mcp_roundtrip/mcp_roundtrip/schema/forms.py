@@ -51,17 +51,15 @@ class Form(Struct, frozen=True, eq=False):
         names = self.requested_schema.get("required") or properties
         return bool(names) and all(properties[name]["type"] == "boolean" for name in names)
 
-    def parse(self, content: Any) -> Any:
+    def parse(self, content: Mapping[str, Any]) -> Any:
         """Return the value of an accepted answer's `content`.
 
         Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
         """
-        if not isinstance(content, Mapping):
-            raise InvalidAnswer("answer: Input should be an object")
         try:
             value = self.reader.read(content)
         except InvalidValue as error:
-            raise InvalidAnswer(str(error)) from None
+            raise InvalidAnswer(str(error), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from pydantic.config import ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
 from pydantic_core import ValidationError, to_jsonable_python
+from pydantic_core.core_schema import ErrorType
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
@@ -95,13 +96,29 @@ _STRICT_JSON = json.JSONEncoder(
 )
 
 
-def describe_errors(error: ValidationError, root: str) -> str:
-    """Return one line per error: its place, from `root` on, and the problem. Values are never quoted."""
+def describe_errors(error: ValidationError, root: str, *, for_log: bool = False) -> str:
+    """Return one line per error: its place, from `root` on, and the problem. Values are never quoted.
+
+    `for_log`: without texts of the author's validators, which may quote values, and names that a client made.
+    """
     found = error.errors(include_url=False, include_input=False)
-    lines = [f"{format_location(root, item['loc'])}: {_problem(item, root)}" for item in found[:MAX_PROBLEMS]]
+    describe = _describe_for_log if for_log else _describe
+    lines = [describe(item, root) for item in found[:MAX_PROBLEMS]]
     if len(found) > MAX_PROBLEMS:
         lines.append(f"and {len(found) - MAX_PROBLEMS} more")
     return "\n".join(lines)
+
+
+def _describe(item: Any, root: str) -> str:
+    return f"{format_location(root, item['loc'])}: {_problem(item, root)}"
+
+
+def _describe_for_log(item: Any, root: str) -> str:
+    if item["type"] == "extra_forbidden":
+        return f"{format_location(root, item['loc'][:-1])}: unknown member"
+    if item["type"] in ("value_error", "assertion_error") or item["type"] not in get_args(ErrorType):
+        return f"{format_location(root, item['loc'])}: refused by a validator"
+    return _describe(item, root)
 
 
 def format_location(root: str, path: Sequence[str | int]) -> str:

@@ -168,6 +168,6 @@ def _read_other_arguments(params: Mapping[str, Any]) -> dict[str, str]:
     match params.get("context", {}):
         case {"arguments": dict(arguments)} if all(isinstance(v, str) for v in arguments.values()):
             return arguments
-        case dict(context) if "arguments" not in context:
+        case dict(context) if context.get("arguments") is None:
             return {}
     raise ProtocolError(INVALID_PARAMS, "Invalid params: context.arguments must be an object of strings")

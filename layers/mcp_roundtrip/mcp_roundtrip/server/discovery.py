@@ -73,6 +73,7 @@ def decline_subscription(context: RequestContext, server_info: Mapping[str, Any]
     requested = context.params.get("notifications")
     if not isinstance(requested, dict):
         raise _invalid_param("notifications", "an object")
+    requested = jsonrpc.without_null_members(requested)
     if TASK_IDS in requested:
         require_capabilities(context, [TASKS])
     _check_filter(requested)

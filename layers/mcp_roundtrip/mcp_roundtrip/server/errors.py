@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     Drift,
     MissingClientCapability,
@@ -32,6 +34,10 @@ TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage"
 
 WireInputRequests = Mapping[str, Mapping[str, Any]]
 """The `inputRequests` of a result: InputRequest objects by key."""
+
+
+MAX_DESCRIBED: Final = 5
+"""How many open questions an error names."""
 
 
 class ClientError(Struct, frozen=True):
@@ -121,10 +127,25 @@ def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, 
 # -- calls that need another round and cannot have one ------------------------------------------------------
 
 
-def too_many_rounds(call: FeatureCall, requests: WireInputRequests, rounds: int) -> ClientError:
+def too_many_rounds(call: FeatureCall, requests: WireInputRequests, rounds: int, run: Run) -> ClientError:
     """Return the error of a call that is not finished after its last round."""
-    text = f"The call was ended: it did not finish within {rounds} rounds."
+    text = f"The call was ended: it did not finish within {rounds} rounds.{describe_open_questions(run)}"
     return _unfinished(call, requests, text, "too_many_rounds")
+
+
+def describe_open_questions(run: Run) -> str:
+    """Return a sentence for each of the first open questions, with the reason if it was asked before."""
+    changes, sentences = run.changed_questions(), list[str]()
+    for key, request in islice(run.requests.items(), MAX_DESCRIBED):
+        if (reason := run.requests.refused.get(key)) is not None:
+            sentences.append(f" The last answer to the question {key!r} was not accepted: {reason}.")
+        elif key in changes:
+            sentences.append(
+                f" The question {key!r} is not the one that was answered: its {changes[key]} had changed."
+            )
+        elif not request.has_consent:
+            sentences.append(f" The question {key!r} has no answer.")
+    return "".join(sentences)
 
 
 def unsealed_state_error(

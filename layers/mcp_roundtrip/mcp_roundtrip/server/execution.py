@@ -141,8 +141,8 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
 
             arguments = {**arguments, parameter: Context(run, _call_info(call))}
         outcome = replay(feature.function, arguments, run)
-    if run.inputs.is_resumed and isinstance(outcome, NeedsInput):
-        _log_changed_questions(call, run)
+    if run.requests.refused or isinstance(outcome, NeedsInput):
+        _log_questions(call, run)
     return outcome
 
 
@@ -182,18 +182,15 @@ def _log_catalog_drift(call: FeatureCall) -> None:
         observer.record("catalog_drift", **call.log_identity, remedy=CATALOG_DRIFT_REMEDY)
 
 
-def _log_changed_questions(call: FeatureCall, run: Run) -> None:
-    """Log `question_changed` for each question that differs from the one that the client was asked.
+def _log_questions(call: FeatureCall, run: Run) -> None:
+    """Log `answer_refused` and `question_changed` for the questions whose answers do not count.
 
     A changed price is a valid reason. A text with the current time, or the items of a set in any order,
     changes in every round, and no answer to it ever counts. The state holds fingerprints only, and a text may
     quote arguments, so the record has the key and which part changed.
     """
-    journal = run.history.journal
-    known = {entry.key: entry.fingerprint for entry in journal.entries} | dict(journal.outstanding)
-    for key, request in run.requests.items():
-        before = known.get(key)
-        changed = before and before.describe_changes(request.fingerprint)
-        if changed:
-            observer = call.context.ports.observer
-            observer.record("question_changed", **call.log_identity, key=key, changed=changed)
+    observer, identity = call.context.ports.observer, call.log_identity
+    for key, reason in run.requests.refused.items():
+        observer.record("answer_refused", **identity, key=key, reason=reason)
+    for key, changed in run.changed_questions().items():
+        observer.record("question_changed", **identity, key=key, changed=changed)

@@ -41,15 +41,17 @@ def ask(this_round: Round, requests: Mapping[str, Mapping[str, Any]], journal: J
 def take_responses(params: CallParams) -> CallParams:
     """Separate the answers that a model passed on from the tool's arguments. Raises ArgumentsError."""
     arguments = dict(params.arguments)
-    responses = read_input_responses(arguments.pop(INPUT_RESPONSES, {}))
+    responses = read_input_responses(arguments.pop(INPUT_RESPONSES, None))
     return replace(params, arguments=arguments, model_responses=responses)
 
 
 def read_input_responses(raw: Any) -> dict[str, Any]:
-    """Return ElicitResults by key. Raises ArgumentsError.
+    """Return ElicitResults by key; null counts as no answers. Raises ArgumentsError.
 
     An answer is the content of the form or an ElicitResult. For a form with one field, its value is enough.
     """
+    if raw is None:
+        return {}
     if not isinstance(raw, dict):
         raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
     return {key: _elicit_result(answer) for key, answer in raw.items()}
@@ -57,13 +59,18 @@ def read_input_responses(raw: Any) -> dict[str, Any]:
 
 def _elicit_result(answer: Any) -> dict[str, Any]:
     match answer:
-        case {"action": "accept", "content": dict()} if len(answer) == 2:
-            return dict(answer)
-        case {"action": "decline" | "cancel"} if len(answer) == 1:
-            return dict(answer)
+        case {"action": "accept", "content": dict(content)} if _has_only(answer, "action", "content"):
+            return {"action": "accept", "content": content}
+        case {"action": "decline" | "cancel" as action} if _has_only(answer, "action"):
+            return {"action": action}
         case dict():
             return {"action": "accept", "content": answer}
     return {"action": "accept", "content": {SINGLE_FIELD: answer}}
+
+
+def _has_only(answer: Mapping[str, Any], *names: str) -> bool:
+    """Return whether all other members are null, which counts as absent."""
+    return all(member is None or name in names for name, member in answer.items())
 
 
 def model_prompt(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:

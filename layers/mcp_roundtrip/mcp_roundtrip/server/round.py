@@ -140,4 +140,4 @@ class Round(Struct, frozen=True):
 
         if self.call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
             return self.start_task(journal, TASK_TTL_MS)
-        return self._client_error(too_many_rounds(self.call, requests, self.number - 1))
+        return self._client_error(too_many_rounds(self.call, requests, self.number - 1, self.run))

@@ -14,6 +14,7 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task
@@ -26,7 +27,10 @@ POLL_INTERVAL_MS: Final = 1_000
 """The `pollIntervalMs` of every task."""
 
 TaskOperation = Callable[[Tasks, str | None, str], T]
-"""Takes the tasks, the caller's binding and a task id. Raises UnknownTask, ItemTooLarge or StoreError."""
+"""Takes the tasks, the caller's binding and a task id.
+
+Raises UnknownTask, MalformedInputResponse, ItemTooLarge or StoreError.
+"""
 
 
 # -- the objects of the extension ---------------------------------------------------------------------------
@@ -119,6 +123,9 @@ def run_task_operation(context: RequestContext, task_id: Any, operation: TaskOpe
         return operation(context.ports.tasks().tasks, caller_binding(context.principal), task_id)
     except UnknownTask:
         raise ProtocolError(INVALID_PARAMS, "Unknown task") from None
+    except MalformedInputResponse as error:
+        context.ports.observer.record("answer_refused", task=task_id, key=error.key, reason=error.reason)
+        raise
     except ItemTooLarge as error:
         text = f"Invalid params: an answer is too large to be kept, at most about {error.limit} bytes"
         raise ProtocolError(INVALID_PARAMS, text) from None

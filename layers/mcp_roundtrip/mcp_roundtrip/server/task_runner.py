@@ -25,6 +25,7 @@ from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server.channels import task_channels
+from mcp_roundtrip.server.errors import describe_open_questions
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext, Reservation
@@ -145,8 +146,8 @@ def final_reply(this_round: Round, outcome: Done | Failed) -> Reply:
 def too_many_answers(this_round: Round, key: str) -> Reply:
     """Return the reply that ends a call whose question had no accepted answer."""
     text = (
-        f"This call was ended: its question {key!r} was asked {MAX_ASKED} times, and no answer was accepted. "
-        "A new call starts from the beginning."
+        f"This call was ended: its question {key!r} was asked {MAX_ASKED} times, and no answer was accepted."
+        f"{describe_open_questions(this_round.run)} A new call starts from the beginning."
     )
     return this_round.error_reply(CallAborted(text), "too_many_answers")
 

@@ -17,6 +17,7 @@ from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.dispatching import Dispatcher, pause_ms, redispatch_if_stale, redispatch_or_undo
 from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
@@ -190,7 +191,7 @@ class Tasks(Struct, frozen=True):
             redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Store the client's responses to outstanding requests; see `store_responses`."""
+        """Store the client's responses to outstanding requests; raises as `store_responses`."""
         pk = task_partition_key(self.dialect, principal, task_id)
         if pk is None:
             raise UnknownTask(task_id)
@@ -204,19 +205,22 @@ class Tasks(Struct, frozen=True):
         `via` is the channel through which they came: a question of an app can be answered on the page.
         The first response to each request counts, also if its caller failed before it closed the request:
         then this call closes it and returns False. Of several responses, the first by wire key decides. After
-        the last one, the worker is dispatched, if the task has one. Raises UnknownTask, StoreError, and
-        ItemTooLarge for a response over the limit of an item.
+        the last one, the worker is dispatched, if the task has one. Raises UnknownTask, StoreError,
+        ItemTooLarge for a response over the limit of an item, and MalformedInputResponse if one of the
+        responses is no result of its request: then none is stored.
         """
         counts = False
         for _ in range(UPDATE_ATTEMPTS):
             task = self._read(pk)
-            asked = {key for key, each in task.requests.items() if each.channel in channels}
-            answered = responses.keys() & asked
+            answered = {
+                key for key, each in task.requests.items() if each.channel in channels and key in responses
+            }
             if task.status is not Status.INPUT_REQUIRED or not answered:
                 return counts
             items = [
-                response_to_item(task, key, task.requests[key], responses[key], via)
-                for key in sorted(answered)
+                response_to_item(task, key, asked, read_response(key, asked.request, responses[key]), via)
+                for key, asked in sorted(task.requests.items())
+                if key in answered
             ]
             present = [self.store.put_new(item) for item in items]
             counts = counts or present[0] is None or present[0]["v"] == items[0]["v"]

@@ -124,13 +124,13 @@ def _ttl_ms(task: Any) -> float:
     match task:
         case {"ttl": int(ttl)} if ttl > 0 and not isinstance(ttl, bool):
             return ttl
-        case dict() if "ttl" not in task:
+        case dict() if task.get("ttl") is None:
             return float("inf")
     raise ProtocolError(INVALID_PARAMS, "Invalid params: task must be an object, its ttl milliseconds")
 
 
 def _declares_capabilities(context: RequestContext) -> bool:
-    return META_CLIENT_CAPABILITIES in context.params.get("_meta", {})
+    return context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) is not None
 
 
 def _with_capabilities(

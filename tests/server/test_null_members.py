@@ -1,0 +1,169 @@
+"""A member that a client may leave out may be null: official types write it so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp_types import _v2026_07_28 as types
+from pydantic import BaseModel
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing.http_requests import post
+from mcp_roundtrip_testing.ports import make_ports
+from support.messages import META, headers
+
+server = Server("nulls")
+
+
+@server.tool
+def size(ctx: Context) -> int:
+    return ctx.elicit("size", "How large?", int)
+
+
+@server.tool
+def visit(ctx: Context) -> str:
+    ctx.elicit_url("page", "Go", "https://x.test", done=lambda: True)
+    return "visited"
+
+
+@server.tool
+def summary(ctx: Context) -> Any:
+    sampled = ctx.sample("say", "Summarize.", max_tokens=10)
+    return [sampled.role, sampled.content, sampled.model, sampled.stop_reason]
+
+
+@server.tool
+def roots(ctx: Context) -> list[list[str | None]]:
+    return [[root.uri, root.name] for root in ctx.list_roots()]
+
+
+@server.prompt
+def greet(name: str = "you") -> str:
+    return f"Hello, {name}"
+
+
+@server.resource("file:///{name}")
+def read(name: str) -> str:
+    return name
+
+
+def with_nulls(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True)
+
+
+def without_nulls(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+# -- answers --------------------------------------------------------------------------------------------
+
+TEXT = types.TextContent(type="text", text="short")
+TOOL_USE = types.ToolUseContent(type="tool_use", id="1", name="look", input={"city": None})
+TOOL_RESULT = types.ToolResultContent(type="tool_result", toolUseId="1", content=[TEXT])
+IMAGE = types.ImageContent(type="image", data="", mimeType="image/png", annotations=types.Annotations())
+
+
+@pytest.mark.parametrize(
+    ("tool", "key", "result"),
+    [
+        ("size", "size", types.ElicitResult(action="decline")),
+        ("visit", "page", types.ElicitResult(action="accept")),
+        ("visit", "page", types.ElicitResult(action="cancel")),
+        ("summary", "say", types.CreateMessageResult(role="assistant", model="m", content=TEXT)),
+        ("summary", "say", types.CreateMessageResult(role="assistant", model="m", content=[TOOL_USE, IMAGE])),
+        ("summary", "say", types.CreateMessageResult(role="user", model="m", content=[TOOL_RESULT])),
+        ("roots", "roots", types.ListRootsResult(roots=[types.Root(uri="file:///a")])),
+    ],
+)
+def test_an_answer_of_the_official_types_counts_with_its_nulls(
+    tool: str, key: str, result: BaseModel
+) -> None:
+    asked = Player(server).call(tool)
+    null, absent = (asked.respond({key: dump(result)}) for dump in (with_nulls, without_nulls))
+    assert with_nulls(result) != without_nulls(result)
+    assert null.message["result"] == absent.message["result"]
+    assert null.result["resultType"] == "complete"
+    assert null.journal == absent.journal
+
+
+def test_null_is_a_value_in_the_input_of_a_tool_use() -> None:
+    result = types.CreateMessageResult(role="assistant", model="m", content=TOOL_USE)
+    played = Player(server).call("summary").respond({"say": with_nulls(result)})
+    assert played.result["structuredContent"][1]["input"] == {"city": None}
+
+
+# -- requests -------------------------------------------------------------------------------------------
+
+
+def ask(method: str, params: dict[str, Any]) -> HttpResponse:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return server.endpoint.respond(post(body, headers(body), {}), make_ports(), Invocation("id", 1e18))
+
+
+def official_meta(**capabilities: Any) -> Any:
+    given = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities}
+    return types.RequestMetaObject.model_validate(given)
+
+
+def requests() -> Iterator[tuple[str, BaseModel]]:
+    meta = official_meta(elicitation={"form": {}}, sampling={}, extensions={})
+    yield "tools/call", types.CallToolRequestParams(_meta=meta, name="size")
+    yield "tools/call", types.CallToolRequestParams(_meta=official_meta(elicitation={}), name="size")
+    yield "tools/call", types.CallToolRequestParams(_meta=official_meta(elicitation={}), name="visit")
+    yield "prompts/get", types.GetPromptRequestParams(_meta=meta, name="greet")
+    yield "resources/read", types.ReadResourceRequestParams(_meta=meta, uri="file:///x")
+    for member in ("tools", "prompts", "resources", "resources/templates"):
+        yield f"{member}/list", types.PaginatedRequestParams(_meta=meta)
+    yield "server/discover", types.RequestParams(_meta=meta)
+    every = types.SubscriptionFilter()
+    yield "subscriptions/listen", types.SubscriptionsListenRequestParams(_meta=meta, notifications=every)
+    reference = {"type": "ref/prompt", "name": "greet"}
+    for context in (None, {"arguments": None}):
+        yield (
+            "completion/complete",
+            types.CompleteRequestParams.model_validate(
+                {
+                    "_meta": meta,
+                    "ref": reference,
+                    "argument": {"name": "name", "value": ""},
+                    "context": context,
+                }
+            ),
+        )
+
+
+@pytest.mark.parametrize(("method", "params"), list(requests()))
+def test_a_request_of_the_official_types_is_served_with_its_nulls(method: str, params: BaseModel) -> None:
+    assert with_nulls(params) != without_nulls(params)
+    null, absent = (ask(method, dump(params)) for dump in (with_nulls, without_nulls))
+    assert (null.status, shape(null)) == (absent.status, shape(absent))
+
+
+def shape(response: HttpResponse) -> Any:
+    """Return the messages of a response; a state differs in each one."""
+    [*_, line] = [line for line in response.body.splitlines() if line]
+    message = json.loads(line.removeprefix("data: "))
+    if "requestState" in message.get("result", {}):
+        message["result"]["requestState"] = ""
+    return message
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": None}),
+        ("resources/read", {"uri": None}),
+        ("completion/complete", {"ref": None, "argument": {"name": "name", "value": ""}}),
+        ("subscriptions/listen", {"notifications": None}),
+        ("tools/list", {"_meta": {**META, "io.modelcontextprotocol/clientCapabilities": None}}),
+        ("tools/list", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": None}}),
+    ],
+)
+def test_a_required_member_must_not_be_null(method: str, params: dict[str, Any]) -> None:
+    assert shape(ask(method, {"_meta": META, **params}))["error"]["code"] in (-32602, -32020)

@@ -1,0 +1,237 @@
+"""An answer that does not count tells somebody: the client, the user who is asked again, and the operator."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, Player, Round
+
+SECRET = "hunter2"
+
+EXTENDED = {**EVERYTHING, "extensions": {"com.example/approval": {}}}
+
+
+class User(BaseModel, extra="forbid"):
+    name: str = Field(max_length=16)
+
+    @field_validator("name")
+    @classmethod
+    def is_free(cls, name: str) -> str:
+        if name == SECRET:
+            raise ValueError(f"{name} is taken")
+        return name
+
+
+server = Server("asks", namespaced_requests=True)
+
+
+@server.tool
+def form(ctx: Context) -> str:
+    return ctx.elicit("q", "Who?", User).name
+
+
+@server.tool
+def url(ctx: Context) -> str:
+    ctx.elicit_url("q", "Go", "https://x.test", done=lambda: True)
+    return "visited"
+
+
+@server.tool
+def sampling(ctx: Context) -> str:
+    return ctx.sample("q", "Summarize.", max_tokens=10).text
+
+
+@server.tool
+def roots(ctx: Context) -> list[str]:
+    return [root.uri for root in ctx.list_roots("q")]
+
+
+@server.tool
+def namespaced(ctx: Context) -> Any:
+    return ctx.request("q", "com.example/approval", {})
+
+
+@server.tool(task="required")
+def form_in_task(ctx: Context) -> str:
+    ctx.run_as_task()
+    return ctx.elicit("q", "Who?", User).name
+
+
+@server.tool(task="required")
+def sampling_in_task(ctx: Context) -> str:
+    ctx.run_as_task()
+    return ctx.sample("q", "Summarize.", max_tokens=10).text
+
+
+def refusals(play: Player) -> list[dict[str, Any]]:
+    return [fields for event, fields in play.observer.events if event == "answer_refused"]
+
+
+def accepted(**content: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": content}
+
+
+SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "short"}}
+
+MALFORMED: list[tuple[str, Any, str]] = [
+    ("form", {"action": "Accept", "content": {"name": SECRET}}, "q.action"),
+    ("form", {"action": "accept", "content": SECRET}, "q.content"),
+    ("form", SECRET, "q"),
+    ("form", None, "q"),
+    ("url", {"action": SECRET}, "q.action"),
+    ("url", [], "q"),
+    ("sampling", {**SAMPLED, "role": SECRET}, "q.role"),
+    ("sampling", {**SAMPLED, "content": [{"type": "text", "text": "a"}, {"text": SECRET}]}, "q.content[1]"),
+    ("sampling", {**SAMPLED, "content": {"type": "text", "text": None}}, "q.content.text"),
+    ("sampling", {**SAMPLED, "stopReason": 7}, "q.stopReason"),
+    ("roots", {"roots": [{"uri": "file:///a"}, {"name": SECRET}]}, "q.roots[1].uri"),
+    ("roots", {"roots": [{"uri": "file:///a", "name": 7}]}, "q.roots[0].name"),
+    ("namespaced", SECRET, "q"),
+]
+
+
+@pytest.mark.parametrize(("tool", "answer", "member"), MALFORMED)
+def test_a_malformed_answer_is_an_error_that_names_the_member(tool: str, answer: Any, member: str) -> None:
+    play = Player(server, EXTENDED)
+    asked = play.call(tool)
+    refused = asked.respond({"q": answer})
+    assert (refused.status, refused.error["code"]) == (400, -32602)
+    assert f"inputResponses.{member} " in refused.error["message"]
+    [line] = refusals(play)
+    assert (line["tool"], line["key"]) == (tool, "q")
+    assert line["reason"]
+    assert SECRET not in f"{line} {refused.error}"
+    assert asked.respond({"q": GOOD[tool]}).result["resultType"] == "complete", "nothing is lost"
+
+
+GOOD: dict[str, Any] = {
+    "form": accepted(name="ada"),
+    "url": {"action": "accept"},
+    "sampling": SAMPLED,
+    "roots": {"roots": []},
+    "namespaced": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "shown", "logged"),
+    [
+        ({"name": SECRET}, "taken", "name"),
+        ({"name": SECRET * 3}, "16 characters", "16 characters"),
+        ({}, "Field required", "Field required"),
+        ({"name": "ada", SECRET: 1}, SECRET, "unknown member"),
+    ],
+)
+def test_a_refused_form_tells_the_user_and_the_operator(
+    content: dict[str, Any], shown: str, logged: str
+) -> None:
+    play = Player(server)
+    again = play.call("form").respond({"q": {"action": "accept", "content": content}})
+    assert shown in again.question("q")
+    [line] = refusals(play)
+    assert logged in line["reason"]
+    assert SECRET not in str(line)
+
+
+def last_round(play: Player, tool: str, answer: Any) -> Round:
+    played = play.call(tool)
+    while played.asked:
+        played = played.respond({"q": answer})
+    return played
+
+
+def test_the_error_after_the_last_round_names_the_question_and_the_reason() -> None:
+    play = Player(server)
+    ended = last_round(play, "form", accepted(name=SECRET * 3))
+    assert "'q'" in ended.text
+    assert "16 characters" in ended.text
+    assert SECRET not in ended.text
+    assert len(refusals(play)) == 9
+
+
+@pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
+def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_round() -> None:
+    changing, minutes = Server("asks"), count(1)
+
+    @changing.tool
+    def tool(ctx: Context) -> str:
+        return ctx.elicit("q", f"It is {next(minutes)} past five in {SECRET}. Who?", str)
+
+    play = Player(changing)
+    ended = last_round(play, "tool", accepted(value="ada"))
+    assert "'q'" in ended.text
+    assert "changed" in ended.text
+    assert SECRET not in ended.text
+
+
+# -- tasks ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer", "good"),
+    [
+        ("form_in_task", {"action": "Accept"}, accepted(name="ada")),
+        ("form_in_task", SECRET, accepted(name="ada")),
+        ("sampling_in_task", {**SAMPLED, "role": SECRET}, SAMPLED),
+    ],
+)
+def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(
+    tool: str, answer: Any, good: Any
+) -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call(tool).task
+    refused = play.request("tasks/update", taskId=task.task_id, inputResponses={"q": answer})
+    assert refused["error"]["code"] == -32602
+    assert "inputResponses.q" in refused["error"]["message"]
+    [line] = refusals(play)
+    assert (line["task"], line["key"]) == (task.task_id, "q")
+    assert SECRET not in str(line)
+    assert task.poll().asked == task.asked
+    assert task.respond({"q": good}).status == "completed"
+
+
+def test_tasks_update_ignores_malformed_answers_to_questions_that_are_not_open() -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call("form_in_task").task
+    again = task.respond({"q": accepted(name=SECRET), "never-issued": SECRET})
+    assert again.asked.keys() == {"q~2"}
+    done = again.respond({"q": SECRET, "q~2": accepted(name="ada")})
+    assert done.status == "completed"
+
+
+def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent() -> None:
+    play = Player(server, WITH_TASKS)
+    again = play.call("form_in_task").task.respond({"q": accepted(name=SECRET)})
+    assert "taken" in again.question("q")
+    again.poll().poll()
+    assert [line["key"] for line in refusals(play)] == ["q"]
+    sampled = play.call("sampling_in_task").task.respond(
+        {"q": {**SAMPLED, "stopReason": None, "_meta": None}}
+    )
+    assert sampled.status == "completed"
+
+
+def test_the_error_of_a_task_that_asked_too_often_names_the_reason() -> None:
+    task = Player(server, WITH_TASKS).call("form_in_task").task
+    while task.asked:
+        task = task.respond(dict.fromkeys(task.asked, accepted(name=SECRET * 3)))
+    assert "'q'" in task.text
+    assert "16 characters" in task.text
+    assert SECRET not in task.text
+
+
+# -- page and app -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", ["codex", "claude.ai"])
+def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(client: str) -> None:
+    play = Player(server, client=client)
+    played = play.call("form", q={"name": SECRET})
+    assert "taken" in str(played.asked or played.result)
+    assert refusals(play)
+    assert SECRET not in str(refusals(play))
