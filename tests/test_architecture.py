@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "tracers": {"internal_errors", "opentelemetry_tracer", "tracer_providers", "tracing"},
     "aws": {"errors", "internal_errors", "canonical", "state", "tasks", "tracing"},
     "s3": {"errors", "schema", "aws"},
-    "audit": {"canonical", "journal", "principal"},
+    "audit": {"journal", "log_lines", "principal"},
     "audit_logs": {"audit", "aws", "ports", "settings"},
     "ports": {"http", "auth", "principal", "state", "tasks", "tracing"},
     "server": {

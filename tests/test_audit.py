@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from mcp_roundtrip.audit import (
     MAX_ITEMS,
     MAX_TEXT,
+    Answer,
+    AskedQuestion,
     AuditRecord,
     action_of,
     client_members,
     hashed_caller,
     plain_caller,
 )
+from mcp_roundtrip.engine.run import MAX_KEY_BYTES
+from mcp_roundtrip.log_lines import MAX_LINE_BYTES
 from mcp_roundtrip.principal import Principal
 
 ALICE = Principal("jwt", "alice", "https://id.test", "app")
@@ -34,7 +42,29 @@ def test_a_line_fits_into_a_log_event_with_any_number_of_steps() -> None:
     steps = [f"{number:0900}" for number in range(5_000)]
     record = AuditRecord("r1", "ended", 0, {}, steps=steps).to_json()
     assert (len(record["steps"]), record["steps_omitted"]) == (MAX_ITEMS, 4_900)
-    assert len(AuditRecord("r1", "ended", 0, {}, steps=steps).to_line()) < 250_000
+    assert len(AuditRecord("r1", "ended", 0, {}, steps=steps).to_line()) <= MAX_LINE_BYTES
+
+
+@pytest.mark.parametrize("character", ["a", "\x00", "ä", "語", "😀", '"'])
+def test_a_line_with_the_longest_keys_of_any_characters_fits_and_says_what_was_cut(character: str) -> None:
+    longest = character * (MAX_KEY_BYTES // len(character.encode()) - 3)
+    keys = [f"{number:03}{longest}" for number in range(200)]
+    record = AuditRecord(
+        *("r1", "ended", 0, {"stack": "shop"}, plain_caller(ALICE)),
+        asked=[AskedQuestion(key, "elicitation/create", "client") for key in keys],
+        answered=[Answer(key, "accept", "client") for key in keys],
+        steps=keys,
+        fields={f"f{number}": "語" * 256 for number in range(16)},
+    )
+    line = record.to_line()
+    found, whole = json.loads(line), json.dumps(record.to_json(), separators=(",", ":"))
+    assert len(line.encode()) <= MAX_LINE_BYTES < len(whole) == found["uncut_bytes"]
+    assert [len(found[name]) for name in ("asked", "answered", "steps")] == [MAX_ITEMS] * 3
+    assert [found[f"{name}_omitted"] for name in ("asked", "answered", "steps")] == [100] * 3
+    assert len({each["key"] for each in found["asked"]}) == len(set(found["steps"])) == MAX_ITEMS
+    beginnings = [step.rpartition("...[")[0] or step for step in found["steps"]]
+    assert all(key.startswith(each) for key, each in zip(keys, beginnings, strict=False))
+    assert found["principal"] == plain_caller(ALICE)
 
 
 def test_a_hash_is_the_same_for_each_client_of_a_person_and_hides_the_subject() -> None:

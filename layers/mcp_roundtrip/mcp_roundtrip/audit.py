@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.journal import Entry, Kind
+from mcp_roundtrip.log_lines import encode_line
 from mcp_roundtrip.principal import Principal, user_binding
 
 SCHEMA: Final = 1
@@ -125,8 +125,8 @@ class AuditRecord(Struct, frozen=True):
         return {**present, "principal": self.principal}
 
     def to_line(self) -> str:
-        """Return the JSON text."""
-        return compact_json(self.to_json())
+        """Return the JSON text, which fits into a log event: see `encode_line`."""
+        return encode_line(self.to_json())
 
 
 def _members(item: AskedQuestion | Answer) -> dict[str, str]:
