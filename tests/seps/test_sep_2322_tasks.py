@@ -105,7 +105,7 @@ def valid(method: str, params: Mapping[str, Any], response: Mapping[str, Any]) -
     if result is None:
         legacy.JSONRPCErrorResponse.model_validate(response)
         return
-    as_task = legacy.CreateTaskResult if "task" in params else legacy.CallToolResult
+    as_task = legacy.CallToolResult if params.get("task") is None else legacy.CreateTaskResult
     models: dict[str, type[BaseModel]] = {
         "initialize": legacy.InitializeResult,
         "tools/list": legacy.ListToolsResult,
@@ -247,7 +247,8 @@ def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: LegacyD
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"), [({}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)], ids=str
+    ("asked", "given"),
+    [({}, 60_000), ({"ttl": None}, 60_000), ({"ttl": 9_000}, 9_000), ({"ttl": 10**30}, 60_000)],
 )
 def test_a_created_task_is_nested_and_has_the_shorter_ttl(
     deployment: LegacyDeployment, asked: Any, given: int
@@ -261,9 +262,12 @@ def test_a_created_task_is_nested_and_has_the_shorter_ttl(
     assert deployment.task(task["taskId"])["status"] == "failed"
 
 
-@pytest.mark.parametrize(
-    "task", [None, True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}, {"ttl": None}]
-)
+def test_a_task_member_that_is_null_requests_no_task(deployment: LegacyDeployment) -> None:
+    null, absent = (deployment.ask("tools/call", name="at_once", **task) for task in ({"task": None}, {}))
+    assert null["result"] == absent["result"]
+
+
+@pytest.mark.parametrize("task", [True, 5, "x", [], {"ttl": 0}, {"ttl": -1}, {"ttl": "1"}, {"ttl": True}])
 def test_malformed_task_metadata_is_invalid(deployment: LegacyDeployment, task: Any) -> None:
     for name in ("compute", "greet"):
         assert deployment.ask("tools/call", name=name, task=task)["error"]["code"] == -32602
@@ -517,7 +521,13 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment: LegacyDeploym
     assert error["code"] == -32602
 
 
-@pytest.mark.parametrize("responses", [None, [], "x", 1, {"echo_input": "x"}, {"echo_input": None}])
+@pytest.mark.parametrize(
+    "responses",
+    [
+        *(None, [], "x", 1),
+        *({"echo_input": answer} for answer in ("x", None, {}, {"action": "maybe"}, {"action": "accept"})),
+    ],
+)
 def test_malformed_answers_are_refused_and_change_nothing(
     deployment: LegacyDeployment, responses: Any
 ) -> None:
