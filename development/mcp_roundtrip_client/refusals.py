@@ -12,6 +12,7 @@ _BY_STATUS = {
     429: "The endpoint throttles (429): ThrottlingRate, ThrottlingBurst, a limit at the edge, or open tasks.",
     500: "API Gateway could not use the function's response (500): the function crashed, or API Gateway may "
     "not invoke it. Read the stack's log group.",
+    501: "The function at this URL does not run here (501).",
     502: "The function failed before it could answer (502): an import error, or a layer that was built for "
     "another Python or architecture. Read the stack's log group.",
     503: "The function did not answer (503): it timed out, or Lambda throttled it.",

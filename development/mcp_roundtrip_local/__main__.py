@@ -20,6 +20,7 @@ from mcp_roundtrip_client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_local.issuer.options import read_users
 from mcp_roundtrip_local.serving import serve
 from mcp_roundtrip_local.source_watcher import call_periodically
+from mcp_roundtrip_local.template.left_out import describe_left_out
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.parameters import parameters_without_default
 from mcp_roundtrip_local.terminal.banner import DEFAULT_PORT, banner, mcp_url
@@ -82,7 +83,8 @@ def _serve(options: argparse.Namespace) -> None:
         call_periodically(lambda: terminal.show_running(time.time() * 1000), SHOW_RUNNING_S),
     ):
         if options.json:
-            json_lines.put({"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)})
+            started = {"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)}
+            json_lines.put({**started, "leftOut": describe_left_out(app.current())})
         else:
             put(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
         _wait_for_parent()

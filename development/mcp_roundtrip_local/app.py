@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.api_gateway.routing import shortest_path
 from mcp_roundtrip_local.edited_sources import EditedSources
 from mcp_roundtrip_local.emulated_services import EmulatedServices
 from mcp_roundtrip_local.execution.debugger import Debugger
@@ -33,6 +34,7 @@ from mcp_roundtrip_local.template.model import (
     function_arn,
     short_name,
 )
+from mcp_roundtrip_local.template.validation import has_settings
 
 Log = Callable[[str], None]
 
@@ -162,6 +164,13 @@ class LocalApp:
         """Return the URL of a path of the HTTP API."""
         return self._url + path
 
+    def endpoint_path(self) -> str:
+        """Return the path of the MCP endpoint. Other functions of the template may have routes, too."""
+        application = self.current()
+        servers = {name for name, each in application.functions.items() if has_settings(each.environment)}
+        routes = [route for route in application.routes if route.function in servers]
+        return shortest_path(routes or application.routes)
+
     def routes(self) -> tuple[Route, ...]:
         return self.current().routes
 
@@ -172,6 +181,10 @@ class LocalApp:
     def functions(self) -> Mapping[str, Function]:
         return self.current().functions
 
+    def left_out(self) -> Mapping[str, str]:
+        """Return why functions of the template do not run here, by name."""
+        return self.current().left_out
+
     def queues(self) -> Mapping[str, Queue]:
         return self.current().queues
 
@@ -180,7 +193,7 @@ class LocalApp:
 
         Raises FunctionFailed, and KeyError for an unknown function.
         """
-        if function not in self.functions():
+        if function not in self.functions() and function not in self.left_out():
             raise KeyError(function)
         context = None if client_context is None else json.dumps(client_context)
         result = self.run(function, json.dumps(event).encode(), client_context=context)
@@ -212,7 +225,11 @@ class LocalApp:
         request_id: str | None = None,
     ) -> InvocationResult:
         """Run a function that another function invokes and waits for."""
-        found = self.current().functions.get(function)
+        application = self.current()
+        if reason := application.left_out.get(function):
+            self.recorder.note(f"[{function}] does not run here: {reason}")
+            return _failed_result(reason)
+        found = application.functions.get(function)
         if found is None:  # the template has just changed
             return _failed_result("the function was removed from the template")
         try:
@@ -263,6 +280,7 @@ class LocalApp:
             self._url,
             self._endpoints["AWS_ENDPOINT_URL_SQS"],
             Requirements(options.python, self._python_version, cache, note),
+            options.variables,
             self.emulator.declare,
             note,
         )

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -54,7 +54,7 @@ class FreshCatalogs:
             if owners := owners_of(function, application):
                 before = self._builds.get(function.name)
                 self._builds[function.name] = self._builder.submit(
-                    self._build_folder, function, owners, before
+                    self._build_folder, function, owners, before, bool(application.left_out)
                 )
 
     def code_folder(self, function: Function) -> Path:
@@ -68,7 +68,11 @@ class FreshCatalogs:
         self._copies.cleanup()
 
     def _build_folder(
-        self, function: Function, owners: Mapping[str, Function], before: Future[Path] | None
+        self,
+        function: Function,
+        owners: Mapping[str, Function],
+        before: Future[Path] | None,
+        leaves_out: bool,
     ) -> Path:
         written = function.code / CATALOG
         try:
@@ -79,15 +83,17 @@ class FreshCatalogs:
                 "The previous catalog is used until this is corrected."
             )
             return function.code if before is None else before.result()
-        if is_current(written.read_text(encoding="utf-8"), text):
+        present = written.read_text(encoding="utf-8")
+        if is_current(present, text):
             return function.code
         copy = Path(self._copies.name, f"{function.name}-{_digest(text)}")
         shutil.copytree(function.code, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / CATALOG).write_text(text, encoding="utf-8")
-        self._log(
-            f"[{function.name}] {CATALOG} is stale: make run uses a current one. "
-            "Run `make catalog` before you deploy."
-        )
+        if not (leaves_out and is_current(_without_others(present, owners), text)):
+            self._log(
+                f"[{function.name}] {CATALOG} is stale: make run uses a current one. "
+                "Run `make catalog` before you deploy."
+            )
         return copy
 
     def _catalog_text(self, owners: Mapping[str, Function]) -> str:
@@ -110,6 +116,19 @@ class FreshCatalogs:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
         )
         return output.read_text(encoding="utf-8")
+
+
+def _without_others(catalog: str, owners: Container[str]) -> str:
+    """Return a catalog without the features of other owners, such as functions that do not run here."""
+    try:
+        lists = json.loads(catalog)
+    except ValueError:
+        return ""
+    for name, rows in lists.items():
+        if isinstance(rows, list):
+            lists[name] = [row for row in rows if row.get("owner") in owners]
+    kept = {name: rows for name, rows in lists.items() if rows or name == "tools"}
+    return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
 
 
 def owners_of(function: Function, application: Application) -> dict[str, Function]:

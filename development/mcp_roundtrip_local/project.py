@@ -11,7 +11,8 @@ from mcp_roundtrip_local.edited_sources import EditedSources, SourceError
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
 from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
-from mcp_roundtrip_local.template.model import Application, Storage, TemplateError
+from mcp_roundtrip_local.template.left_out import describe_left_out
+from mcp_roundtrip_local.template.model import Application, Function, Storage, TemplateError
 from mcp_roundtrip_local.template.reader import Template
 
 
@@ -19,13 +20,15 @@ from mcp_roundtrip_local.template.reader import Template
 class ProjectServices:
     """What a template needs to be read: its keys, the URLs of its API and of SQS, and the requirements.
 
-    `declare` receives the tables and buckets. `note` receives errors in changed sources.
+    `variables` are those of every function. `declare` receives the tables and buckets. `note` receives errors
+    in changed sources.
     """
 
     keys: TemplateKeys
     api_url: str
     sqs_url: str
     requirements: Requirements
+    variables: Mapping[str, str]
     declare: Callable[[Storage], None]
     note: Callable[[str], None]
 
@@ -86,16 +89,27 @@ class Project:
 
     def _replace(self, template: Template) -> None:
         before, self.application = self.application, self._read(template)
+        for line in describe_left_out(self.application):
+            if line not in describe_left_out(before):
+                self._services.note(line)
         if self.application.sources != before.sources:
             self._watcher = self._watch()
 
     def _read(self, template: Template) -> Application:
         given = self._services
         given.keys.create(template.keys())
-        found = template.application(given.keys.arns, given.api_url, given.sqs_url)
+        found = template.application(given.keys.arns, given.api_url, given.sqs_url, given.variables)
+        functions, left_out = dict[str, Function](), dict(found.left_out)
+        for name, function in found.functions.items():
+            try:
+                functions[name] = given.requirements.install_for(function)
+            except TemplateError as error:
+                left_out[name] = str(error)
+        if left_out and not functions:
+            reasons = "\n".join(left_out.values())
+            raise TemplateError(f"no function of {template.path} can run on this computer:\n{reasons}")
         given.declare(found.storage)
-        functions = {name: given.requirements.install_for(each) for name, each in found.functions.items()}
-        return replace(found, functions=self.edited.apply_to(functions))
+        return replace(found, functions=self.edited.apply_to(functions), left_out=left_out)
 
     def _watch(self) -> Watcher:
         return Watcher(self.application.sources, time.monotonic, interval_s=self._interval_s)

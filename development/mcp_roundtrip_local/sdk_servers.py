@@ -65,7 +65,11 @@ def _listen_for_invocations(
         retry_delay_scale,
     )
     lambda_api = LambdaApi(
-        lambda: app().functions(), lambda *call: app().run_nested(*call), later.accept, note
+        lambda: app().functions(),
+        lambda *call: app().run_nested(*call),
+        later.accept,
+        note,
+        left_out=lambda: app().left_out(),
     )
     lambda_server = HttpServer(observed.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
     stack.callback(lambda_server.close)

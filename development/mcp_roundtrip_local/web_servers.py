@@ -62,6 +62,7 @@ def listen_for_clients(
         lambda *call: app().run(*call),
         recorder,
         cors=lambda: app().cors(),
+        left_out=lambda: app().left_out(),
         timeout_s=timeout_s,
     )
     stack.callback(gateway.close)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local import FunctionFailed, TemplateError, serve
+from mcp_roundtrip_local import FunctionFailed, serve
 from support.sam_applications import Running, http, write_application
 
 ONE = """
@@ -154,14 +154,6 @@ def test_keys_persist_over_a_change_of_the_template(template: Path) -> None:
         template.write_text(template.read_text() + "\n# changed\n")
         assert app.functions()["One"].environment["NAME"] == before
         assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
-
-
-def test_a_key_missing_in_the_embedded_kms_is_refused(template: Path) -> None:
-    template.write_text(
-        template.read_text() + "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: RSA_2048}}\n"
-    )
-    with pytest.raises(TemplateError, match="Key"), serve(template):
-        pass
 
 
 def test_a_port_in_use_is_an_os_error(template: Path) -> None:

@@ -84,6 +84,18 @@ def test_a_front_door_with_a_fresh_catalog_runs_in_its_folder(template: Path) ->
     assert not any("stale" in line for line in log)
 
 
+def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(
+    template: Path,
+) -> None:
+    part = "CodeUri: functions/part}"
+    template.write_text(template.read_text().replace(part, f"{part[:-1]}, Runtime: nodejs22.x}}"))
+    log: list[str] = []
+    with serve(template, log=log.append) as app:
+        assert names(app) == ["greet"]
+        assert rpc(app, "tools/call", name="greet", arguments={})["result"]["content"][0]["text"] == "greet"
+    assert not any("stale" in line for line in log)
+
+
 BY_PATTERN = """
     Globals:
       Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}

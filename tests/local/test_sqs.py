@@ -15,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_sqs import SQSClient
 
-from mcp_roundtrip_local import TemplateError, serve
+from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.sqs import MAX_BODY, Queues
@@ -254,11 +254,3 @@ def test_a_function_sends_messages_to_another_through_a_queue(tmp_path: Path) ->
     with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=log) as app:
         app.invoke("Sender", {})
         assert worked.wait(WITHIN_S), lines
-
-
-def test_an_event_source_mapping_without_a_queue_is_refused(tmp_path: Path) -> None:
-    path = write_application(
-        tmp_path, TEMPLATE.replace("EventSourceArn: !GetAtt Jobs.Arn", "EventSourceArn: arn"), {"app.py": APP}
-    )
-    with pytest.raises(TemplateError, match=r"Reads\.EventSourceArn"):
-        Template(path, {}).application({}, "")

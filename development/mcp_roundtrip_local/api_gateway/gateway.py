@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -34,9 +34,10 @@ INTEGRATION_TIMEOUT_S = 30.0
 class Gateway:
     """Converts a request to an event, invokes the function of its route, and records the HTTP response.
 
-    `routes` and `cors` are called for every request, because the template may change. `invoke` runs a
-    function by name. Requests from pages of origins that the CORS configuration does not list get 403. API
-    Gateway does not do that, but with AuthMode none every page in the developer's browser could call tools.
+    `routes`, `cors` and `left_out` are called for every request: the template may change. `invoke` runs a
+    function by name; `left_out` has the reasons why others do not run here: their routes answer with 501.
+    Requests from pages of origins that the CORS configuration does not list get 403. API Gateway does not do
+    that, but with AuthMode none every page in the developer's browser could call tools.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class Gateway:
         recorder: RunRecorder,
         *,
         cors: Callable[[], Cors | None] = lambda: None,
+        left_out: Callable[[], Mapping[str, str]] = dict,
         timeout_s: float = INTEGRATION_TIMEOUT_S,
     ) -> None:
         self._cors = cors
+        self._left_out = left_out
         self._routes = routes
         self._invoke = invoke
         self._recorder = recorder
@@ -87,6 +90,8 @@ class Gateway:
         if found is None:
             return _error_response(404, "Not Found")
         route, parameters = found
+        if reason := self._left_out().get(route.function):
+            return _error_response(501, f"{route.key} is not served here: {reason}")
         event = to_event(request, route, parameters, request_id=request_id, now=time.time())
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if request.too_large or len(payload) > MAX_EVENT:

@@ -44,9 +44,13 @@ def _parameters(pattern: str, path: str) -> dict[str, str] | None:
     return parameters
 
 
-def endpoint_path(routes: Iterable[Route]) -> str:
-    """Return the path of the MCP endpoint: the shortest one without variables, which is the front door's."""
-    paths = ("/" if route.path == "$default" else route.path for route in routes if "{" not in route.path)
+def shortest_path(routes: Iterable[Route]) -> str:
+    """Return the shortest path without variables that accepts POST; `/` if there is none.
+
+    Among the routes of MCP servers it is that of the endpoint.
+    """
+    posted = [route.path for route in routes if route.method in ("ANY", "POST") and "{" not in route.path]
+    paths = ("/" if path == "$default" else path for path in posted)
     return min(paths, key=len, default="/")
 
 

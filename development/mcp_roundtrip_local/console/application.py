@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip_local.api_gateway.routing import endpoint_path
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.requests import ApiRequest
 from mcp_roundtrip_local.console.tokens import list_users
@@ -26,7 +25,7 @@ LISTS: Final = ("tools", "prompts", "resources", "templates")
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
     functions = app.functions()
-    path = endpoint_path(app.routes())
+    path = app.endpoint_path()
     modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
     return {
         "run": app.recorder.run_id,
@@ -53,7 +52,7 @@ def _sources_digest(app: LocalApp) -> str:
 
 def _default_owner(app: LocalApp) -> str | None:
     """Return the function behind the endpoint, which owns everything; None for a front door."""
-    path = endpoint_path(app.routes())
+    path = app.endpoint_path()
     found = next((route.function for route in app.routes() if route.path in (path, "$default")), None)
     function = app.functions().get(found or "")
     return None if function is None or OWNERS in function.environment else function.name

@@ -55,7 +55,8 @@ class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
     `invoke_later` accepts asynchronous invocations and returns their request ids; by default they run once.
-    `log` receives a line for a service that is not emulated.
+    `left_out` has the reasons why other functions do not run here. `log` receives a line for these, and for a
+    service that is not emulated.
     """
 
     def __init__(
@@ -64,11 +65,14 @@ class LambdaApi:
         invoke: Invoke,
         invoke_later: InvokeLater | None = None,
         log: Callable[[str], None] = lambda line: None,
+        *,
+        left_out: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._functions = functions
         self._invoke = invoke
         self._invoke_later = invoke_later or self._invoke_once
         self._log = log
+        self._left_out = left_out
 
     def respond(self, request: Request) -> Response:
         try:
@@ -117,6 +121,9 @@ class LambdaApi:
         # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.
         name, _, suffix = reference.rpartition("function:")[2].partition(":")
         qualifier = suffix or qualifier
+        if reason := self._left_out().get(name):
+            self._log(f"[{name}] does not run here: {reason}")
+            raise ApiError(501, "NotImplemented", f"{name} does not run here: {reason}")
         function = self._functions().get(name)
         if function is None or qualifier not in (None, LATEST, function.alias):
             raise ApiError(404, "ResourceNotFoundException", f"Function not found: {reference}")

@@ -45,13 +45,17 @@ def with_nested_stacks(document: dict[str, Any], folder: Path) -> dict[str, Any]
     return {**document, "Resources": resources}
 
 
+def is_behind_front_door(resource: Mapping[str, Any]) -> bool:
+    """Return whether a resource is a nested stack whose tools are behind this template's front door."""
+    parameters = (resource.get("Properties") or {}).get("Parameters")
+    return resource.get("Type") == APPLICATION and FRONT_DOOR_STACK in (parameters or ())
+
+
 def _applications(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {
         name: resource["Properties"]
         for name, resource in document["Resources"].items()
-        if isinstance(resource, dict)
-        and resource.get("Type") == APPLICATION
-        and FRONT_DOOR_STACK in resource["Properties"].get("Parameters", {})
+        if isinstance(resource, dict) and is_behind_front_door(resource)
     }
 
 

@@ -24,10 +24,13 @@ class Unresolvable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TemplateNames:
-    """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``."""
+    """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``.
+
+    A value may be Unresolvable, with its reason.
+    """
 
     values: Mapping[str, Any]
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, str | Unresolvable]
     mappings: Mapping[str, Any]
     conditions: Mapping[str, Any]
 
@@ -131,17 +134,20 @@ def _ref(name: Any, names: TemplateNames) -> Any:
         return _NO_VALUE
     if name not in names.values:
         raise Unresolvable(f"{name} is neither a parameter nor a resource that exists under these conditions")
-    value = names.values[name]
-    if isinstance(value, Unresolvable):
-        raise value
-    return value
+    return _known(names.values[name])
 
 
 def _get_att(argument: Any, names: TemplateNames) -> str:
     path = argument if isinstance(argument, str) else ".".join(_text(part, names) for part in argument)
     if path not in names.attributes:
         raise Unresolvable(f"the attribute {path} is only known in a deployment")
-    return names.attributes[path]
+    return str(_known(names.attributes[path]))
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, Unresolvable):
+        raise value
+    return value
 
 
 def _sub(argument: Any, names: TemplateNames) -> str:

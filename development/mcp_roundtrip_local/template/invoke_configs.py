@@ -5,36 +5,39 @@ Sources: SAM's property EventInvokeConfig of a function, and CloudFormation's AW
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from mcp_roundtrip_local.template.left_out import LeftOut
+from mcp_roundtrip_local.template.local_names import name_of_function
 from mcp_roundtrip_local.template.model import EventInvokeConfig, function_name
 from mcp_roundtrip_local.template.resource import TemplateResource
 
-PROPERTIES = ("MaximumRetryAttempts", "MaximumEventAgeInSeconds", "DestinationConfig")
-
 
 def read_invoke_configs(
-    functions: Iterable[TemplateResource], separate: Iterable[TemplateResource]
+    functions: Iterable[TemplateResource], separate: Iterable[TemplateResource], left_out: LeftOut
 ) -> dict[str, EventInvokeConfig]:
     """Return the configurations by function name, of functions and of resources of their own.
 
-    All versions of a function are the same here, so the qualifier does not matter.
+    All versions of a function are the same here, so the qualifier does not matter. What cannot be resolved is
+    left out.
     """
-    found = [(each.text("FunctionName", each.name), each.get("EventInvokeConfig")) for each in functions]
-    for each in separate:
-        found.append(
-            (function_name(each.text("FunctionName")), {name: each.get(name) for name in PROPERTIES})
-        )
-    return {name: _event_invoke_config(given) for name, given in found if given}
+    found = {}
+    for function in functions:
+        with left_out.noting():
+            properties = dict(function.members("EventInvokeConfig"))
+            config = TemplateResource(f"{function.name}.EventInvokeConfig", properties, function.names)
+            found[name_of_function(function)] = _event_invoke_config(config)
+    for config in separate:
+        with left_out.noting():
+            found[function_name(config.text("FunctionName"))] = _event_invoke_config(config)
+    return found
 
 
-def _event_invoke_config(given: Mapping[str, Any]) -> EventInvokeConfig:
+def _event_invoke_config(config: TemplateResource) -> EventInvokeConfig:
     default = EventInvokeConfig()
-    retries, age_s = given.get("MaximumRetryAttempts"), given.get("MaximumEventAgeInSeconds")
-    destination = ((given.get("DestinationConfig") or {}).get("OnFailure") or {}).get("Destination")
+    on_failure = config.get_known("DestinationConfig").get("OnFailure") or {}
     return EventInvokeConfig(
-        default.max_retries if retries is None else int(retries),
-        default.max_age_s if age_s is None else float(age_s),
-        destination,
+        int(config.number("MaximumRetryAttempts", default.max_retries)),
+        config.number("MaximumEventAgeInSeconds", default.max_age_s),
+        on_failure.get("Destination"),
     )

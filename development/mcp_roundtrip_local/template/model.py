@@ -113,7 +113,11 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A resolved template. `sources` are the files and folders that it and its functions are read from."""
+    """A resolved template. `sources` are the files and folders that it and its functions are read from.
+
+    `functions` are those that can run here. A route, a queue or a caller may name another function of the
+    template: `left_out` has the reasons by these names. `notes` are reasons why other parts are left out.
+    """
 
     functions: Mapping[str, Function]
     queues: Mapping[str, Queue]
@@ -122,6 +126,8 @@ class Application:
     storage: Storage = field(default_factory=Storage)
     cors_configuration: Any = None
     """The CorsConfiguration of the HTTP API."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def function_arn(name: str, qualifier: str | None = None) -> str:

@@ -27,7 +27,10 @@ PSEUDO_PARAMETERS = {
 
 
 def resolve_parameters(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of the declared parameters: those given, and defaults. Raises TemplateError."""
+    """Return the values of the declared parameters: those given, and defaults; otherwise Unresolvable.
+
+    Raises TemplateError for a value that is not allowed.
+    """
     for name in given:
         if name not in declared:
             nearest = get_close_matches(name, declared, 1)
@@ -47,11 +50,10 @@ def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str])
     kind = str(declared.get("Type", "String"))
     if name not in given and kind.startswith("AWS::SSM::Parameter::Value"):
         return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
-    default = declared.get("Default")
-    if name not in given and default is None:
-        raise TemplateError(f"the parameter {name} has no default: set it with {how_to_set(name)}")
+    if name not in given and "Default" not in declared:
+        return Unresolvable(f"the parameter {name} has no default: set it with {how_to_set(name)}")
     try:
-        value = given[name] if name in given else scalar_text(default)
+        value = given[name] if name in given else scalar_text(declared["Default"])
         allowed = [scalar_text(option) for option in declared.get("AllowedValues", [])]
     except TypeError as error:
         raise TemplateError(f"the parameter {name}: {error}") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, resolve
+from mcp_roundtrip_local.template.intrinsics import TemplateNames, Unresolvable, is_intrinsic, resolve
 from mcp_roundtrip_local.template.model import TemplateError
 from mcp_roundtrip_local.template.yaml_reader import scalar_text
 
@@ -22,18 +22,34 @@ class TemplateResource:
     names: TemplateNames
 
     def get(self, name: str, default: Any = None) -> Any:
+        value = self.resolve(name, self.properties.get(name))
+        return default if value is None else value
+
+    def resolve(self, name: str, node: Any) -> Any:
+        """Return the value of `node`, which is a part of the property `name`."""
         try:
-            value = resolve(self.properties.get(name), self.names)
+            return resolve(node, self.names)
         except Unresolvable as error:
             raise TemplateError(f"{self.name}.{name}: {error}") from None
-        return default if value is None else value
+
+    def members(self, *names: str) -> Iterator[tuple[str, Any]]:
+        """Yield the members of an object within a property, unresolved."""
+        node: Any = self.properties
+        for name in names:
+            node = node.get(name) or {}
+            if is_intrinsic(node):
+                node = self.resolve(name, node) or {}
+            if not isinstance(node, dict):
+                raise TemplateError(f"{self.name}.{name}: must be an object")
+        yield from node.items()
 
     def get_known(self, name: str) -> dict[str, Any]:
         """Return the members of an object that can be resolved without a deployment."""
         found = {}
-        for member, value in (self.properties.get(name) or {}).items():
-            with suppress(Unresolvable):
-                found[member] = resolve(value, self.names)
+        with suppress(TemplateError):
+            for member, node in self.members(name):
+                with suppress(TemplateError):
+                    found[member] = self.resolve(name, node)
         return found
 
     def text(self, name: str, default: str | None = None) -> str:
@@ -43,7 +59,8 @@ class TemplateResource:
         try:
             return scalar_text(value)
         except TypeError:
-            raise TemplateError(f"{self.name}.{name}: must be a string") from None
+            problem = "is missing" if value is None else "must be a string"
+            raise TemplateError(f"{self.name}.{name}: {problem}") from None
 
     def number(self, name: str, default: float) -> float:
         try:

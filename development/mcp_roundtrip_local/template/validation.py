@@ -35,7 +35,7 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
 
     `variables` are the unresolved variables of the template. They show which `parameters` to change.
     """
-    if not any(name.startswith(PREFIX) for name in function.environment):
+    if not has_settings(function.environment):
         return
     try:
         load_settings(function.environment)
@@ -43,6 +43,11 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
         names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
         change = f"change it with {how_to_set(*names)}" if names else "change it in the template"
         raise TemplateError(f"{function.name}: {error}; {change}") from None
+
+
+def has_settings(environment: Mapping[str, str]) -> bool:
+    """Return whether a function with these variables is an MCP server."""
+    return any(name.startswith(PREFIX) for name in environment)
 
 
 def how_to_set(*names: str) -> str:

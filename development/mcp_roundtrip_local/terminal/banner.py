@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from mcp_roundtrip_client.terminal_text import Styles
-from mcp_roundtrip_local.api_gateway.routing import endpoint_path, has_root
+from mcp_roundtrip_local.api_gateway.routing import has_root
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.issuer.options import describe_issuer
+from mcp_roundtrip_local.template.left_out import describe_left_out
 from mcp_roundtrip_local.template.validation import how_to_set
 
 GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
@@ -41,7 +42,8 @@ def banner(
         f"  {name:8}  {styles.paint('bold', where)}{' ' * (width - len(where))}  {text}"
         for name, where, text in rows
     ]
-    notes = [*_describe_parameters(app, assumed), *_describe_processes(fresh, debug)]
+    notes = [*_describe_left_out(app), *_describe_parameters(app, assumed)]
+    notes += _describe_processes(fresh, debug)
     notes.append("Changed sources are reloaded. Press Ctrl+C to stop.")
     return "\n".join(["", *lines, "", *(f"  {note}" for note in notes), ""])
 
@@ -58,7 +60,7 @@ def _call_command(url: str) -> str:
 
 def mcp_url(app: LocalApp) -> str:
     """Return the URL of the endpoint."""
-    return app.url(endpoint_path(app.routes()))
+    return app.url(app.endpoint_path())
 
 
 def console_url(app: LocalApp) -> str | None:
@@ -66,6 +68,11 @@ def console_url(app: LocalApp) -> str | None:
     if app.console_url is None or has_root(app.routes()):
         return app.console_url
     return app.url("/")
+
+
+def _describe_left_out(app: LocalApp) -> list[str]:
+    lines = describe_left_out(app.current())
+    return ["Not served here:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]:
