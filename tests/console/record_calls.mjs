@@ -95,7 +95,8 @@ function request(profile, session, method, params) {
 }
 
 async function send(call, sent, experiment) {
-  const round = { number: call.rounds.length + 1, ...(await exchange(sent)), experiment };
+  const number = call.rounds.length + 1;
+  const round = { number, ...(await exchange(sent)), experiment, ...(experiment && { branch: number }) };
   call.rounds.push(round);
   return round;
 }

@@ -193,7 +193,8 @@ def test_a_question_is_declined_cancelled_and_answered_differently(console: Cons
     )
     assert visit.seen[4] == ["declined"]
     assert "declined" in visit.seen[5][0]
-    assert visit.seen[13:] == [["yes"], ["older state", "older state"], ["completed"]]
+    # The call keeps its answer and its state; each other answer is on the card of its own round.
+    assert visit.seen[13:] == [["declined", "cancelled", "yes"], ["older state", "older state"], ["failed"]]
 
 
 def test_texts_of_tools_are_never_markup(console: Console) -> None:

@@ -49,12 +49,12 @@ PROFILE, CHANNELS, TEXT, VOLATILE = (
 
 def test_the_newest_calls_that_have_room_are_kept_for_a_reload(call: Call) -> None:
     calls = [
-        {"id": f"c{number}", "status": status, "rounds": [{"abort": {}, "durationMs": duration}]}
-        for number, (status, duration) in enumerate([("completed", 1), ("running", 2), ("running", None)])
+        {"id": f"c{number}", "rounds": [{"abort": {}, "durationMs": duration}]}
+        for number, duration in enumerate([1, 2, None])
     ]
     state = {"calls": calls, "roots": [], "profile": {"user": "ada", "scopes": None, "capabilities": {}}}
     whole, short = call(
-        ("session.js", "sessionText", "run-1", state), ("session.js", "sessionText", "run-1", state, 150)
+        ("session.js", "sessionText", "run-1", state), ("session.js", "sessionText", "run-1", state, 110)
     )
     kept = json.loads(whole)
     assert [each["id"] for each in kept["calls"]] == ["c0", "c1", "c2"]

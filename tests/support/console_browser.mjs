@@ -20,9 +20,10 @@ async function visit({ url, steps, options }) {
     await page.goto(url);
     await page.locator("main h1").waitFor();
     const seen = [];
+    const take = verbs(page);
     for (const [verb, ...args] of steps) {
       try {
-        seen.push((await verbs(page)[verb](...args)) ?? null);
+        seen.push((await take[verb](...args)) ?? null);
       } catch (error) {
         throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
       }
@@ -35,6 +36,8 @@ async function visit({ url, steps, options }) {
 
 function verbs(page) {
   const main = page.locator("main");
+  let held;
+  const isHeld = new Promise((resolve) => { held = resolve; });
   const field = (label) => main.getByLabel(label, { exact: true }).last();
   return {
     // Goes to another address; the page has handled the event before this listener.
@@ -58,6 +61,16 @@ function verbs(page) {
     }),
     abort: (method) => page.route("**/mcp", (route) =>
       (route.request().headers()["mcp-method"] === method ? route.abort() : route.fallback())),
+    // Answers requests of a method with an HTTP status that is no JSON-RPC message.
+    fail: (method, status) => page.route("**/mcp", (route) =>
+      (route.request().headers()["mcp-method"] === method ? route.fulfill({ status, body: "no" }) : route.fallback())),
+    // Keeps the request of a method back until it is released.
+    hold: (method) => page.route("**/mcp", async (route) => {
+      if (route.request().headers()["mcp-method"] === method) await new Promise((resolve) => held(resolve));
+      return route.fallback();
+    }),
+    release: async () => (await isHeld)(),
+    scroll: (pixels) => page.mouse.wheel(0, pixels),
     fill: (label, text) => field(label).fill(text),
     check: (label) => field(label).check(),
     select: (label, option) => field(label).selectOption({ label: option }),
@@ -70,6 +83,8 @@ function verbs(page) {
     gone: (selector) => page.locator(selector).filter({ visible: true }).first().waitFor({ state: "detached" }),
     wait: (selector) => page.locator(selector).filter({ visible: true }).last().waitFor(),
     texts: (selector) => page.locator(selector).filter({ visible: true }).allInnerTexts(),
+    // Waits until the last element of a selector is in view and has the focus.
+    shows: (selector) => page.waitForFunction(isShown, selector).then(() => null),
     count: (selector) => page.locator(selector).filter({ visible: true }).count(),
     evaluate: (expression) => page.evaluate(expression),
     focused: () => page.evaluate(() => {
@@ -87,6 +102,18 @@ function verbs(page) {
     },
     screenshot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({ path }),
   };
+}
+
+/** Whether an element has the focus, and is in view below the bar at the top: from its beginning, and whole if it has room. */
+function isShown(selector) {
+  const found = [...document.querySelectorAll(selector)].at(-1);
+  const { activeElement } = document;
+  if (found === undefined || !found.contains(activeElement)) return false;
+  const room = { top: document.querySelector(".top").getBoundingClientRect().bottom, bottom: visualViewport.height };
+  const isIn = ({ top, bottom }) => top >= room.top && top < room.bottom && bottom <= room.bottom;
+  const place = found.getBoundingClientRect();
+  const hasRoom = place.height + 32 <= room.bottom - room.top;
+  return isIn(activeElement.getBoundingClientRect()) && (hasRoom ? isIn(place) : place.top >= room.top && place.top < room.top + 32);
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

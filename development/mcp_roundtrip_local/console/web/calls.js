@@ -2,6 +2,7 @@
 
 import { announce } from "./dom.js";
 import { withoutBodies } from "./exchange.js";
+import { awaitNews } from "./news.js";
 
 /** Rounds without a question that follow each other, before the user decides whether to go on. */
 const MAX_FOLLOWED = 60;
@@ -14,8 +15,7 @@ export function createCalls({ store, client, api }) {
   function start({ kind, name, feature = null, arguments: given = {}, values = given }) {
     const profile = structuredClone(store.state.profile);
     const call = {
-      id: `c${++lastId}`, kind, name, feature, arguments: given, values, profile, rounds: [], status: "running",
-      task: null, taskUpdates: [],
+      id: `c${++lastId}`, kind, name, feature, arguments: given, values, profile, rounds: [], task: null, taskUpdates: [],
     };
     store.update({ calls: [...store.state.calls, call] });
     sendRound(call);
@@ -26,38 +26,41 @@ export function createCalls({ store, client, api }) {
    * Send a round of a call: append it to `call.rounds`, and follow the response. Return the round when its
    * response is there.
    * @param {Call} call
-   * @param {{answers?: Object, requestState?: string, profile?: Profile, experiment?: string, followed?: number}} options
+   * @param {{after?: Round, answers?: Object, requestState?: string, profile?: Profile, arguments?: Object,
+   *     experiment?: string, followed?: number}} options
+   *     `after` is the round that this one follows: it sends the state of that round, as the same client.
    *     `followed`: how many rounds without a question came directly before this one
    */
-  async function sendRound(call, { answers = {}, requestState, profile = call.profile, experiment, followed = 0 } = {}) {
+  async function sendRound(call, { after, answers = {}, experiment, followed = 0, ...sent } = {}) {
+    if (followed === 0) awaitNews();
+    const { requestState, profile, arguments: given } = { ...following(call, after), ...sent };
+    const number = call.rounds.length + 1;
+    const branch = experiment === undefined ? after?.branch : number;
     const abort = new AbortController();
     const round = {
-      number: call.rounds.length + 1, answers, sentState: requestState ?? null, profile, abort, request: null, response: null,
+      number, answers, arguments: given, sentState: requestState ?? null, profile, abort, request: null, response: null,
       exchangeId: null, startedAtMs: Date.now(), durationMs: null, exchange: null, state: null,
-      ...(experiment ? { experiment } : {}),
+      follows: after?.number ?? null, ...(experiment && { experiment }), ...(branch && { branch }),
     };
     call.rounds.push(round);
-    call.status = "running";
     store.notify(`call:${call.id}`);
-    const [method, params] = requestOf(call, answers, requestState);
+    const [method, params] = requestOf(call, given, answers, requestState);
     const onRequest = (request) => { round.request = request; };
     const options = { profile, tool: call.feature, signal: abort.signal, onRequest };
     Object.assign(round, await client.exchange(method, params, options));
-    const goesOn = outcomeOf(round) === "continue" && !abort.signal.aborted && followed < MAX_FOLLOWED;
-    conclude(call, round, goesOn);
     record(call, round);
-    if (goesOn) await sendRound(call, { requestState: stateOf(round), profile, followed: followed + 1 });
+    const goesOn = outcomeOf(round) === "continue" && !round.isStopped && followed < MAX_FOLLOWED;
+    if (goesOn) await sendRound(call, { after: round, followed: followed + 1 });
+    else conclude(call, round);
     return round;
   }
 
-  /** Experiments can send several rounds at once: the call runs until the last of them has its response. */
-  function conclude(call, round, goesOn) {
+  function conclude(call, round) {
     const outcome = outcomeOf(round);
-    if (goesOn || call.rounds.some(isAwaited)) call.status = "running";
-    else call.status = outcome === "continue" || round.abort.signal.aborted ? "stopped" : outcome;
-    if (outcome === "task") call.taskId = resultOf(round).taskId;
+    if (outcome === "task" && round.branch === undefined) call.taskId = resultOf(round).taskId;
     store.notify(`call:${call.id}`);
-    if (call.status !== "running") announce(`${call.name}, round ${round.number}: ${describeOutcome(outcome)}`);
+    const names = [call.name, `round ${round.number}`, round.experiment].filter(Boolean).join(", ");
+    announce(`${names}: ${describeOutcome(outcome)}`);
   }
 
   /** Fetch what the server recorded of a round, and the decoded state that it returned. */
@@ -96,11 +99,6 @@ export function createCalls({ store, client, api }) {
     return null;
   }
 
-  /** Answer the questions of a round with the state that it returned, as the client that it asked. */
-  function answer(call, round, answers, experiment) {
-    return sendRound(call, { answers, requestState: stateOf(round) ?? undefined, profile: round.profile, experiment });
-  }
-
   /** Add calls of an earlier visit of the page. */
   function restore(calls) {
     lastId = Math.max(lastId, ...calls.map(({ id }) => Number(id.slice(1))));
@@ -112,21 +110,31 @@ export function createCalls({ store, client, api }) {
 
   /** Stop waiting for responses. */
   function stop(call) {
-    for (const round of call.rounds.filter(isAwaited)) round.abort.abort();
+    awaitNews();
+    for (const round of call.rounds.filter(isAwaited)) {
+      round.isStopped = true;
+      round.abort.abort();
+    }
   }
 
-  return { start, sendRound, answer, restore, stop };
+  return { start, sendRound, restore, stop };
+}
+
+/** Return what a round sends that follows another one, or that is the first. */
+function following(call, after) {
+  if (after === undefined) return { profile: call.profile, arguments: call.arguments };
+  return { requestState: stateOf(after) ?? undefined, profile: after.profile, arguments: after.arguments };
 }
 
 /** Return the method and the params of a round of a call. */
-export function requestOf(call, answers, requestState) {
+function requestOf(call, given, answers, requestState) {
   const retry = {
     ...(Object.keys(answers).length > 0 ? { inputResponses: answers } : {}),
     ...(requestState === undefined ? {} : { requestState }),
   };
   switch (call.kind) {
-    case "tool": return ["tools/call", { name: call.name, arguments: call.arguments, ...retry }];
-    case "prompt": return ["prompts/get", { name: call.name, arguments: call.arguments, ...retry }];
+    case "tool": return ["tools/call", { name: call.name, arguments: given, ...retry }];
+    case "prompt": return ["prompts/get", { name: call.name, arguments: given, ...retry }];
     default: return ["resources/read", { uri: call.name, ...retry }];
   }
 }
@@ -141,13 +149,20 @@ export const stateOf = (round) => resultOf(round)?.requestState ?? null;
 export const questionsOf = (round) =>
   (resultOf(round)?.resultType === "input_required" ? resultOf(round).inputRequests ?? {} : {});
 
-const isAwaited = (round) => round.durationMs === null;
+export const isAwaited = (round) => round.durationMs === null;
 
-/** Return the latest round that answers the questions of a round; undefined if there is none yet. */
-export function answeringRound(call, round) {
-  const state = stateOf(round);
-  return call.rounds.findLast((each) =>
-    each.number > round.number && each.sentState === state && Object.keys(each.answers).length > 0);
+/** Return the round that follows another one, such as with answers; undefined if there is none yet. */
+export const followerOf = (call, round) => call.rounds.find((each) => each.follows === round.number && !each.experiment);
+
+/** Return the rounds of the call without its experiments, and without what continues these. */
+export const ownRounds = (call) => call.rounds.filter((round) => round.branch === undefined);
+
+/** Return the state of a call: "running", "asking", "task", "completed", "failed" or "stopped". Experiments do not change it. */
+export function statusOf(call) {
+  const last = ownRounds(call).at(-1);
+  const outcome = outcomeOf(last);
+  if (outcome === null) return "running";
+  return last.isStopped || outcome === "continue" ? "stopped" : outcome;
 }
 
 /** Return how a round ended: null (not yet), "asking", "continue", "task", "completed" or "failed". */

@@ -48,6 +48,18 @@ export function fill(node, ...children) {
   return append(node, children);
 }
 
+/**
+ * Build the children of a node again. The focus stays on the control of the same name (data-control); if there is none
+ * any more, it goes to the heading. The page does not scroll: the user may read elsewhere.
+ */
+export function rebuild(node, ...children) {
+  const focused = node.contains(document.activeElement) ? document.activeElement.dataset.control : undefined;
+  fill(node, ...children);
+  if (focused === undefined) return;
+  const same = node.querySelector(`[data-control="${CSS.escape(focused)}"]`);
+  (same ?? node.querySelector("[tabindex='-1']"))?.focus({ preventScroll: true });
+}
+
 let lastId = 0;
 
 /** Return an id that no other element has. */

@@ -6,6 +6,7 @@ import { element, fill, icon } from "./dom.js";
 import { loadFeatures } from "./features.js";
 import { createClient } from "./mcp/client.js";
 import { loadProfile, summary, withUser } from "./mcp/profile.js";
+import { watchNews } from "./news.js";
 import { keepSession, readSession } from "./session.js";
 import { createStore } from "./store.js";
 import { activityPage } from "./views/activity.js";
@@ -72,6 +73,7 @@ async function start() {
   const menu = document.getElementById("menu");
   menu.prepend(icon("menu"));
   menu.addEventListener("click", () => setMenu(menu.getAttribute("aria-expanded") !== "true"));
+  watchNews(document.getElementById("main"));
   store.subscribe("profile", showProfile);
   showProfile();
   window.addEventListener("hashchange", () => show());

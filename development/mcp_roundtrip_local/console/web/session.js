@@ -60,9 +60,7 @@ export function readSession(run, storage = sessionStorage) {
 }
 
 function restoreCall(call) {
-  const isInterrupted = call.rounds.some((round) => round.durationMs === null);
-  const status = call.status !== "running" ? call.status : isInterrupted ? "failed" : "stopped";
-  return { ...call, status, rounds: call.rounds.map(restoreRound) };
+  return { ...call, rounds: call.rounds.map(restoreRound) };
 }
 
 function restoreRound(round) {

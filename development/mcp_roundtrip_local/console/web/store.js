@@ -16,7 +16,6 @@
  * @property {Object|null} feature   the definition from the list
  * @property {Profile} profile
  * @property {Round[]} rounds
- * @property {"running"|"asking"|"completed"|"failed"|"task"|"stopped"} status
  * @property {Object} values         what was typed into the form: the arguments, or the variables of a template
  * @property {string} [taskId]
  * @property {Object|null} task      the latest result of tasks/get
@@ -36,6 +35,10 @@
  * @property {Profile} profile           the client and the user who sent it
  * @property {AbortController} abort     stops waiting for the response
  * @property {string|null} sentState     the requestState that the request carried
+ * @property {Object} arguments      of the request
+ * @property {number|null} follows   the number of the round whose state or question it goes on with
+ * @property {number} [branch]       of a round that belongs to an experiment: the number of the round that began it
+ * @property {boolean} [isStopped]   the user stopped waiting for the response
  * @property {string} [experiment]       "resent", "older state", "damaged state", "other version", "other user" or "other client"
  */
 

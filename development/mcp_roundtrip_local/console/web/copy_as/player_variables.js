@@ -13,7 +13,7 @@ export class Variables {
     const variable = { name: this.#unused(baseName(responseOf(round))), round, from, statement, isCheckpoint };
     const state = returnedState(round);
     if (state !== undefined) this.#states.set(state, variable);
-    if (!round.experiment) this.last = variable;
+    if (round.branch === undefined) this.last = variable;
     return variable;
   }
 

@@ -53,9 +53,9 @@ export function sentRounds(call) {
   return call.rounds.filter((round) => round.request?.body !== undefined);
 }
 
-/** The rounds of the call as its client played it, without experiments. */
+/** The rounds of the call as its client played it, without experiments and what continues these. */
 export function playedRounds(call) {
-  return sentRounds(call).filter((round) => !round.experiment);
+  return sentRounds(call).filter((round) => round.branch === undefined);
 }
 
 /**

@@ -1,6 +1,7 @@
 // A call as a timeline: one card for each round.
 
 import { element, fill, icon } from "../dom.js";
+import { isAwaited, ownRounds, statusOf } from "../calls.js";
 import { clockTime, count, duration } from "../format.js";
 import { roundCard } from "./round_card.js";
 
@@ -24,20 +25,19 @@ export function callView(context, call, signal, isOpen = true) {
     element("div", { class: "call-body" }, timeline, stop));
 
   function update() {
-    fill(status, element("span", { class: `chip status-${call.status}` }, STATUS[call.status]));
-    fill(facts, count(call.rounds.length, "round"), " · ", duration(total(call)), " · ", clockTime(call.rounds[0].startedAtMs));
-    stop.hidden = call.status !== "running";
-    node.setAttribute("aria-busy", String(call.status === "running"));
+    const state = statusOf(call);
+    fill(status, element("span", { class: `chip status-${state}` }, STATUS[state]));
+    fill(facts, factsOf(call));
+    const isBusy = call.rounds.some(isAwaited); // also with an experiment
+    stop.hidden = !isBusy;
+    node.setAttribute("aria-busy", String(isBusy));
     if (!node.open && cards.length === 0) return; // an older call: its rounds are built when it is opened
     while (cards.length < call.rounds.length) {
       const card = roundCard(context, call, call.rounds[cards.length], signal);
       cards.push(card);
       timeline.append(card.node);
     }
-    const hadFocus = timeline.contains(document.activeElement);
     for (const card of cards) card.update();
-    // The form that was sent is gone: go on reading at the round that it caused.
-    if (hadFocus && !timeline.contains(document.activeElement)) cards.at(-1).focus();
   }
 
   context.store.subscribe(`call:${call.id}`, update, signal);
@@ -45,8 +45,12 @@ export function callView(context, call, signal, isOpen = true) {
   return node;
 }
 
-function total(call) {
-  return call.rounds.reduce((sum, round) => sum + (round.durationMs ?? 0), 0);
+function factsOf(call) {
+  const own = ownRounds(call);
+  const experiments = call.rounds.filter((round) => round.experiment).length;
+  const total = own.reduce((sum, round) => sum + (round.durationMs ?? 0), 0);
+  const parts = [count(own.length, "round"), experiments > 0 && count(experiments, "experiment"), duration(total)];
+  return [...parts, clockTime(own[0].startedAtMs)].filter(Boolean).join(" · ");
 }
 
 function describeArguments(call) {

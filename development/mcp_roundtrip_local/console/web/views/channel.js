@@ -22,7 +22,7 @@ const HINTS = {
 
 /** Return what a client's user and model do next after a response with this channel. */
 export function channelView({ calls }, call, round, channel) {
-  const again = () => calls.sendRound(call, {});
+  const again = () => calls.sendRound(call, { after: round });
   return element(
     "section",
     { class: "question", "aria-label": TITLES[channel.channel] },
@@ -30,7 +30,7 @@ export function channelView({ calls }, call, round, channel) {
     element("p", { class: "hint" }, HINTS[channel.channel]),
     linksOf(channel).map(({ url, message }) => pageLink(url, message)),
     channel.channel === "model"
-      ? modelForm(calls, call, channel.requests)
+      ? modelForm(calls, call, round, channel.requests)
       : element(
           "div",
           { class: "actions" },
@@ -61,14 +61,13 @@ function pageLink(url, message) {
 }
 
 /** Show the questions of the text as forms, and pass the answers on as a model does. */
-function modelForm(calls, call, requests) {
+function modelForm(calls, call, after, requests) {
   const round = { durationMs: 0, response: { body: { result: { resultType: "input_required", inputRequests: requests } } } };
   return questionForm({
     round,
     roots: [],
     send(answers) {
-      call.arguments = withModelAnswers(call.arguments, answers);
-      calls.sendRound(call, {});
+      calls.sendRound(call, { after, arguments: withModelAnswers(after.arguments, answers) });
     },
   }).node;
 }

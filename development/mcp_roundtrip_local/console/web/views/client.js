@@ -1,6 +1,6 @@
 // The page of the client that the console plays: protocol version, capabilities, name, user and scopes.
 
-import { announce, element, fill, radioOption, uniqueId } from "../dom.js";
+import { announce, element, fill, radioOption, rebuild, uniqueId } from "../dom.js";
 import { loadFeatures } from "../features.js";
 import { group, userGroup } from "./client_user.js";
 import { jsonView } from "./json_view.js";
@@ -31,9 +31,8 @@ export function clientPage(context, signal) {
   }
 
   function render() {
-    const focused = document.activeElement?.dataset?.control;
     const { profile, application } = context.store.state;
-    fill(
+    rebuild(
       place,
       version(profile, change),
       capabilities(profile, change),
@@ -41,7 +40,6 @@ export function clientPage(context, signal) {
       userGroup(profile, application, change),
       messages(profile),
     );
-    if (focused) place.querySelector(`[data-control="${CSS.escape(focused)}"]`)?.focus();
   }
 
   context.store.subscribe("profile", render, signal);

@@ -5,15 +5,17 @@ import { element, fill, icon, uniqueId } from "../dom.js";
 import { stateOf } from "../calls.js";
 import { summary } from "../mcp/profile.js";
 import { count } from "../format.js";
+import { awaitNews } from "../news.js";
 import { sourceEditor } from "./source_editor.js";
 
-/** Return the panel of experiments of a round. Each appends a round to the call. */
+/** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves its state as it is. */
 export function experimentsPanel(context, call, round) {
   const result = element("p", { class: "hint", role: "status" });
   const send = async (experiment, options, note = "") => {
     fill(result, note);
-    const received = receivedState(round);
-    await context.calls.sendRound(call, { answers: round.answers, requestState: received, profile: round.profile, experiment, ...options });
+    const { answers, profile, arguments: given } = round;
+    const sent = { answers, profile, arguments: given, requestState: receivedState(round) };
+    await context.calls.sendRound(call, { ...sent, experiment, ...options });
   };
   return element(
     "div",
@@ -82,6 +84,8 @@ function damage({ api }, round, send, result) {
     placeholder: "middle",
   });
   async function run() {
+    awaitNews();
+    delete result.dataset.news;
     const position = input.value === "" ? undefined : Number(input.value);
     try {
       const changed = await api.damageState(token, position);
@@ -90,6 +94,7 @@ function damage({ api }, round, send, result) {
       await send("damaged state", { requestState: changed.requestState }, note);
     } catch (error) {
       fill(result, error.message);
+      result.dataset.news = error.message;
     }
   }
   return experiment(

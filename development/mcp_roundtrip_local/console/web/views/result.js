@@ -16,8 +16,8 @@ export function resultView(round) {
   return element("div", { class: "result" }, heading("answered", "Result"), contentsOf(result));
 }
 
-function heading(name, text) {
-  return element("p", { class: "result-kind" }, icon(name), text);
+export function heading(name, text) {
+  return element("h3", { class: "result-kind", tabindex: -1 }, icon(name), text);
 }
 
 function contentsOf(result) {

@@ -1,8 +1,9 @@
 // The main part of a round's card: its questions, the answers that were given, the task, or the result.
 
 import { element, fill, icon } from "../dom.js";
-import { answeringRound, outcomeOf, resultOf, stateOf } from "../calls.js";
+import { followerOf, outcomeOf, resultOf } from "../calls.js";
 import { questionChannel } from "../mcp/channels.js";
+import { awaitNews } from "../news.js";
 import { channelView } from "./channel.js";
 import { jsonView } from "./json_view.js";
 import { givenAnswers, questionForm } from "./question.js";
@@ -18,8 +19,7 @@ export function roundBody(context, call, round, signal) {
     const stage = stageOf(call, round);
     if (stage === shown) return;
     shown = stage;
-    fill(node, contentOrRaw(context, call, round, stage, signal));
-    if (stage === "asking") focusQuestion(node);
+    fill(node, branchAnswers(call, round), contentOrRaw(context, call, round, stage, signal));
   }
 
   return { node, update };
@@ -27,10 +27,15 @@ export function roundBody(context, call, round, signal) {
 
 function stageOf(call, round) {
   const outcome = outcomeOf(round);
-  if (outcome === "continue" && call.status === "stopped" && round === call.rounds.at(-1)) return "stopped";
-  if (outcome !== "asking") return outcome ?? "waiting";
-  const next = answeringRound(call, round);
-  return next === undefined ? "asking" : `answered in round ${next.number}`;
+  const isLast = followerOf(call, round) === undefined;
+  if (outcome === "continue" && isLast) return "stopped";
+  return outcome === "asking" && !isLast ? "answered" : outcome ?? "waiting";
+}
+
+/** A question has its own answer on its card; what was answered differently is on the card of the experiment. */
+function branchAnswers(call, round) {
+  if (!round.experiment || round.follows === null) return null;
+  return givenAnswers(call.rounds[round.follows - 1], round.answers);
 }
 
 /** Return the content; the raw response if it has another shape than the specification's. */
@@ -48,7 +53,7 @@ function contentOf(context, call, round, stage, signal) {
     case "waiting": return hint("Waiting for the response…");
     case "continue": return hint("The server saved its progress in requestState and asked for the next round at once.");
     case "stopped": return stopped(context, call, round);
-    case "task": return task(context, call, resultOf(round).taskId, signal);
+    case "task": return task(context, resultOf(round).taskId, signal);
     case "asking": return form(context, call, round);
     case "completed": case "failed": return concluded(context, call, round);
     default: return answered(context, call, round);
@@ -58,17 +63,17 @@ function contentOf(context, call, round, stage, signal) {
 const hint = (text) => element("p", { class: "hint" }, text);
 
 function stopped({ calls }, call, round) {
-  const goOn = () => calls.sendRound(call, { requestState: stateOf(round), profile: round.profile });
+  const goOn = () => calls.sendRound(call, { after: round });
   return element("div", { class: "settled" },
     hint("The server asked for the next round at once. The console stopped here."),
     element("button", { type: "button", onclick: goOn }, "Go on"));
 }
 
-function task(context, call, taskId, signal) {
+function task(context, taskId, signal) {
   const link = element("a", { href: `#/tasks/${encodeURIComponent(taskId)}` }, element("code", {}, taskId));
   return [
     element("p", { class: "became-task" }, icon("task"), "The call became a task: ", link),
-    taskView(context, taskId, call, signal),
+    taskView(context, taskId, signal),
   ];
 }
 
@@ -78,30 +83,29 @@ function concluded(context, call, round) {
   return [resultView(round), channel && channelView(context, call, round, channel)];
 }
 
-function form({ store, calls }, call, round, experiment) {
+function form({ store, calls }, call, round, { experiment, onSent } = {}) {
   return questionForm({
     round, roots: store.state.roots,
     send(answers, roots) {
       if (roots) store.update({ roots });
-      calls.answer(call, round, answers, experiment);
+      calls.sendRound(call, { after: round, answers, experiment });
+      onSent?.();
     },
   }).node;
 }
 
 /** A state can be answered again: the server stores nothing, so each answer is a branch of its own. */
 function answered(context, call, round) {
-  const again = element("button", { type: "button", class: "quiet again", onclick: () => {
-    fill(place, form(context, call, round, "older state"));
-    focusQuestion(place);
-  } }, icon("replayed"), "Answer differently");
-  const place = element("div", { class: "settled" }, givenAnswers(round, answeringRound(call, round).answers), again);
+  const settled = [
+    givenAnswers(round, followerOf(call, round).answers),
+    element("button", { type: "button", class: "quiet again", onclick: open }, icon("replayed"), "Answer differently"),
+  ];
+  const place = element("div", { class: "settled" }, settled);
+  function open() {
+    awaitNews();
+    const opened = form(context, call, round, { experiment: "older state", onSent: () => fill(place, settled) });
+    opened.dataset.news = "answer differently";
+    fill(place, opened);
+  }
   return place;
-}
-
-/** Move the focus to a question, when the place is on the page. */
-function focusQuestion(place) {
-  requestAnimationFrame(() => {
-    place.querySelector("input, select, textarea, a.button, button")?.focus({ preventScroll: true });
-    place.closest(".round")?.scrollIntoView({ block: "nearest" });
-  });
 }

@@ -23,7 +23,8 @@ export function roundCard(context, call, round, signal) {
   const log = roundLog(round);
   const parts = [roundBody(context, call, round, signal), roundPanels(context, call, round)];
   let known = "";
-  const node = element("li", { class: "round", "aria-labelledby": title.id },
+  const kind = round.branch === undefined ? "round" : "round branch";
+  const node = element("li", { class: kind, "aria-labelledby": title.id },
     element("div", { class: "round-head" }, title, chips, strip, facts),
     log.node, parts.map((part) => part.node));
 
@@ -34,20 +35,21 @@ export function roundCard(context, call, round, signal) {
     if (now === known) return; // a call can have a hundred rounds
     known = now;
     node.dataset.outcome = outcome ?? "running";
+    node.dataset.news = `round ${round.number} ${node.dataset.outcome}`;
     fill(chips, chipsOf(round, outcome));
     fill(facts, factsOf(round));
     fill(strip, journalStrip(round));
     log.update();
   }
 
-  return { node, update, focus: () => title.focus({ preventScroll: true }) };
+  return { node, update };
 }
 
 function chipsOf(round, outcome) {
   const [name, word] = OUTCOMES[outcome] ?? [];
   const keys = Object.keys(questionsOf(round)).join(", ");
   return [
-    round.experiment && element("span", { class: "chip experiment" }, round.experiment),
+    round.branch && element("span", { class: "chip experiment" }, round.experiment ?? `continues round ${round.follows}`),
     outcome === null && element("span", { class: "chip" }, "waiting…"),
     name && element("span", { class: `chip mark-${outcome}` }, icon(name), word, keys && element("code", {}, keys)),
   ];

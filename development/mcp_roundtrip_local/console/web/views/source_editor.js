@@ -1,6 +1,7 @@
 // An editor for the files of a function: deploys edited copies, and returns to the files of the project.
 
 import { element, fill, uniqueId } from "../dom.js";
+import { awaitNews } from "../news.js";
 
 /** Return the editor of a function's files. */
 export function sourceEditor({ api, refresh }, functionName) {
@@ -44,7 +45,7 @@ export function sourceEditor({ api, refresh }, functionName) {
     });
     const status = element(
       "p",
-      { class: "hint", role: "status" },
+      { class: "hint", role: "status", tabindex: -1 },
       isEdited ? "An edited version runs." : "The files of the project run.",
     );
     const problem = element("pre", { class: "code error", hidden: true });
@@ -52,6 +53,17 @@ export function sourceEditor({ api, refresh }, functionName) {
       "button",
       { type: "button", disabled: !isEdited, onclick: () => change(() => api.undeploy(functionName)) },
       "Return to the project’s files",
+    );
+    const actions = element(
+      "div",
+      { class: "actions", dataset: { news: status.textContent } },
+      element(
+        "button",
+        { type: "button", class: "primary", onclick: () => change(() => api.deploy(functionName, texts)) },
+        "Deploy",
+      ),
+      restore,
+      status,
     );
     fill(
       place,
@@ -65,22 +77,15 @@ export function sourceEditor({ api, refresh }, functionName) {
       ),
       editor,
       problem,
-      element(
-        "div",
-        { class: "actions" },
-        element(
-          "button",
-          { type: "button", class: "primary", onclick: () => change(() => api.deploy(functionName, texts)) },
-          "Deploy",
-        ),
-        restore,
-        status,
-      ),
+      actions,
     );
 
     async function change(request) {
+      awaitNews();
       fill(status, "…");
+      actions.dataset.news = "";
       problem.hidden = true;
+      problem.dataset.news = "";
       try {
         const { isEdited: isNowEdited = false, edited = [] } = (await request()) ?? {};
         restore.disabled = !isNowEdited;
@@ -88,12 +93,14 @@ export function sourceEditor({ api, refresh }, functionName) {
           status,
           isNowEdited ? `Deployed: the next invocation runs the edited ${edited.join(", ")}.` : "The files of the project run.",
         );
+        actions.dataset.news = status.textContent;
         if (!isNowEdited) await load();
         await refresh(); // the lists can differ
       } catch (error) {
         fill(status, "Not deployed.");
         problem.hidden = false;
         fill(problem, error.message);
+        problem.dataset.news = error.message;
       }
     }
   }

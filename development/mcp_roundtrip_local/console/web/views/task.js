@@ -1,11 +1,13 @@
 // One task: its questions, its result, and its workers, of which the running one can be killed.
 
-import { announce, element, fill, icon } from "../dom.js";
+import { resultOf } from "../calls.js";
+import { announce, element, fill, icon, rebuild, uniqueId } from "../dom.js";
 import { clockTime } from "../format.js";
+import { awaitNews } from "../news.js";
 import { repeat } from "../repeat.js";
 import { jsonView } from "./json_view.js";
 import { questionForm } from "./question.js";
-import { resultView } from "./result.js";
+import { heading, resultView } from "./result.js";
 import { statusChip } from "./tasks.js";
 import { workersView } from "./workers.js";
 
@@ -16,7 +18,7 @@ const TERMINAL = new Set(["completed", "failed", "cancelled"]);
 
 /** Return the page of a task. */
 export function taskPage(context, id, signal) {
-  const call = context.store.state.calls.find((each) => each.taskId === id) ?? null;
+  queueMicrotask(awaitNews); // the page has been opened to follow the task
   return element(
     "article",
     { class: "task" },
@@ -24,18 +26,21 @@ export function taskPage(context, id, signal) {
       "header",
       { class: "page-head" },
       element("p", { class: "eyebrow" }, element("a", { href: "#/tasks" }, "Tasks")),
-      element("h1", { tabindex: -1 }, call?.name ?? "Task"),
+      element("h1", { tabindex: -1 }, originOf(context.store, id)?.call.name ?? "Task"),
       element("p", {}, element("code", {}, id)),
     ),
-    taskView(context, id, call, signal),
+    taskView(context, id, signal),
   );
 }
 
-/**
- * Return what a task does, until the signal aborts.
- * @param {object|null} call the console's call that became this task; its profile is the task's caller
- */
-export function taskView(context, id, call, signal) {
+/** Return the console's call and the profile of the round that became a task; undefined if another client created it. */
+function originOf(store, id) {
+  const rounds = store.state.calls.flatMap((call) => call.rounds.map((round) => ({ call, round, profile: round.profile })));
+  return rounds.find(({ round }) => resultOf(round)?.taskId === id);
+}
+
+/** Return what a task does, until the signal aborts. */
+export function taskView(context, id, signal) {
   const parts = {
     head: element("div", { class: "task-head" }),
     question: element("div", {}),
@@ -45,7 +50,11 @@ export function taskView(context, id, call, signal) {
     refusal: element("p", { class: "error", role: "status", hidden: true }),
   };
   const poll = element("input", { type: "checkbox", checked: true });
-  const task = { id, call, row: null, detailed: null, nextPollMs: 0, polledAtMs: null, refusedPoll: null, shown: {} };
+  const { call, profile } = originOf(context.store, id) ?? {};
+  const task = {
+    id, profile, call: call?.taskId === id ? call : null, // an experiment with the call can have made a task of its own
+    row: null, detailed: null, nextPollMs: 0, polledAtMs: null, refusedPoll: null, shown: {},
+  };
   const client = clientOf(context, task);
   const polling = element(
     "label",
@@ -99,7 +108,7 @@ function isDue({ row, detailed, nextPollMs, polledAtMs }) {
 /** Return the requests of the task's client. */
 function clientOf({ client, store }, task) {
   const request = (method, params = {}) =>
-    client.request(method, { taskId: task.id, ...params }, { profile: task.call?.profile ?? store.state.profile });
+    client.request(method, { taskId: task.id, ...params }, { profile: task.profile ?? store.state.profile });
   return {
     async poll() {
       task.nextPollMs = Date.now() + POLL_MS;
@@ -132,11 +141,13 @@ function clientOf({ client, store }, task) {
 
 function showProblem(place, text) {
   place.hidden = text === "";
+  place.dataset.news = text;
   fill(place, text);
 }
 
 /** Carry out what the user clicked. A refusal stays on the page until the next click. */
 async function act(action, client, { refusal }) {
+  awaitNews();
   showProblem(refusal, "");
   try {
     await action();
@@ -152,9 +163,7 @@ function showTask(context, task, client, parts) {
   const now = (part, key, view) => {
     if (task.shown[part] === key) return;
     task.shown[part] = key;
-    const focused = parts[part].contains(document.activeElement) && document.activeElement.dataset.control;
-    fill(parts[part], view());
-    if (focused) parts[part].querySelector(`[data-control="${focused}"]`)?.focus();
+    rebuild(parts[part], view());
   };
   now("head", JSON.stringify([row.status, row.statusMessage, detailed?.statusMessage]), () => head(task, client, parts));
   const requests = detailed?.status === "input_required" ? detailed.inputRequests : {};
@@ -173,10 +182,20 @@ function head({ row, detailed }, client, parts) {
   return [
     element(
       "div",
-      { class: "task-status" },
-      statusChip(row.status),
-      message && element("span", { dir: "auto" }, message),
-      isOpen && element("button", { type: "button", class: "quiet", onclick: cancel }, icon("cross"), "Cancel the task"),
+      { class: "task-status", dataset: { news: row.status } },
+      element(
+        "h2",
+        { tabindex: -1, dataset: { control: "status" } },
+        statusChip(row.status),
+        message && element("span", { dir: "auto" }, message),
+      ),
+      isOpen &&
+        element(
+          "button",
+          { type: "button", class: "quiet", dataset: { control: "cancel" }, onclick: cancel },
+          icon("cross"),
+          "Cancel the task",
+        ),
     ),
     element(
       "dl",
@@ -197,21 +216,18 @@ function question({ store }, task, client, parts, requests) {
   if (Object.keys(requests).length === 0) return null;
   const round = { durationMs: 0, response: { body: { result: { resultType: "input_required", inputRequests: requests } } } };
   announce("The task asks a question.");
-  return questionForm({
+  const { node } = questionForm({
     round,
     roots: store.state.roots,
     send: (responses) => act(() => client.answer(requests, responses), client, parts),
-  }).node;
+  });
+  node.dataset.news = uniqueId("question");
+  return node;
 }
 
 function result({ result: found, error, status }) {
-  if (status === "completed" && found) return resultView({ durationMs: 0, response: { body: { result: found } } });
-  if (error)
-    return element(
-      "div",
-      { class: "result failed" },
-      element("p", { class: "result-kind" }, icon("warning"), "The task failed"),
-      jsonView(error, { label: "error" }),
-    );
-  return null;
+  const view = (part) => element("div", { dataset: { news: "result" } }, part);
+  if (status === "completed" && found) return view(resultView({ durationMs: 0, response: { body: { result: found } } }));
+  if (!error) return null;
+  return view(element("div", { class: "result failed" }, heading("warning", "The task failed"), jsonView(error, { label: "error" })));
 }

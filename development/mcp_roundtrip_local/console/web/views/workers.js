@@ -23,14 +23,14 @@ export function workersView(context, row, leaseLeft, act) {
   return element(
     "section",
     { class: "workers" },
-    element("h2", {}, "Workers"),
+    element("h2", { tabindex: -1, dataset: { control: "workers" } }, "Workers"),
     runs.length === 0 && element("p", { class: "hint" }, "No worker has run yet."),
     element(
       "ol",
       { class: "timeline" },
-      runs.map((run, index) => workerCard(context, run, index, act)),
+      runs.map((run, index) => workerCard(context, runs, index, act)),
     ),
-    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, act) : element("p", { class: "hint next" }, next(row)),
+    isLost(row) && leaseLeft > 0 ? lost(context, row, leaseLeft, act) : nextView(row),
   );
 }
 
@@ -41,14 +41,19 @@ function lost({ api }, row, leaseLeft, act) {
   const expire = () => act(() => api.expireLease(row.id));
   return element(
     "div",
-    { class: "lost" },
+    { class: "lost", dataset: { news: "lost worker" } },
     element(
       "p",
-      {},
+      { tabindex: -1, dataset: { control: "lost" } },
       `The worker is lost. Its lease ends in ${leaseLeft} s; then a poll, Lambda’s retry or a message starts the next one.`,
     ),
     element("button", { type: "button", dataset: { control: "expire" }, onclick: expire }, "Do not wait for the lease"),
   );
+}
+
+function nextView(row) {
+  const lost = row.runs?.at(-1)?.error ? { tabindex: -1, dataset: { news: "lost worker", control: "lost" } } : {};
+  return element("p", { class: "hint next", ...lost }, next(row));
 }
 
 /** Say what the task waits for. */
@@ -70,8 +75,10 @@ function next({ workState, environmentId, wakeAtMs, runs = [] }) {
   }
 }
 
-function workerCard({ api }, run, index, act) {
+function workerCard({ api }, runs, index, act) {
+  const run = runs[index];
   const isRunning = run.endedAtMs === null;
+  const replaces = runs[index - 1]?.error; // the user waits for the worker that replaces a lost one
   const kill = () =>
     act(async () => {
       await api.kill(run.environmentId);
@@ -79,11 +86,17 @@ function workerCard({ api }, run, index, act) {
     });
   return element(
     "li",
-    { class: "round worker", dataset: { outcome: isRunning ? "running" : run.error ? "failed" : "completed" } },
+    {
+      class: "round worker",
+      dataset: {
+        outcome: isRunning ? "running" : run.error ? "failed" : "completed",
+        ...(replaces && { news: `worker ${index + 1}` }),
+      },
+    },
     element(
       "div",
       { class: "round-head" },
-      element("h3", {}, `Worker ${index + 1}`),
+      element("h3", { tabindex: -1, dataset: { control: `worker ${index + 1}` } }, `Worker ${index + 1}`),
       element("span", { class: "chips" }, outcome(run, isRunning), marksOf(run)),
       element(
         "span",

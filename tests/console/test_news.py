@@ -1,0 +1,233 @@
+"""What is new in the console is in view and has the focus, unless the user is elsewhere: by positions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.console_browser import Console
+
+pytest_plugins = ["support.console_browser"]
+
+SIZES: Final = [(400, 700), (800, 600), (1280, 800)]
+CALL: Final = ("click", "Call")
+ROUND: Final = ("shows", ".call[open] .round:last-child")
+FOCUSED: Final = ("focused",)
+RECORDED: Final = ("wait", ".call[open] .round:last-child .environment")
+RESULT: Final = ("wait", ".call[open] .round:last-child .result")
+ASKED: Final = ("wait", ".call[open] .round:last-child .questions")
+WHERE: Final = (
+    "evaluate",
+    "[scrollY, document.activeElement.getBoundingClientRect().top, document.activeElement.value ?? null]",
+)
+
+every_size = pytest.mark.parametrize("size", SIZES, ids=str)
+
+
+def window(size: tuple[int, int], **options: Any) -> dict[str, Any]:
+    return {"viewport": {"width": size[0], "height": size[1]}, **options}
+
+
+def focuses(visit: Any) -> list[str]:
+    """Return what the steps FOCUSED saw."""
+    return [seen for seen in visit.seen if isinstance(seen, str)]
+
+
+@every_size
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_questions_and_results_are_in_view_and_have_the_focus(
+    console: Console, size: tuple[int, int], motion: str
+) -> None:
+    size_of_database = (("fill", "vcpus", "4"), ("select", "zone", "c"), ("fill", "owner", "ada@example.com"))
+    visit = console(
+        "#/tools/new_database",
+        ("fill", "name", "orders"),
+        *(CALL, ASKED, RECORDED, ROUND, FOCUSED),
+        *(*size_of_database, ("click", "Accept"), ("see", "Keep it?"), RECORDED, ROUND, FOCUSED),
+        *(("check", "Yes"), ("click", "Accept"), RESULT, RECORDED, ROUND, FOCUSED),
+        ("evaluate", "document.querySelector('.round:nth-child(2) .again').click()"),
+        *(("shows", ".round:nth-child(2) .questions"), FOCUSED),
+        *(("click", "Decline"), RESULT, RECORDED, ROUND, FOCUSED),
+        ("open", "#/tools/in_one_round"),
+        *(CALL, ASKED, RECORDED, ROUND, FOCUSED),
+        ("open", "#/tools/open_page"),
+        *(CALL, ASKED, RECORDED, ROUND, FOCUSED),
+        ("open", "#/prompts/greet"),
+        *(("fill", "name", "Ada"), ("click", "Get the prompt"), RESULT, RECORDED, ROUND, FOCUSED),
+        options=window(size, reducedMotion=motion),
+    )
+    assert focuses(visit) == [
+        *("vcpus", "Yes", "Round 3", "Yes", "Round 4"),
+        *("Which colour?", "Open the page", "Round 1"),
+    ]
+    assert visit.complaints == []
+
+
+@every_size
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_errors_are_in_view_and_have_the_focus(console: Console, size: tuple[int, int], scheme: str) -> None:
+    pages = [{"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "1"}]
+    visit = console(
+        "#/tools/crash",
+        *(CALL, RESULT, RECORDED, ROUND),
+        ("answer", "tools/call", {"code": -32021, "message": "Missing", "data": {"a": ["b"] * 40}}),
+        *(CALL, RESULT, ROUND, ("axe",)),
+        ("answer", "tools/call", {"code": -32042, "message": "Open", "data": {"elicitations": pages}}),
+        *(CALL, RESULT, ROUND, FOCUSED),
+        ("fail", "tools/call", 502),
+        *(CALL, RESULT, ROUND),
+        ("abort", "tools/call"),
+        *(CALL, RESULT, ROUND, FOCUSED),
+        ("hold", "tools/call"),
+        *(CALL, ("wait", ".call[open] [data-outcome=running]"), ROUND, FOCUSED),
+        *(("click", "Stop"), RESULT, ROUND, FOCUSED),
+        options=window(size, colorScheme=scheme),
+    )
+    assert focuses(visit) == ["Open the page", "Round 1", "Round 1", "Round 1"]
+    assert [seen for seen in visit.seen if isinstance(seen, list)] == [[]]
+
+
+@every_size
+def test_a_field_with_an_error_is_in_view_with_the_error(console: Console, size: tuple[int, int]) -> None:
+    error = "document.activeElement.closest('.field').querySelector('.error').getBoundingClientRect()"
+    visit = console(
+        "#/tools/every_type",
+        *(("fill", "text", "a"), ("fill", "whole", "1"), ("fill", "decimal", "1"), ("check", "No")),
+        *(("check", "two"), ("fill", "address", '{"street": "a", "number": 1}'), ("fill", "pattern", "ABC")),
+        *(
+            ("fill", "Item 1", "1"),
+            ("evaluate", "document.querySelector('[aria-label=\"Item 1\"]').value = 'x'"),
+        ),
+        ("evaluate", "document.querySelector('.call-form').requestSubmit()"),
+        FOCUSED,
+        ("evaluate", f"[{error}.height > 0, {error}.bottom <= visualViewport.height]"),
+        options=window(size),
+    )
+    assert visit.seen[-2:] == ["pattern", [True, True]]
+
+
+@every_size
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        [("fill", "text", "half a sen")],
+        [("focus", ".call-form textarea"), ("type", "half")],
+        [("scroll", -4000)],
+        [("press", "Home")],
+        [("click", "Request")],
+        [("press", "Shift+Tab")],
+    ],
+    ids=["fills a field", "types", "scrolls", "scrolls by key", "reads", "moves the focus"],
+)
+def test_news_leaves_a_user_alone_who_is_elsewhere(
+    console: Console, size: tuple[int, int], elsewhere: list[Any]
+) -> None:
+    before_and_after = console(
+        "#/tools/hostile",
+        ("hold", "tools/call"),
+        *(CALL, ("wait", "[data-outcome=running]"), ROUND),
+        *elsewhere,
+        (
+            "evaluate",
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))",
+        ),
+        ("evaluate", "window.before = document.activeElement; null"),
+        WHERE,
+        ("release",),
+        *(ASKED, RECORDED, ("wait", ".logs")),
+        WHERE,
+        ("evaluate", "window.before === document.activeElement"),
+        options=window(size),
+    ).seen
+    [before, after], is_same = (
+        [seen for seen in before_and_after if isinstance(seen, list)],
+        before_and_after[-1],
+    )
+    assert is_same
+    # The browser itself scrolls by what is new above the place at which the user reads.
+    assert after[0] == before[0] or after[1] == pytest.approx(before[1], abs=1)
+    assert after[2] == before[2]
+
+
+def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        *(CALL, ASKED, RECORDED, ("click", "Experiments"), ("hold", "tools/call"), ("click", "Send again")),
+        ("wait", ".round:nth-child(2)[data-outcome=running]"),
+        ("evaluate", "document.querySelector('.round .questions input').click()"),
+        ("focus", ".round .questions input"),
+        ("press", "ArrowDown"),
+        WHERE,
+        ("release",),
+        ("wait", ".round:nth-child(2) .questions"),
+        WHERE,
+        ("evaluate", "document.querySelector('.round').contains(document.activeElement)"),
+    )
+    before, after = [seen for seen in visit.seen if isinstance(seen, list)]
+    assert (after, visit.seen[-1]) == (before, True)
+
+
+@every_size
+def test_a_card_that_is_taller_than_the_window_shows_its_beginning(
+    console: Console, size: tuple[int, int]
+) -> None:
+    fields = {f"field_{number}": {"type": "string", "description": "Long. " * 30} for number in range(20)}
+    form = {"message": "Please read. " * 300, "requestedSchema": {"type": "object", "properties": fields}}
+    asking = {
+        "resultType": "input_required",
+        "inputRequests": {"form": {"method": "elicitation/create", "params": form}},
+    }
+    visit = console(
+        "#/tools/tool_error",
+        ("answer", "tools/call", asking),
+        *(CALL, ASKED, ROUND, FOCUSED),
+        ("press", "Tab"),
+        FOCUSED,
+        options=window(size),
+    )
+    # The first field is below the window: the keyboard begins at the heading, from where it reads on.
+    assert focuses(visit)[0] == "Round 1"
+
+
+def test_the_focus_is_visible_for_the_keyboard_only(console: Console) -> None:
+    outline = ("evaluate", "getComputedStyle(document.activeElement).outlineStyle")
+    visit = console(
+        "#/tools/tool_error",
+        *(CALL, RESULT, ROUND, outline),
+        ("evaluate", "document.querySelector('.call-form button').focus()"),
+        *(("press", "Tab"), ("press", "Shift+Tab"), ("press", "Enter")),
+        *(("wait", ".call:first-child .result"), ROUND, outline),
+    )
+    assert [visit.seen[3], visit.seen[-1]] == ["none", "solid"]
+
+
+def test_rounds_that_follow_each_other_are_in_view(console: Console) -> None:
+    visit = console(
+        "#/tools/tool_error",
+        ("answer", "tools/call", {"resultType": "input_required", "requestState": "saved"}),
+        *(CALL, ("see", "The console stopped here."), ROUND, FOCUSED, ("click", "Go on")),
+        *(("wait", ".round:nth-child(122)"), ("see", "The console stopped here."), ROUND, FOCUSED),
+        options=window((400, 700)),
+    )
+    assert focuses(visit) == ["Round 61", "Round 122"]
+
+
+def test_a_page_that_was_opened_or_loaded_again_begins_at_its_heading(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        *(
+            CALL,
+            ASKED,
+            RECORDED,
+            ROUND,
+            ("open", "#/tools/large"),
+            ("open", "#/tools/hostile"),
+            ASKED,
+            FOCUSED,
+        ),
+        *(("evaluate", "scrollY"), ("reload",), ASKED, ("evaluate", "document.activeElement.tagName")),
+        options=window((400, 700)),
+    )
+    assert [visit.seen[7], visit.seen[8], visit.seen[11]] == ["hostile", 0, "BODY"]
