@@ -33,6 +33,7 @@ from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, Update
+from mcp_roundtrip.tasks.wake_ups import wake
 from mcp_roundtrip_testing import FakeClock, make_ports
 from measure import BenchmarkError
 
@@ -208,7 +209,7 @@ class Simulation:
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         self.counts["wake-up"] += 1
         due_ms = -(-at_ms // 1000) * 1000
-        self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(self.tasks.wake, pk, at_ms))
+        self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(wake, self.tasks, pk, at_ms))
 
     def _invoke(self, pk: str, request_id: str) -> None:
         kind = self._loses_worker.pop(pk, None)

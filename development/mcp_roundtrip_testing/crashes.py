@@ -1,4 +1,4 @@
-"""Repeat a test with a worker lost at each call of the store."""
+"""Repeat a test with a worker lost at each call of the store, and with each response lost."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
     The first repetition has no crash and counts the calls of the store. For each call, three repetitions
     follow: the worker is killed before the store performs the call, or after it; or its process stops before
     the call until another worker has taken the task, and continues. Lambda's retry and a poll replace killed
-    workers in turn. Then each dispatch is lost in one repetition. The log names the crash. Raises
-    AssertionError if the test has no tasks or is not deterministic.
+    workers in turn. Then each dispatch is lost in one repetition, and so is each response to a round with a
+    state and to answers of a task: the client sends that request again. (A first request has no state, so a
+    server cannot recognize its repetition.) The log names the crash. Raises AssertionError if the test has
+    no tasks or is not deterministic.
     """
     first = make_player()
     yield first
@@ -38,3 +40,8 @@ def crashes(make_player: Callable[[], Player]) -> Iterator[Player]:
         player.table.dispatcher.lost_dispatch = number
         yield player
         assert player.table.dispatcher.count > number, f"in this repetition, dispatch {number} was not made"
+    for number in range(first.repeatable):
+        player = make_player()
+        player.lost_response = number
+        yield player
+        assert player.repeatable > number, f"in this repetition, request {number} with a state was not sent"

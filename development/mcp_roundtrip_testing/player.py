@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -25,6 +26,7 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
     RESOURCES_READ,
     TASKS_EXTENSION,
+    TASKS_UPDATE,
     TOOLS_CALL,
 )
 from mcp_roundtrip.server.tools import Tool
@@ -44,6 +46,8 @@ from mcp_roundtrip_testing.task_table import TaskTable
 from mcp_roundtrip_testing.workers import Workers
 
 __tracebackhide__ = True  # pytest shows the line of the test
+
+_log = logging.getLogger(__name__)
 
 EVERYTHING: Final[Mapping[str, Any]] = {
     "elicitation": {"form": {}, "url": {}},
@@ -66,6 +70,8 @@ class Player:
     replayed once without answers and must ask the same questions again.
 
     A request has `remaining_ms`, a worker `worker_ms`. `meta` are additional members of its `_meta`.
+    `repeatable` counts the rounds with a state and the answers to tasks. The response to the one with the
+    number `lost_response` (from 0) is lost, and the client sends it again.
     """
 
     source: Application
@@ -82,6 +88,8 @@ class Player:
     worker_ms: float = 900_000
     client: str | None = None
     owners: Mapping[str, Source] = field(default_factory=dict)
+    lost_response: int | None = None
+    repeatable: int = field(init=False, default=0)
     profile: ClientProfile | None = field(init=False, default=None)
     table: TaskTable = field(init=False)
     workers: Workers = field(init=False)
@@ -201,6 +209,16 @@ class Player:
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
         if self.profile is not None and self._session is None:
             self._session = self._open(self.profile)
+        if "requestState" in params or method == TASKS_UPDATE:
+            request_number, self.repeatable = self.repeatable, self.repeatable + 1
+            if request_number == self.lost_response:
+                _log.warning("the response to %s was lost, and the client sent the request again", method)
+                self._exchange(method, params, None)
+        return self._exchange(method, params, observer)
+
+    def _exchange(
+        self, method: str, params: Mapping[str, Any], observer: RequestObserver | None
+    ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...], Journal | None, int]:
         number = next(self._ids)
         sealed = RecordingCodec(make_codec(self.key, self.clock))
         environment = self._environment()

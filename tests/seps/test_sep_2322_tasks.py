@@ -243,6 +243,28 @@ def test_a_call_may_begin_with_rounds_and_continue_as_a_task(deployment: LegacyD
     assert deployment.outcome(task_id)["result"]["structuredContent"] == {"size": 4, "copies": 2}
 
 
+def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(
+    deployment: LegacyDeployment,
+) -> None:
+    """No dialect can read the tasks of the other one, so it refuses the states of their flows."""
+    call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}}
+    with_task = {**call, "task": {}}
+
+    def round_of(asked: Any, size: int) -> dict[str, Any]:
+        return {"inputResponses": {"size": accepted(size)}, "requestState": asked["result"]["requestState"]}
+
+    asked = deployment.ask("tools/call", **with_task)
+    created = deployment.ask("tools/call", **with_task, **round_of(asked, 4))
+    deployment.run_workers()
+    assert deployment.ask("tools/call", **with_task, **round_of(asked, 5)) == created
+    assert deployment.post("tools/call", **call, **round_of(asked, 4))["error"]["code"] == -32602
+
+    asked = deployment.post("tools/call", **call)
+    created = deployment.post("tools/call", **call, **round_of(asked, 4))
+    assert deployment.post("tools/call", **call, **round_of(asked, 5)) == created
+    assert deployment.ask("tools/call", **with_task, **round_of(asked, 4))["error"]["code"] == -32602
+
+
 # -- tools/call -----------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,8 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.runner import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip_testing import FakeClock, Player
 from mcp_roundtrip_testing.observers import RecordingObserver

@@ -11,7 +11,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks import transitions, wake_ups
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
@@ -63,7 +63,7 @@ class WokenDeployment(TaskDeployment):
     def deliver(self, pk: str, at_ms: int) -> None:
         """Deliver a wake-up, as late as now or after the longest delay of SQS at most."""
         self.clock.advance(max(0, min(at_ms - self.now_ms(), MAX_DELAY_MS)) / 1000)
-        self.table.port().tasks.wake(pk, at_ms)
+        wake_ups.wake(self.table.port().tasks, pk, at_ms)
 
     def run_all(self) -> int:
         """Run workers and deliver wake-ups until none is left; return the number of wake-ups."""

@@ -80,7 +80,7 @@ def test_a_round_computes_the_digest_of_its_arguments_once():
 @given(now=st.integers(NOW, NOW + 3599), offset=st.floats(0, 0.999))  # a float this large has no more digits
 def test_claims_are_accepted_from_their_creation_until_they_expire(now, offset):
     claims = built(now=now + offset, first_issued_at=NOW)
-    expected = OpenState({"a": 1}, 2, NOW)
+    expected = OpenState({"a": 1}, 2, NOW, NOW + LIMITS.flow_ttl_s + LIMITS.skew_s)
     assert check(claims, BINDING, now=now + offset, limits=LIMITS) == expected
     assert check(claims, BINDING, now=claims["exp"] - 0.001, limits=LIMITS) == expected
     with pytest.raises(StateRejected):

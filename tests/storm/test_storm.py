@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,13 @@ import pytest
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.tasks.dispatching import MAX_REDISPATCH_MS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
-from mcp_roundtrip.tasks.model import Status
+from mcp_roundtrip.tasks.model import TASK, Status
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery
 from storm.laws import assert_laws
 from storm.losses import End, Loss
-from storm.outcome import Outcome, run, run_all
+from storm.outcome import AT_ONCE, Outcome, run, run_all
 from storm.plan import ENDS, SIDES, Case, calls_of, sample
 from storm.processes import WorkerProcess, Zygote
 from storm.report import GOAL_S, slowest_claims
@@ -112,6 +115,27 @@ def test_with_a_long_lease_the_next_worker_is_late(zygote: Zygote) -> None:
         claims = [event.at_s for event in world.events if event.kind == "claimed"]
         [lost] = [event.at_s for event in world.events if event.kind == "lost"]
     assert all(claim <= lost or claim - lost > GOAL_S for claim in claims)
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there_is_one_task(
+    zygote: Zygote, is_done: bool
+) -> None:
+    """The requests that create the task and answer its questions. A poll dispatches a lost worker again."""
+
+    def run_with(lost_request: tuple[int, bool] | None) -> World:
+        with World(zygote, lost_request=lost_request) as world:
+            world.run()
+            case = Case(world.delivery, world.polls, "", Loss(End.KILL, -1))
+            assert_laws(Outcome(case, world.task, world.journal, world.events))
+            assert isinstance(world.store, MemoryStore)
+            assert [sk for _, sk in world.store._items].count(TASK) == 1
+        return world
+
+    calls = run_with(None).client_store.calls
+    with ThreadPoolExecutor(AT_ONCE) as several:
+        worlds = list(several.map(run_with, [(call, is_done) for call in range(calls)]))
+    assert all(world.client_store.killed_call == NEVER for world in worlds)
 
 
 @pytest.mark.parametrize("polls", [True, False])

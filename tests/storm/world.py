@@ -7,20 +7,26 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.tasks.call_index import Flow
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery, Deployment
 from storm.function import OUT_OF_MEMORY, STEPS
 from storm.launcher import Launcher
 from storm.losses import End, Loss
 from storm.processes import Thread, WorkerProcess, Zygote
 from storm.virtual_time import VirtualTime
+
+T = TypeVar("T")
 
 POLL_S = 5.0
 LIMIT_S = 3 * 3600.0
@@ -55,6 +61,8 @@ class World:
     """How late each heartbeat of the first process is."""
     deliveries: int = 1
     """How often each dispatch is delivered at the same time."""
+    lost_request: tuple[int, bool] | None = None
+    """Which of the clients' calls of the table (from 0) loses its request, and whether after the call."""
     on_step: Callable[[str, WorkerProcess], None] = lambda name, process: None
     """Called when a worker begins a step."""
 
@@ -69,6 +77,7 @@ class World:
         self.deployment = Deployment(self.delivery, self.deliveries, self.time, launcher.launch)
         self._stack.callback(self.deployment.close)
         self.tasks = Tasks(self.store, self.deployment, self.time.now_ms)
+        self.client_store = CrashingStore(self.store, *(self.lost_request or (NEVER, False)))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -77,18 +86,30 @@ class World:
     # -- the task ---------------------------------------------------------------------------------------
 
     def create(self) -> None:
-        """Create the task, and start its client."""
-        call = TaskCall("tools/call", "provision", {}, None, None)
-        created = self.tasks.create(
-            call,
-            None,
-            Journal("storm"),
+        """Create the task in the second round of a flow, and start its client."""
+        flow = Flow(None, token_hex(16), int(self.time.now_s() + LIMIT_S))
+        created = self._send(lambda tasks: tasks.find(flow) or self._create(tasks, flow))
+        self.pk, self.task_id = created.pk, created.task_id
+        self.time.call_at(self.time.now_s() + POLL_S, self._look)
+
+    def _create(self, tasks: Tasks, flow: Flow) -> Task:
+        return tasks.create(
+            TaskCall("tools/call", "provision", {}, None, None),
+            flow.principal,
+            Journal(flow.id),
             worker="w",
             capabilities={"elicitation": {}},
             ttl_ms=int(LIMIT_S) * 1000,
+            flow=flow,
         )
-        self.pk, self.task_id = created.pk, created.task_id
-        self.time.call_at(self.time.now_s() + POLL_S, self._look)
+
+    def _send(self, request: Callable[[Tasks], T]) -> T:
+        """Return the result of a client's request. The client sends it again if its process is lost."""
+        try:
+            return request(Tasks(self.client_store, self.deployment, self.time.now_ms))
+        except WorkerKilled:
+            self.client_store = CrashingStore(self.store, NEVER, is_done=False)
+            return self._send(request)
 
     def run(self) -> Task:
         """Create the task, and let it run until it has ended and no worker runs."""
@@ -117,7 +138,8 @@ class World:
         if task.is_terminal:
             return
         if task.requests and task.work_state is WorkState.AWAITING:
-            self.tasks.update(None, self.task_id, dict.fromkeys(task.requests, ANSWER))
+            answers = dict.fromkeys(task.requests, ANSWER)
+            self._send(lambda tasks: tasks.update(None, self.task_id, answers))
         self.time.call_at(self.time.now_s() + POLL_S, self._look)
 
     # -- calls of workers -------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A newly created task, and arguments of transitions."""
 
 from mcp_roundtrip.journal import Fingerprint
-from mcp_roundtrip.tasks.model import OutstandingRequest, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import RETENTION_MS, OutstandingRequest, Status, Task, WorkState
 
 NOW = 1_795_000_000_000
 LEASE_MS = 1_000
@@ -16,6 +16,7 @@ NEW = Task(
     created_at_ms=NOW,
     updated_at_ms=NOW,
     ttl_ms=TTL_MS,
+    expires_s=(NOW + TTL_MS + RETENTION_MS) // 1000,
     worker="7",
     flow_id="run",
 )

@@ -70,6 +70,21 @@ def pay_once(ctx: Context) -> str:
         return "interrupted"
 
 
+@server.tool(task="optional")
+def reserve(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.run_as_task(ttl_ms=7_200_000)
+    return ctx.step("charge", send, account, at_most_once=True)
+
+
+@server.tool
+def reserve_in_rounds(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.step("charge", send, account)
+    ctx.elicit("sure", "Sure?", bool)
+    return account
+
+
 def play_with_crashes(*, always_replay: bool = False) -> Iterator[Player]:
     for play in crashes(lambda: Player(server, WITH_TASKS, always_replay=always_replay)):
         SENT.clear()
@@ -141,6 +156,23 @@ def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_
     ]
     assert messages == [*killed, "dispatch 0 of a worker was lost"]
     assert len(players) == 1 + len(messages)
+
+
+def test_a_call_becomes_one_task_whichever_response_is_lost(caplog: pytest.LogCaptureFixture) -> None:
+    players = []
+    for play in play_with_crashes():
+        task = play.call("reserve", account="acc-1").task
+        assert task.detailed["result"]["isError"] or task.text == "acc-1"
+        assert SENT.total() <= 1
+        players.append(play)
+    assert players[-1].lost_response == players[0].repeatable - 1 == 0
+    assert "the response to tools/call was lost" in caplog.text
+
+
+def test_an_effect_between_rounds_is_seen_to_be_repeated() -> None:
+    play = Player(server, WITH_TASKS, lost_response=0)
+    assert play.call("reserve_in_rounds", account="acc-1", sure=True).text == "acc-1"
+    assert SENT.total() == 2
 
 
 def test_a_single_crash_can_be_played() -> None:

@@ -46,7 +46,7 @@ _SERVER: Final = (
     *("server.presentation", "state.codec", "state.delegation", "state.links", "state_protection"),
     # calls that become tasks or are parked
     *("server.continuation", "server.legacy.runner", "server.parked_calls", "server.reserved_place"),
-    *("server.task_creation", "server.task_or_rounds"),
+    *("server.repeated_round", "server.task_creation", "server.task_or_rounds"),
 )
 """Modules of this package that a request may import."""
 

@@ -19,7 +19,7 @@ from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.internal_errors import StoreError
 
 MAX_DELAY_S: Final = 900
-"""The longest delay of an SQS message. `Tasks.wake` sends a message that arrives early again."""
+"""The longest delay of an SQS message. `wake_ups.wake` sends a message that arrives early again."""
 
 
 class LambdaDispatcher(Struct, frozen=True):

@@ -15,6 +15,7 @@ from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
+from mcp_roundtrip.tasks import wake_ups
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.service import Tasks
@@ -108,10 +109,10 @@ class WorkerInvocation(Struct, frozen=True):
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(lease_ms)
         if "wake" in message:
-            self._tasks().wake(pk, int(message["wake"]))
+            wake_ups.wake(self._tasks(), pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            self._tasks().redispatch(pk)
+            wake_ups.redispatch(self._tasks(), pk)
             return True
         try:
             task = self._work(pk, record["messageId"], partial(hide, lease_ms))

@@ -11,6 +11,7 @@ from msgspec import Struct
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
+    INVALID_PARAMS,
     Drift,
     MissingClientCapability,
     ProtocolError,
@@ -32,6 +33,9 @@ from mcp_roundtrip.server.model import FeatureCall
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""
 
+INVALID_STATE: Final = "Invalid or expired requestState"
+"""The only message for a refused state; the log has the reason."""
+
 WireInputRequests = Mapping[str, Mapping[str, Any]]
 """The `inputRequests` of a result: InputRequest objects by key."""
 
@@ -45,6 +49,12 @@ class ClientError(Struct, frozen=True):
 
     error: ToolError | ProtocolError
     outcome: str | None = None
+
+
+def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
+    """Return the error for a refused state, and log the reason."""
+    call.context.ports.observer.record("state_refused", **call.log_identity, reason=rejected.reason)
+    return ProtocolError(INVALID_PARAMS, INVALID_STATE)
 
 
 # -- exceptions ---------------------------------------------------------------------------------------------

@@ -67,6 +67,20 @@ def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Roun
         return resumption.idle_round().reply_for_exception(error)
 
 
+def resume_task(this_round: Round, task: Task, channels: Channels) -> Reply:
+    """Continue a parked call of which the client sent a state again. The answers in this round do not count.
+
+    Raises ProtocolError if the table is not available.
+    """
+    resumption = _Resumption(this_round.call, channels, type(this_round))
+    try:
+        return resumption.reply_to(task) or parked_replies.ended(this_round)
+    except StoreError as error:
+        raise task_table_unavailable(error, this_round.call.context) from error
+    except (KeyServiceError, SettingsError) as error:
+        return this_round.reply_for_exception(error)
+
+
 def park(
     this_round: Round,
     requests: Mapping[str, Mapping[str, Any]],
@@ -87,6 +101,7 @@ def park(
             requests,
             channel or "client",
             call.reservation.place,
+            this_round.flow,
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.

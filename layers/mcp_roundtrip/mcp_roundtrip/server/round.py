@@ -12,12 +12,14 @@ from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, StateRejected, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.errors import ClientError
     from mcp_roundtrip.state.claims import OpenState
+    from mcp_roundtrip.tasks.call_index import Flow
     from mcp_roundtrip.tasks.model import Task
 
 CLIENT_ROUNDS: Final = 10
@@ -44,6 +46,16 @@ class Round(Struct, frozen=True):
     def number(self) -> int:
         """The number of this round, from 1."""
         return 1 if self.opened is None else self.opened.round + 1
+
+    @property
+    def flow(self) -> Flow | None:
+        """The flow of which the client has a state; None in the first round."""
+        if self.opened is None:
+            return None
+        from mcp_roundtrip.tasks.call_index import Flow  # few tools become tasks
+
+        principal, flow_id = caller_binding(self.call.context.principal), self.run.history.journal.flow_id
+        return Flow(principal, flow_id, self.opened.flow_ends_at)
 
     def reply_for(self, outcome: Outcome) -> Reply:
         """Build the reply to a pass that does not wait for anything."""
@@ -97,11 +109,13 @@ class Round(Struct, frozen=True):
         """Build the reply of a call that becomes a task. `parked`: see `task_creation.create_task`."""
         from mcp_roundtrip.server.task_creation import create_task  # most calls do not become a task
 
-        task = create_task(self.call, journal, ttl_ms, parked)
-        if not isinstance(task, Mapping):
-            return self._client_error(task)
+        task = create_task(self.call, journal, ttl_ms, self.flow, parked)
+        return self.reply_with_task(task, "task") if isinstance(task, Mapping) else self._client_error(task)
+
+    def reply_with_task(self, task: Mapping[str, Any], outcome: str) -> Reply:
+        """Build the CreateTaskResult from the members of a Task object."""
         body = results.task(self.call.server_info, task)
-        return self.reply(body, "task", task=task["taskId"], task_ttl_ms=task["ttlMs"])
+        return self.reply(body, outcome, task=task["taskId"], task_ttl_ms=task["ttlMs"])
 
     def seal(self, journal: Journal) -> str:
         """Return the state of the next round.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, StateRejected
+from mcp_roundtrip.errors import ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
@@ -22,9 +22,6 @@ from mcp_roundtrip.server.tools import Tool
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channels
     from mcp_roundtrip.state.claims import OpenState
-
-INVALID_STATE: Final = "Invalid or expired requestState"
-"""The only message for a refused state; the log has the reason."""
 
 
 def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
@@ -43,6 +40,8 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
         return resumed
     opened = _open_state(resumed)
     this_round = make_round(resumed, _start_run(resumed, opened, channels), opened)
+    if opened is not None and (repeated := _reply_if_stored(this_round, channels)) is not None:
+        return repeated
     limit = max_rounds(resumed, this_round.run.history.journal)
     resumed.reservation.is_last_round = this_round.number > limit
     if _needs_place(this_round):
@@ -50,6 +49,19 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
 
         reserve_place_or_refuse(resumed)
     return run_in_place(resumed, lambda: _run(this_round))
+
+
+def _reply_if_stored(this_round: Round, find_channels: Callable[[], Channels]) -> Reply | None:
+    """Return the reply of the task or the parked call as which the flow continues; None if there is none.
+
+    Only tools that may become tasks read the table. Raises ProtocolError.
+    """
+    call = this_round.call
+    if call.feature.task is None or not call.context.ports.config.has_task_table:
+        return None
+    from mcp_roundtrip.server.repeated_round import reply_if_stored  # few tools become tasks
+
+    return reply_if_stored(this_round, find_channels())
 
 
 def _needs_place(this_round: Round) -> bool:
@@ -171,8 +183,9 @@ def _read_journal(call: FeatureCall, opened: OpenState) -> Journal:
 
 
 def _invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
-    call.context.ports.observer.record("state_refused", **call.log_identity, reason=rejected.reason)
-    return ProtocolError(INVALID_PARAMS, INVALID_STATE)
+    from mcp_roundtrip.server.errors import invalid_state  # most states are valid
+
+    return invalid_state(call, rejected)
 
 
 def _start_run(call: FeatureCall, opened: OpenState | None, find_channels: Callable[[], Channels]) -> Run:

@@ -14,20 +14,22 @@ from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.server.reserved_place import too_many_open_tasks
 from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
+from mcp_roundtrip.tasks.call_index import Flow
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 
 
 def create_task(
-    call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None = None
+    call: FeatureCall, journal: Journal, ttl_ms: int, flow: Flow | None, parked: Task | None = None
 ) -> dict[str, Any] | ClientError:
     """Store a task that continues the call, and return the members of its Task object.
 
+    `flow` is the flow of which the client has a state. It becomes one task, also if rounds are sent again.
     `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
     """
     try:
-        return task_members(_store_task(call, journal, ttl_ms, parked))
+        return task_members(_store_task(call, journal, ttl_ms, flow, parked))
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
         return creation_error(call, error)
 
@@ -46,19 +48,26 @@ def creation_error(call: FeatureCall, error: ItemTooLarge | TooManyOpenTasks | S
     return ClientError(task_table_unavailable(error, call.context))
 
 
-def _store_task(call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
+def _store_task(
+    call: FeatureCall, journal: Journal, ttl_ms: int, flow: Flow | None, parked: Task | None
+) -> Task:
     if (tracer := call.context.ports.tracer) is None:
-        return _create(call, journal, ttl_ms, parked)
+        return _create(call, journal, ttl_ms, flow, parked)
     from mcp_roundtrip.server.pass_span import creation_span  # off by default
 
     with creation_span(tracer, call, journal) as span:
-        task = _create(call, journal, ttl_ms, parked, span.traceparent)
+        task = _create(call, journal, ttl_ms, flow, parked, span.traceparent)
         span.set_attribute("mcp_roundtrip.task.id", task.task_id)
         return task
 
 
 def _create(
-    call: FeatureCall, journal: Journal, ttl_ms: int, parked: Task | None, created_in: str | None = None
+    call: FeatureCall,
+    journal: Journal,
+    ttl_ms: int,
+    flow: Flow | None,
+    parked: Task | None,
+    created_in: str | None = None,
 ) -> Task:
     port = call.context.ports.tasks()
     return port.tasks.create(
@@ -68,6 +77,7 @@ def _create(
         worker=port.worker(),
         capabilities=call.context.request.meta.capabilities,
         ttl_ms=ttl_ms,
+        flow=flow,
         continued=parked,
         created_in=created_in,
         place=call.reservation.place,

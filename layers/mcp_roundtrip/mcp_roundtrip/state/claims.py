@@ -21,7 +21,7 @@ logs and metrics: `claims` (a claim is missing, unknown or of the wrong type), `
 `decryption`, `signature`, `payload`; for an invalid certificate, most of these with the prefix
 `certificate_`, and `certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this
 package is `unexpected_` with the name of the exception. The engine adds `journal_version` (a state of another
-release) and `journal` (a malformed journal).
+release) and `journal` (a malformed journal), the server `other_dialect` (see `server.repeated_round`).
 """
 
 from __future__ import annotations
@@ -80,11 +80,15 @@ class Limits(Struct, frozen=True):
 
 
 class OpenState(Struct, frozen=True):
-    """The content of an accepted token. `first_issued_at` (epoch seconds) is copied into the next one."""
+    """The content of an accepted token. `first_issued_at` is copied into the next one.
+
+    From `flow_ends_at` on, every environment refuses the tokens of the flow. Both are epoch seconds.
+    """
 
     payload: Any
     round: int
     first_issued_at: int
+    flow_ends_at: int
 
 
 COMMON_TYPES: Mapping[str, type] = {"iss": str, "aud": str, "iat": int, "nbf": int, "exp": int, "jti": str}
@@ -139,7 +143,8 @@ def check(claims: Mapping[str, Any], binding: Binding, *, now: float, limits: Li
     check_parties(claims, issuer=binding.issuer, audience=binding.audience, principal=binding.principal)
     if claims["rq"] != binding.request_digest:
         raise StateRejected("wrong_request")
-    return OpenState(claims["st"], claims["rnd"], claims["oiat"])
+    flow_ends_at = claims["oiat"] + limits.flow_ttl_s + limits.skew_s
+    return OpenState(claims["st"], claims["rnd"], claims["oiat"], flow_ends_at)
 
 
 def require_types(claims: Mapping[str, Any], types: Mapping[str, type], *, others: set[str]) -> None:

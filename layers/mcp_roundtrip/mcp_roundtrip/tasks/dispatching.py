@@ -25,7 +25,7 @@ class Dispatcher(Protocol):
         ...
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        """Have `Tasks.wake` called with `pk` and `at_ms`, at that time (epoch milliseconds) or earlier.
+        """Have `wake_ups.wake` called with `pk` and `at_ms`, at that time (epoch milliseconds) or earlier.
 
         A dispatcher without delays does nothing; the next poll dispatches.
         """

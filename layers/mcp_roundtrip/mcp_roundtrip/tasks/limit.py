@@ -127,24 +127,20 @@ class TaskLimit(Struct, frozen=True):
         entries = {place.name: place.lapses_at_ms}
         self.store.update(open_tasks_partition_key(principal), OPEN_TASKS, _remove(entries))
 
-    def create(self, principal: str | None, task: Task, place: Place | None = None) -> None:
-        """Write the item of a new task, which takes the place. Raises TooManyOpenTasks and StoreError."""
-        if self.max_open:
-            self._create_counted(principal, task, [], place)
-        else:
-            self.store.put_new(task.to_item())
-
-    def create_with(
-        self, principal: str | None, task: Task, update: Update, place: Place | None = None
+    def create(
+        self, principal: str | None, task: Task, updates: Sequence[Update] = (), place: Place | None = None
     ) -> bool:
-        """Write the item of a new task, which takes the place, together with an update.
+        """Write the item of a new task, which takes the place, together with updates.
 
-        Returns whether the update's condition held. If it did not, nothing is written. Raises
+        Returns whether the conditions of the updates held. If one did not, nothing is written. Raises
         TooManyOpenTasks and StoreError.
         """
         if self.max_open:
-            return self._create_counted(principal, task, [update], place)
-        return self.store.put_new_and_update(task.to_item(), update)
+            return self._create_counted(principal, task, updates, place)
+        if updates:
+            return self.store.put_new_and_update(task.to_item(), *updates)
+        self.store.put_new(task.to_item())
+        return True
 
     def replace(self, principal: str | None, ended: Task, task: Task, *updates: Update) -> bool:
         """Write the item of a new task together with updates, one of which ends another task.
@@ -167,7 +163,7 @@ class TaskLimit(Struct, frozen=True):
         return all(each.change.condition.holds(self.store.get(each.pk, each.sk) or {}) for each in updates)
 
     def _create_counted(
-        self, principal: str | None, task: Task, updates: list[Update], place: Place | None
+        self, principal: str | None, task: Task, updates: Sequence[Update], place: Place | None
     ) -> bool:
         pk, expires_s = open_tasks_partition_key(principal), task.expires_s
         # Without a place it usually is, and the first write needs no read.

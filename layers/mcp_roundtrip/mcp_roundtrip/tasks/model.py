@@ -121,7 +121,8 @@ class Task(Struct, frozen=True):
     `requests` has the outstanding requests by wire key, `accepted_keys` the wire keys of the responses that a
     pass has accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
     workers since the last progress, `seen_entries` is the length of the journal at that time. `trace` is the
-    journal's, `created_in` the span context in which the task was created, if these were traced.
+    journal's, `created_in` the span context in which the task was created, if these were traced. DynamoDB may
+    delete its items from `expires_s` (epoch seconds) on.
     """
 
     pk: str
@@ -131,6 +132,7 @@ class Task(Struct, frozen=True):
     created_at_ms: int
     updated_at_ms: int
     ttl_ms: int
+    expires_s: int
     worker: str
     flow_id: str
     capabilities: Mapping[str, Any] = field(default_factory=dict)
@@ -163,11 +165,6 @@ class Task(Struct, frozen=True):
     def deadline_ms(self) -> int:
         """The end of its time to live."""
         return self.created_at_ms + self.ttl_ms
-
-    @property
-    def expires_s(self) -> int:
-        """When DynamoDB may delete its items, in epoch seconds."""
-        return (self.deadline_ms + RETENTION_MS) // 1000
 
     @property
     def claimable_at_ms(self) -> int | None:
@@ -239,6 +236,7 @@ class Task(Struct, frozen=True):
             created_at_ms=read["cAt"],
             updated_at_ms=read["uAt"],
             ttl_ms=read["ttlms"],
+            expires_s=read["exp"],
             worker=read["wk"],
             flow_id=read["run"],
             capabilities=canonical.parse_json(read["caps"]),

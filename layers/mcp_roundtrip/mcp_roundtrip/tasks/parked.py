@@ -2,17 +2,9 @@
 
 A parked call is a task of the dialect `parked`. Its client knows no task id: it calls the same tool with the
 same arguments again. So an item under the identity of the call, which is a digest of caller, tool and
-arguments, names the task:
-
-==========  ==============================================================================================
-attribute   holds
-==========  ==============================================================================================
-call        the partition key of the task
-exp         when DynamoDB may delete the item, in epoch seconds
-==========  ==============================================================================================
+arguments, names the task (`call_index`). A client that has a state of the call can also send that again.
 
 Each task has a random id, so a call that starts from its beginning never meets the journal of an earlier one.
-Task and item are written in one transaction: of concurrent calls, one is parked, and the others find it.
 
 A task of a client's whose question the client cannot show is moved: the call is parked with its journal and
 the task ends, in one transaction. A parked call that becomes a task names it by its own key, so a pass after
@@ -31,7 +23,8 @@ from msgspec.structs import replace
 from mcp_roundtrip import canonical
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.tasks.changes import Absent, Change, Condition, Equals
+from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task, read_task
+from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
@@ -40,9 +33,6 @@ from mcp_roundtrip.tasks.service import Tasks, task_id_of
 from mcp_roundtrip.tasks.store import Update
 
 DIALECT: Final = "parked"
-
-INDEX: Final = "C"
-"""The sort key of the item that names the task of a call."""
 
 TTL_MS: Final = 3_600_000
 """The time for which a parked call waits."""
@@ -75,14 +65,15 @@ class ParkedCalls(Struct, frozen=True):
 
     def find(self, caller: ParkedCaller) -> Task | None:
         """Return the task of the caller's call; None if there is none to continue. Raises StoreError."""
-        index = self.tasks.store.get(_index_key(caller), INDEX)
-        return None if index is None else self.load(str(index["call"]))
+        return self._load_named(named_task(self.tasks.store, _index_key(caller)))
 
     def load(self, pk: str) -> Task | None:
         """Return a task; None if it does not exist, or its call starts from the beginning by now."""
-        item = self.tasks.store.get(pk, TASK)
-        task = None if item is None else Task.from_item(item)
+        task = read_task(self.tasks.store, pk)
         return task if task is not None and self._is_current(task) else None
+
+    def _load_named(self, pk: str | None) -> Task | None:
+        return None if pk is None else self.load(pk)
 
     def create(
         self,
@@ -92,29 +83,31 @@ class ParkedCalls(Struct, frozen=True):
         requests: Mapping[str, Mapping[str, Any]],
         channel: str,
         place: Place | None = None,
+        flow: Flow | None = None,
     ) -> Task:
         """Park a call and return its task, or the task of a concurrent call that was parked first.
 
         `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
         the call was out of time, and its next call continues. `place` is reserved for the call among the
-        caller's open tasks. Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the arguments or an
-        entry.
+        caller's open tasks. `flow`: the client has a state of the call. Raises TooManyOpenTasks, StoreError,
+        and ItemTooLarge for the arguments or an entry.
         """
         if place is None:
             self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
-        task = self._new(caller, journal, requests, channel)
+        task = self._new(caller, journal, requests, channel, flow=flow)
         self._put_parts(task, call, journal)
-        is_unused: Condition = Absent("call")
+        of_flow = [] if flow is None else [name_task(flow.index_key, task)]
+        earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
-            named = Change(is_unused, set={"call": task.pk, "exp": task.expires_s})
-            update = Update(_index_key(caller), INDEX, named)
-            if self.tasks.limit.create_with(caller.principal, task, update, place):
+            naming = name_task(_index_key(caller), task, earlier_pk)
+            if self.tasks.limit.create(caller.principal, task, [naming, *of_flow], place):
                 return task
-            index = self.tasks.store.get(_index_key(caller), INDEX)
-            earlier = None if index is None else self.load(str(index["call"]))
+            if flow is not None and (present := self.tasks.find(flow)) is not None:
+                return present
+            earlier_pk = named_task(self.tasks.store, _index_key(caller))
+            earlier = self._load_named(earlier_pk)
             if earlier is not None:
                 return earlier
-            is_unused = Absent("call") if index is None else Equals("call", index["call"])
         raise StoreError("too_many_concurrent_updates")
 
     def move(
@@ -135,14 +128,12 @@ class ParkedCalls(Struct, frozen=True):
         self._put_parts(parked, call, journal)
         ending = Update(task.pk, TASK, end(parked))
         for _ in range(WRITE_ATTEMPTS):
-            index = self.tasks.store.get(_index_key(caller), INDEX)
-            earlier = None if index is None else self.load(str(index["call"]))
+            earlier_pk = named_task(self.tasks.store, _index_key(caller))
+            earlier = self._load_named(earlier_pk)
             if earlier is not None and not earlier.is_terminal and not _became(earlier, task):
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
                 return earlier if is_ended else None
-            is_current: Condition = Absent("call") if index is None else Equals("call", index["call"])
-            named = Change(is_current, set={"call": parked.pk, "exp": parked.expires_s})
-            naming = Update(_index_key(caller), INDEX, named)
+            naming = name_task(_index_key(caller), parked, earlier_pk)
             if self.tasks.limit.replace(caller.principal, task, parked, naming, ending):
                 return parked
             if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
@@ -162,6 +153,7 @@ class ParkedCalls(Struct, frozen=True):
         requests: Mapping[str, Mapping[str, Any]],
         channel: str,
         issued_counts: Mapping[str, int] = MappingProxyType({}),
+        flow: Flow | None = None,
     ) -> Task:
         issued = {key: issued_counts.get(key, 0) + 1 for key in requests}
         first_order = len(journal.entries) + len(journal.unused_responses)
@@ -171,7 +163,7 @@ class ParkedCalls(Struct, frozen=True):
         }
         has_link = bool(requests) and channel in LINKED
         return replace(
-            self.tasks.new_task(caller.binding, TTL_MS, flow_id=journal.flow_id),
+            self.tasks.new_task(caller.binding, TTL_MS, flow_id=journal.flow_id, flow=flow),
             status=Status.INPUT_REQUIRED if requests else Status.WORKING,
             work_state=WorkState.AWAITING if requests else WorkState.READY,
             requests=outstanding,

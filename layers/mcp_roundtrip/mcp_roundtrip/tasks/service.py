@@ -19,7 +19,8 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.dispatching import Dispatcher, pause_ms, redispatch_if_stale, redispatch_or_undo
+from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task, read_task
+from mcp_roundtrip.tasks.dispatching import Dispatcher, redispatch_if_stale
 from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import (
     TaskCall,
@@ -29,9 +30,10 @@ from mcp_roundtrip.tasks.items import (
     response_to_item,
     split_result,
 )
-from mcp_roundtrip.tasks.limit import Place, TaskLimit
+from mcp_roundtrip.tasks.limit import Place, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import (
     CLIENT,
+    RETENTION_MS,
     TASK,
     OutstandingRequest,
     Status,
@@ -83,32 +85,34 @@ class Tasks(Struct, frozen=True):
         worker: str,
         capabilities: Mapping[str, Any],
         ttl_ms: int,
+        flow: Flow | None = None,
         continued: Task | None = None,
         created_in: str | None = None,
         place: Place | None = None,
     ) -> Task:
         """Write a task and dispatch its worker.
 
-        `continued` is the parked call that becomes the task: the task takes its place among the caller's open
-        tasks. If a pass that crashed has written the task, it is returned. `created_in` is the current span
-        context, if this operation is traced. `place` is reserved for a task that continues no parked call.
+        `flow`: the client has a state of the call. If a concurrent round of the flow has created its task,
+        that task is returned. `continued` is the parked call that becomes the task: the task takes its place
+        among the caller's open tasks. If a pass that crashed has written the task, it is returned.
+        `created_in` is the current span context, if this operation is traced. `place` is reserved for a task
+        that continues no parked call.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         """
         task_id = None if continued is None else task_id_of(continued)
         task = replace(
-            self.new_task(principal, ttl_ms, worker, journal.flow_id, task_id),
+            self.new_task(principal, ttl_ms, worker, journal.flow_id, task_id, flow),
             capabilities=capabilities,
             issued_counts=dict.fromkeys(journal.unused_responses, 1),
             trace=journal.trace,
             created_in=created_in,
         )
         if continued is None:
-            if place is None:
-                self.limit.check(principal)  # a call that is refused writes nothing
-            self.put_history(task, call, journal)
-            self.limit.create(principal, task, place)
+            present_task = self._create_first(principal, task, call, journal, flow, place)
+            if present_task is not None:
+                return present_task
         elif (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
         else:
@@ -117,6 +121,40 @@ class Tasks(Struct, frozen=True):
             self.limit.replace(principal, continued, task)
         self._dispatch(task)
         return task
+
+    def _create_first(
+        self,
+        principal: str | None,
+        task: Task,
+        call: TaskCall,
+        journal: Journal,
+        flow: Flow | None,
+        place: Place | None,
+    ) -> Task | None:
+        """Write a task, unless its flow has one; return that. Raises as `create`."""
+        naming = [] if flow is None else [name_task(flow.index_key, task)]
+        try:
+            if place is None:
+                self.limit.check(principal)  # a call that is refused writes nothing
+            self.put_history(task, call, journal)
+            if self.limit.create(principal, task, naming, place):
+                return None
+        except TooManyOpenTasks:  # the open task may be that of a concurrent round
+            present = None if flow is None else self.find(flow)
+            if present is None:
+                raise
+            return present
+        assert flow is not None
+        return self.find(flow)
+
+    def find(self, flow: Flow) -> Task | None:
+        """Return the task as which a flow continues; None if there is none. Raises StoreError.
+
+        It may be of another dialect, or a parked call. A task whose worker was lost is dispatched again.
+        """
+        pk = named_task(self.store, flow.index_key)
+        task = None if pk is None else read_task(self.store, pk)
+        return task if task is None or not task.worker else self._refresh(task)
 
     def put_history(self, task: Task, call: TaskCall, journal: Journal) -> None:
         """Write the call and the journal of a task that does not exist yet. Raises as `create`."""
@@ -138,12 +176,13 @@ class Tasks(Struct, frozen=True):
 
     def get(self, principal: str | None, task_id: str) -> Task:
         """Return the current task with its result. Raises UnknownTask and StoreError."""
-        task = self._find(principal, task_id)
+        return self.with_result(self._refresh(self._find(principal, task_id)))
+
+    def _refresh(self, task: Task) -> Task:
+        """Expire, abandon or dispatch the task if that is due, and return it."""
         now_ms = self.clock_ms()
         if not task.is_terminal and task.deadline_ms <= now_ms:
-            return expire_if_overdue(self.store, task, now_ms, self.on_ending) or self.with_result(
-                self._find(principal, task_id)
-            )
+            return expire_if_overdue(self.store, task, now_ms, self.on_ending) or self._read(task.pk)
         ended = abandon_if_exhausted(self.store, task, now_ms, self.on_ending)
         if ended is not None:
             self.on_abandoned(task.task_id)
@@ -152,43 +191,7 @@ class Tasks(Struct, frozen=True):
             redispatch_if_stale(self.store, self.dispatcher, task, now_ms)
         except StoreError as error:  # the task can still be returned
             self.on_dispatch_failed(task.task_id, error)
-        return self.with_result(task)
-
-    def wake(self, pk: str, at_ms: int) -> None:
-        """Dispatch the worker of a task that can be claimed at `at_ms`, as a poll at that time would.
-
-        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again. A wake-up that
-        finds the task leased is sent again for the end of the lease. Every other change of the task ends the
-        wake-up, because the change has a wake-up or a poll of its own. Raises StoreError.
-        """
-        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
-        task = None if item is None else Task.from_item(item)
-        if task is None:
-            return
-        due_at_ms = task.claimable_at_ms
-        if task.work_state is WorkState.LEASED and due_at_ms is not None:  # its worker may be lost
-            if at_ms <= task.dispatched_at_ms and due_at_ms > now_ms:
-                return  # a poll has dispatched this worker; otherwise each sleep would leave a wake-up
-            due_at_ms = max(due_at_ms, task.dispatched_at_ms + pause_ms(task) + 1)
-        elif due_at_ms != at_ms:
-            return
-        if task.deadline_ms <= now_ms:
-            expire_if_overdue(self.store, task, now_ms, self.on_ending)
-        elif due_at_ms > now_ms:
-            self.dispatcher.dispatch_at(task.worker, pk, due_at_ms)
-        else:
-            redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
-
-    def redispatch(self, pk: str) -> None:
-        """Dispatch the worker of a task as a poll would. Raises StoreError."""
-        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
-        task = None if item is None else Task.from_item(item)
-        if task is None:
-            return
-        if task.deadline_ms <= now_ms:
-            expire_if_overdue(self.store, task, now_ms, self.on_ending)
-        else:
-            redispatch_or_undo(self.store, self.dispatcher, task, now_ms)
+        return task
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; raises as `store_responses`."""
@@ -248,11 +251,14 @@ class Tasks(Struct, frozen=True):
         worker: str = "",
         flow_id: str = "",
         task_id: str | None = None,
+        flow: Flow | None = None,
     ) -> Task:
-        """Return a task, with a random id by default, which is not stored yet."""
+        """Return a task, with a random id by default, which is not stored yet. It outlives its flow."""
         task_id = task_id or urlsafe_b64encode(self.random_bytes(24)).decode()
         pk, now_ms = task_partition_key(self.dialect, principal, task_id), self.clock_ms()
         assert pk is not None
+        ttl_ms = int(min(ttl_ms, self.max_ttl_ms))
+        expires_s = (now_ms + ttl_ms + RETENTION_MS) // 1000
         return Task(
             pk=pk,
             status=Status.WORKING,
@@ -260,7 +266,8 @@ class Tasks(Struct, frozen=True):
             version=1,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
-            ttl_ms=int(min(ttl_ms, self.max_ttl_ms)),
+            ttl_ms=ttl_ms,
+            expires_s=expires_s if flow is None else max(expires_s, flow.ends_at_s),
             worker=worker,
             flow_id=flow_id,
             dispatched_at_ms=now_ms,

@@ -1,0 +1,432 @@
+"""A round that is sent again: its flow becomes one task, and the answers of one request count."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
+from mcp_roundtrip.server import client_behavior
+from mcp_roundtrip.tasks.model import RETENTION_MS, TASK, Task
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from mcp_roundtrip_testing.workers import NEVER
+from support.dynamodb_clients import new_table
+from support.parked_deployment import ParkedDeployment
+from support.task_deployment import UNDECLARED, TaskDeployment, accepted
+
+pytest_plugins = ["support.task_stores"]
+
+FLOW_TTL_S = 3_600
+SKEW_S = 5
+RETENTION_S = RETENTION_MS / 1_000
+
+server = Server("shop")
+charged: list[tuple[str, str]] = []
+
+
+@pytest.fixture(autouse=True)
+def reset_charged() -> None:
+    charged.clear()
+
+
+def charge(account: str, key: str) -> str:
+    charged.append((account, key))
+    return account
+
+
+def finish(ctx: Context, account: str) -> str:
+    key = ctx.idempotency_key("charge")
+    return ctx.step("charge", charge, account, key, at_most_once=True)
+
+
+@server.tool(task="optional")
+def optional(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    ctx.run_as_task()
+    return finish(ctx, account)
+
+
+@server.tool(task="required")
+def required(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    ctx.run_as_task()
+    return finish(ctx, account)
+
+
+@server.tool(task="optional")
+def short(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    ctx.run_as_task(ttl_ms=1_000)
+    return finish(ctx, account)
+
+
+@server.tool(task="optional")
+def asks_often(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    ctx.elicit("really", "Really?", bool)  # the third round is the last one that a test allows
+    return finish(ctx, account)
+
+
+clocks: list[FakeClock] = []
+
+
+@server.tool(task="optional")
+def takes_long(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    ctx.step("wait", lambda: clocks[-1].advance(27))
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
+
+
+@server.tool
+def never_a_task(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    return account
+
+
+TOOLS = ["optional", "required", "short"]
+
+
+@pytest.fixture(params=["memory", "ministack"])
+def threaded_store(request: pytest.FixtureRequest) -> TaskStore:
+    """An empty store for several threads: moto loses updates."""
+    if request.param == "memory":
+        return MemoryStore()
+    dynamodb = request.getfixturevalue("ministack_dynamodb")
+    return DynamoStore(dynamodb, new_table(dynamodb))
+
+
+class Client:
+    """A client of one deployment that keeps the state of each round."""
+
+    def __init__(self, deployment: TaskDeployment, tool: str = "optional") -> None:
+        self.deployment, self.tool = deployment, tool
+        first = deployment.call(tool)["result"]
+        second = self.send(first["requestState"], account="acc-1")["result"]
+        self.states = [first["requestState"], second["requestState"]]
+
+    def send(self, state: str, store: TaskStore | None = None, **answers: Any) -> Any:
+        """The response to a round with this state."""
+        responses = {key: accepted(value) for key, value in answers.items()}
+        return self.deployment.call(self.tool, requestState=state, inputResponses=responses, store=store)
+
+    def become_task(self, store: TaskStore | None = None, *, sure: bool = True) -> Any:
+        """The result of the round in which the call becomes a task."""
+        return self.send(self.states[1], store, sure=sure)["result"]
+
+    def repeat_first(self, account: str = "acc-2") -> Any:
+        """The response to the round before, with another answer."""
+        return self.send(self.states[0], account=account)
+
+
+@pytest.fixture
+def deployment() -> TaskDeployment:
+    return TaskDeployment(server)
+
+
+def stored_tasks(store: TaskStore) -> list[Task]:
+    assert isinstance(store, MemoryStore)
+    return [Task.from_item(item) for (_, sk), item in store._items.items() if sk == TASK]
+
+
+def last_outcome(deployment: TaskDeployment) -> Any:
+    events = deployment.observer.events
+    return [fields["outcome"] for event, fields in events if event == "request_completed"][-1]
+
+
+def text_of(deployment: TaskDeployment, task_id: str) -> Any:
+    return deployment.get(task_id)["result"]["result"]["content"][0]["text"]
+
+
+# -- one flow, one task -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_round_that_is_sent_again_gets_the_same_task(deployment: TaskDeployment, tool: str) -> None:
+    client = Client(deployment, tool)
+    task = client.become_task()
+    assert task["resultType"] == "task"
+    assert client.become_task() == task
+    deployment.run_workers()
+    assert deployment.status(task["taskId"]) == "completed"
+    assert client.become_task() == task
+    assert len(stored_tasks(deployment.store)) == len(charged) == 1
+
+
+def test_a_call_that_becomes_a_task_when_it_is_out_of_time_becomes_one(
+    deployment: TaskDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client is known to fail at a round without questions, so its call becomes a task."""
+    monkeypatch.setattr(client_behavior, "breaks_on_state_only_rounds", lambda info: True)
+    client = Client(deployment, "takes_long")
+    clocks.append(deployment.clock)
+    task = client.become_task()
+    assert (task["resultType"], client.become_task()) == ("task", task)
+    assert len(stored_tasks(deployment.store)) == 1
+
+
+def test_a_call_that_becomes_a_task_after_its_last_round_becomes_one(deployment: TaskDeployment) -> None:
+    deployment.max_rounds = 2
+    client = Client(deployment, "asks_often")
+    task = client.become_task()
+    assert (task["resultType"], client.become_task()) == ("task", task)
+    assert len(stored_tasks(deployment.store)) == 1
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_other_answers_in_a_repetition_do_not_count(deployment: TaskDeployment, tool: str) -> None:
+    client = Client(deployment, tool)
+    task = client.become_task()
+    for repeated in (client.become_task(sure=False), client.repeat_first()["result"]):
+        assert repeated["taskId"] == task["taskId"]
+    deployment.run_workers()
+    assert text_of(deployment, task["taskId"]) == "acc-1"
+    assert [account for account, _ in charged] == ["acc-1"]
+
+
+def test_a_repetition_dispatches_a_worker_whose_dispatch_was_lost(deployment: TaskDeployment) -> None:
+    deployment.table.dispatcher.lost_dispatch = 0
+    client = Client(deployment)
+    task = client.become_task()
+    assert not deployment.table.dispatcher.sent
+    deployment.clock.advance(16)
+    assert client.become_task()["taskId"] == task["taskId"]
+    deployment.run_workers()
+    assert deployment.status(task["taskId"]) == "completed"
+
+
+def test_an_ended_task_answers_as_long_as_a_state_of_its_flow_is_accepted(deployment: TaskDeployment) -> None:
+    began_at = deployment.clock()
+    client = Client(deployment, "short")
+    task = client.become_task()
+    deployment.run_workers()
+    deployment.clock.advance(599)
+    assert client.become_task()["taskId"] == task["taskId"]
+    [stored] = stored_tasks(deployment.store)
+    assert stored.is_terminal
+    assert stored.expires_s >= began_at + FLOW_TTL_S + SKEW_S > stored.created_at_ms / 1000 + 1 + RETENTION_S
+    assert all(item["exp"] == stored.expires_s for item in deployment.store._items.values())
+
+
+def test_a_repetition_is_not_refused_above_the_limit(deployment: TaskDeployment) -> None:
+    deployment.table.max_open = 1
+    for tool in ("optional", "required"):
+        client = Client(deployment, tool)
+        task = client.become_task()
+        assert client.become_task() == task
+        deployment.cancel(task["taskId"])
+
+
+def test_a_repetition_without_the_extension_names_the_capability(deployment: TaskDeployment) -> None:
+    client = Client(deployment)
+    client.become_task()
+    deployment.capabilities = UNDECLARED
+    error = client.send(client.states[1], sure=True)["error"]
+    assert error["code"] == -32021
+    assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS_EXTENSION: {}}}
+
+
+def test_two_flows_of_equal_calls_are_two_tasks(deployment: TaskDeployment) -> None:
+    assert Client(deployment).become_task()["taskId"] != Client(deployment).become_task()["taskId"]
+
+
+def test_a_state_is_no_way_to_the_task_of_another_caller(deployment: TaskDeployment) -> None:
+    client = Client(deployment)
+    client.become_task()
+    deployment.user = "bob"
+    assert client.send(client.states[1], sure=True)["error"]["code"] == -32602
+
+
+def test_a_task_is_found_by_one_read_before_the_function_runs(deployment: TaskDeployment) -> None:
+    """A tool that cannot become a task reads nothing."""
+    for tool, reads in (("optional", 1), ("never_a_task", 0)):
+        counting = CrashingStore(deployment.store, NEVER, is_done=False)
+        state = deployment.call(tool)["result"]["requestState"]
+        answers = {"account": accepted("acc-1")}
+        deployment.call(tool, requestState=state, inputResponses=answers, store=counting)
+        assert counting.calls == reads
+
+
+def test_the_function_does_not_run_in_a_repetition(deployment: TaskDeployment) -> None:
+    client = Client(deployment)
+    client.become_task()
+    counting = CrashingStore(deployment.store, NEVER, is_done=False)
+    client.become_task(counting)
+    assert counting.calls == 2  # the item that names the task, and the task
+    assert last_outcome(deployment) == "task_repeated"
+
+
+# -- concurrent rounds, lost processes ----------------------------------------------------------------------
+
+
+def count_calls_of_creation(max_open: int = 0) -> int:
+    deployment = TaskDeployment(server)
+    deployment.table.max_open = max_open
+    counting = CrashingStore(deployment.store, NEVER, is_done=False)
+    Client(deployment).become_task(counting)
+    return counting.calls
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("max_open", [0, 1])
+def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open: int, is_done: bool) -> None:
+    for call in range(count_calls_of_creation(max_open)):
+        charged.clear()
+        deployment = TaskDeployment(server)
+        deployment.table.max_open = max_open
+        client = Client(deployment)
+        with suppress(WorkerKilled):
+            client.become_task(CrashingStore(deployment.store, call, is_done=is_done))
+        deployment.clock.advance(31)  # the place of the lost process lapses
+        task = client.repeat_first()["result"]
+        if task["resultType"] == "input_required":  # the lost request has stored nothing
+            task = client.send(task["requestState"], sure=True)["result"]
+        assert client.become_task()["taskId"] == task["taskId"]
+        deployment.run_workers()
+        assert deployment.status(task["taskId"]) == "completed"
+        assert len(charged) == len(stored_tasks(deployment.store)) == 1
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("call", range(count_calls_of_creation()))
+def test_of_two_requests_in_every_order_one_creates_the_task(
+    task_store: TaskStore, call: int, is_done: bool
+) -> None:
+    """The second request runs as a whole at each call of the first one's store, before it or after it."""
+    deployment = TaskDeployment(server, store=task_store)
+    client = Client(deployment)
+    later = client.repeat_first()["result"]["requestState"]
+    other: list[Any] = []
+    store = CrashingStore(
+        task_store, call, is_done, on_reached=lambda: other.append(client.send(later, sure=True))
+    )
+    task = client.become_task(store)
+    [second] = other
+    assert second["result"]["taskId"] == task["taskId"]
+    deployment.run_workers()
+    assert [account for account, _ in charged] == [text_of(deployment, task["taskId"])]
+
+
+@pytest.mark.parametrize("repetition", range(4))
+def test_of_two_rounds_at_once_one_creates_the_task(threaded_store: TaskStore, repetition: int) -> None:
+    deployment = TaskDeployment(server, store=threaded_store)
+    client = Client(deployment)
+    later = client.repeat_first()["result"]["requestState"]
+    with ThreadPoolExecutor(2) as threads:
+        sent = [threads.submit(client.send, state, sure=True) for state in (client.states[1], later)]
+        ids = {each.result()["result"]["taskId"] for each in sent}
+    [task_id] = ids
+    deployment.run_workers()
+    assert [account for account, _ in charged] == [text_of(deployment, task_id)]
+
+
+class RepeatedRounds(RuleBasedStateMachine):
+    """A client that sends rounds of one flow in any order and with any answers, and processes that are lost.
+
+    The flow becomes at most one task. The account that is charged is one that was answered, and it is charged
+    once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        charged.clear()
+        self.deployment = TaskDeployment(server)
+        first = self.deployment.call("optional")["result"]
+        self.states = {1: [first["requestState"]], 2: []}
+        self.task_ids: set[str] = set()
+
+    def send(self, state: str, key: str, answer: Any, call: int | None, is_done: bool) -> None:
+        store = None if call is None else CrashingStore(self.deployment.store, call, is_done)
+        params = {"requestState": state, "inputResponses": {key: accepted(answer)}}
+        with suppress(WorkerKilled):
+            result = self.deployment.call("optional", store=store, **params)["result"]
+            if result["resultType"] == "task":
+                self.task_ids.add(result["taskId"])
+            else:
+                self.states[2].append(result["requestState"])
+
+    crashes = st.none() | st.integers(0, 8)
+
+    @rule(account=st.sampled_from(["a", "b", "c"]), call=crashes, is_done=st.booleans())
+    def answer_first(self, account: str, call: int | None, is_done: bool) -> None:
+        self.send(self.states[1][0], "account", account, call, is_done)
+
+    @precondition(lambda self: self.states[2])
+    @rule(data=st.data(), sure=st.booleans(), call=crashes, is_done=st.booleans())
+    def answer_second(self, data: Any, sure: bool, call: int | None, is_done: bool) -> None:
+        self.send(data.draw(st.sampled_from(self.states[2])), "sure", sure, call, is_done)
+
+    @precondition(lambda self: self.deployment.table.dispatcher.sent)
+    @rule(call=crashes, is_done=st.booleans())
+    def work(self, call: int | None, is_done: bool) -> None:
+        store = None if call is None else CrashingStore(self.deployment.store, call, is_done)
+        with suppress(WorkerKilled):
+            self.deployment.run_worker(store)
+
+    @rule()
+    def wait(self) -> None:
+        self.deployment.clock.advance(20)
+
+    @invariant()
+    def there_is_one_task(self) -> None:
+        assert len(self.task_ids) <= 1
+        assert len(stored_tasks(self.deployment.store)) <= 1
+        assert len(charged) <= 1
+
+
+RepeatedRounds.TestCase.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+test_a_flow_becomes_at_most_one_task = RepeatedRounds.TestCase
+
+
+# -- parked calls -------------------------------------------------------------------------------------------
+
+
+page_server = Server("page")
+is_signed_in = False
+
+
+@page_server.tool(task="optional")
+def signs_in(ctx: Context) -> str:
+    """Its second question is one that a client with forms cannot show."""
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
+
+
+@pytest.fixture
+def parked() -> ParkedDeployment:
+    return ParkedDeployment(page_server, capabilities={"elicitation": {"form": {}}}, round_ms=5_000)
+
+
+def answer_account(parked: ParkedDeployment, state: str, account: str) -> Any:
+    params = {"requestState": state, "inputResponses": {"account": accepted(account)}}
+    return parked.post("signs_in", params=params)["result"]
+
+
+def test_a_round_whose_call_was_parked_continues_that_call(
+    parked: ParkedDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = parked.post("signs_in")["result"]["requestState"]
+    text = answer_account(parked, state, "acc-1")["content"][0]["text"]
+    assert parked.token(answer_account(parked, state, "acc-2")["content"][0]["text"]) == parked.token(text)
+    parked.links.answer(parked.token(text), {"login": {"action": "accept"}})
+    monkeypatch.setitem(globals(), "is_signed_in", True)
+    assert answer_account(parked, state, "acc-3")["content"][0]["text"] == "acc-1"
+    parked.clock.advance(300)  # an equal call without a state begins a new one
+    assert answer_account(parked, state, "acc-4")["content"][0]["text"] == "acc-1"
+    assert len(charged) == len(parked.tasks()) == 1
