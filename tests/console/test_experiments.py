@@ -134,19 +134,19 @@ def test_a_call_that_waits_is_still_answered_after_experiments(console: Console)
     assert answered.seen[-2:] == [["resent", "other user"], ["asking", "asking", "asking", "completed"]]
 
 
-def test_a_call_that_became_a_task_stays_one(console: Console) -> None:
+def test_a_call_that_became_a_task_stays_that_task(console: Console) -> None:
     visit = console(
         PROVISION,
         *(("fill", "name", "orders"), ("click", "Call"), ASKED, ("check", "small"), ("click", "Accept")),
         *(("see", "In which region"), ("check", "eu-west-1"), ("click", "Accept"), ("see", "Keep it?")),
         *experiments(3, 3, "Send", "Change and send", "Send as bob"),
         *(click_in(1, "Answer differently"), click_in(1, "Cancel"), ended(7)),
-        ("evaluate", "document.querySelector('.became-task a').textContent"),
+        ("texts", ".became-task a"),
+        ("see", "The call has become this task before."),
         ("evaluate", "JSON.parse(sessionStorage['mcp-roundtrip-console-session']).calls[0].taskId"),
         *(HEAD, CARDS, OUTCOMES),
     )
     assert facts(visit) == ("became a task", "3 rounds · 4 experiments")
     assert visit.seen[-2][1:] == ["damaged state", "other user", "older state"]
-    assert visit.seen[-1][:3] == ["asking", "asking", "task"]
-    assert visit.seen[-1][4:] == ["failed"] * 3
-    assert visit.seen[-4] == visit.seen[-5], "the task of the call is not the one of an experiment"
+    assert visit.seen[-1] == ["asking", "asking", "task", "task", "failed", "failed", "task"]
+    assert visit.seen[-6] == [visit.seen[-4]] * 3, "the task of the call, and that of both experiments"

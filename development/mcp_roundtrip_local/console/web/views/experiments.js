@@ -20,7 +20,7 @@ export function experimentsPanel(context, call, round) {
   return element(
     "div",
     { class: "experiments" },
-    resend(round, send),
+    resend(call, round, send),
     older(call, round, send),
     damage(context, round, send, result),
     caller(context, round, send),
@@ -44,11 +44,14 @@ function button(label, onclick) {
   return element("button", { type: "button", onclick }, label);
 }
 
-function resend({ experiment: before }, send) {
+function resend(call, { experiment: before }, send) {
   const mark = ["other user", "other client"].includes(before) ? before : "resent"; // it is sent by the same client again
+  const expected = call.taskId
+    ? "The call has become a task, and each of its states leads to that task."
+    : "The server does not remember the first time.";
   return experiment(
     "Send this round again",
-    "The same state and answers, as a client does whose response was lost. No server remembers the first time.",
+    `The same state and answers, as a client does whose response was lost. ${expected}`,
     button("Send again", () => send(mark, {})),
   );
 }

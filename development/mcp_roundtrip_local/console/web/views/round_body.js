@@ -53,7 +53,7 @@ function contentOf(context, call, round, stage, signal) {
     case "waiting": return hint("Waiting for the response…");
     case "continue": return hint("The server saved its progress in requestState and asked for the next round at once.");
     case "stopped": return stopped(context, call, round);
-    case "task": return task(context, resultOf(round).taskId, signal);
+    case "task": return task(context, call, round, signal);
     case "asking": return form(context, call, round);
     case "completed": case "failed": return concluded(context, call, round);
     default: return answered(context, call, round);
@@ -69,8 +69,13 @@ function stopped({ calls }, call, round) {
     element("button", { type: "button", onclick: goOn }, "Go on"));
 }
 
-function task(context, taskId, signal) {
+function task(context, call, round, signal) {
+  const { taskId } = resultOf(round);
   const link = element("a", { href: `#/tasks/${encodeURIComponent(taskId)}` }, element("code", {}, taskId));
+  if (round.branch !== undefined && taskId === call.taskId) {
+    const repeated = "The call has become this task before. The server returned it again: the tool did not run, and the answers of this round do not count: ";
+    return element("p", { class: "became-task" }, icon("task"), repeated, link);
+  }
   return [
     element("p", { class: "became-task" }, icon("task"), "The call became a task: ", link),
     taskView(context, taskId, signal),
@@ -94,7 +99,7 @@ function form({ store, calls }, call, round, { experiment, onSent } = {}) {
   }).node;
 }
 
-/** A state can be answered again: the server stores nothing, so each answer is a branch of its own. */
+/** A state can be answered again: until the call is a task, the server stores nothing, and each answer is a branch. */
 function answered(context, call, round) {
   const settled = [
     givenAnswers(round, followerOf(call, round).answers),
