@@ -108,4 +108,6 @@ def _refusal(response: Response) -> str:
     if error is None:
         return explain(response) + correlation_of(response)
     code, message = error
+    if "\n" in message:  # a traceback of make run
+        return f"The server cannot answer ({code}):\n{message}"
     return f"The server refuses the request: {message.rstrip('.')} ({code}).{correlation_of(response)}"

@@ -77,6 +77,7 @@ def _serve(options: argparse.Namespace) -> None:
             retry_delay_scale=options.retry_delay_scale,
             users=users,
             console=not options.no_console,
+            checks=True,
             log=None,
             listeners=[json_lines if options.json else terminal],
         ) as app,

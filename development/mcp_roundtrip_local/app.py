@@ -16,7 +16,12 @@ from mcp_roundtrip_local.emulated_services import EmulatedServices
 from mcp_roundtrip_local.execution.debugger import Debugger
 from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pools, affected_functions
-from mcp_roundtrip_local.execution.recorded_environment import Environments, EnvironmentState, Killable
+from mcp_roundtrip_local.execution.recorded_environment import (
+    NO_ENVIRONMENT,
+    Environments,
+    EnvironmentState,
+    Killable,
+)
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
@@ -25,6 +30,7 @@ from mcp_roundtrip_local.options import Options
 from mcp_roundtrip_local.project import Project, ProjectServices
 from mcp_roundtrip_local.services.credentials import Credentials
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
+from mcp_roundtrip_local.start_checks import StartChecks, find_problem
 from mcp_roundtrip_local.template.model import (
     Application,
     Function,
@@ -67,8 +73,11 @@ class LocalApp:
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
+        self._changed: set[Path] = set()
         self._project = self._open_project(template)
-        self._catalogs = FreshCatalogs(recorder.note)
+        self._checks = StartChecks(self._find_problem, recorder.note) if options.checks else None
+        self._catalogs = FreshCatalogs(recorder.note, self._problem)
+        self._check(self._project.application.functions.values())
         self._catalogs.build(self._project.application)
         self._debugger = Debugger(options.python, recorder.note) if options.debug else None
         self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
@@ -232,6 +241,9 @@ class LocalApp:
         found = application.functions.get(function)
         if found is None:  # the template has just changed
             return _failed_result("the function was removed from the template")
+        if (problem := self._problem(found)) is not None:
+            self._environments.record_refused(function, payload, problem)
+            return _failed_result(problem)
         try:
             code = self._catalogs.code_folder(found)
             with self._lock:
@@ -251,6 +263,8 @@ class LocalApp:
                 self._debugger.close()
             self._pools.close()
             self._catalogs.close()
+            if self._checks is not None:
+                self._checks.close()
             self._project.close()
 
     def current(self) -> Application:
@@ -258,6 +272,7 @@ class LocalApp:
         with self._lock:
             before = self._project.application
             if changed := self._project.reload():
+                self._changed |= changed
                 names = self._restart(before, changed)
                 self.recorder.note(
                     f"{min(changed)} changed: {', '.join(map(short_name, names)) or 'no function'} restarted"
@@ -269,8 +284,33 @@ class LocalApp:
         after = self._project.application
         names = affected_functions(before.functions, after.functions, changed)
         self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
+        self._check(after.functions[name] for name in names)
         self._catalogs.build(after)
         return names
+
+    def problems(self) -> Mapping[str, str]:
+        """Return what keeps functions from running, by their names, and the template, by that of its file."""
+        error = self._project.error
+        found = {} if self._checks is None else self._checks.problems()
+        return {**({} if error is None else {self.template.name: error}), **found}
+
+    def is_checking(self) -> bool:
+        """Return whether functions are being checked, so that `problems` may become others."""
+        return self._checks is not None and self._checks.are_running()
+
+    def _check(self, functions: Iterable[Function]) -> None:
+        """Check functions in the background. The caller holds the lock."""
+        if self._checks is not None:
+            self._checks.keep(self._project.application.functions)
+            self._checks.check(functions)
+
+    def _problem(self, function: Function) -> str | None:
+        """Return what keeps a function from running as its sources and the template are now."""
+        return None if self._checks is None else self._project.error or self._checks.problem(function)
+
+    def _find_problem(self, function: Function) -> str | None:
+        variables = self._variables(function, NO_ENVIRONMENT)
+        return find_problem(function, variables, self._options.python, self.folder, self._changed.copy())
 
     def _open_project(self, template: Path) -> Project:
         note, options = self.recorder.note, self._options
@@ -291,13 +331,17 @@ class LocalApp:
         return self._environments.launch(function.name, lambda *given: self._start(function, *given))
 
     def _start(self, function: Function, access_key_suffix: str, log: Log) -> Killable:
-        credentials = self._credentials.for_environment(access_key_suffix)
-        variables = process_variables(
-            function, self._endpoints, self._python_version, credentials.variables(), self._options.variables
-        )
+        variables = self._variables(function, access_key_suffix)
         if self._debugger is not None:
             return self._debugger.environment(function, variables)
         return ProcessEnvironment(function, variables, python=self._options.python, log=log)
+
+    def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
+        """Return the variables of a process of a function."""
+        credentials = self._credentials.for_environment(access_key_suffix).variables()
+        return process_variables(
+            function, self._endpoints, self._python_version, credentials, self._options.variables
+        )
 
 
 def _failed_result(message: str) -> InvocationResult:

@@ -40,10 +40,16 @@ def is_current(written: str, rendered: str) -> bool:
 
 
 class FreshCatalogs:
-    """Builds catalogs in a background thread, one at a time. `close` removes the copies."""
+    """Builds catalogs in a background thread, one at a time. `close` removes the copies.
 
-    def __init__(self, log: Callable[[str], None]) -> None:
+    `problem` returns the problem of a function that is reported elsewhere, or None.
+    """
+
+    def __init__(
+        self, log: Callable[[str], None], problem: Callable[[Function], str | None] = lambda function: None
+    ) -> None:
         self._log = log
+        self._problem = problem
         self._copies = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="catalog")
         self._builds: dict[str, Future[Path]] = {}
@@ -78,10 +84,11 @@ class FreshCatalogs:
         try:
             text = self._catalog_text(owners)
         except subprocess.CalledProcessError as error:
-            self._log(
-                f"[{function.name}] {error.stderr.strip()}\n"
-                "The previous catalog is used until this is corrected."
-            )
+            if not any(self._problem(owner) for owner in owners.values()):
+                self._log(
+                    f"[{function.name}] {error.stderr.strip()}\n"
+                    "The previous catalog is used until this is corrected."
+                )
             return function.code if before is None else before.result()
         present = written.read_text(encoding="utf-8")
         if is_current(present, text):

@@ -20,6 +20,7 @@ class Options:
     watch_interval_s: float
     variables: Mapping[str, str]
     debug: bool
+    checks: bool = False
     issuer: LocalIssuer | None = None
     console_url: str | None = None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_roundtrip_local.edited_sources import EditedSources, SourceError
 from mcp_roundtrip_local.execution.requirements import Requirements
 from mcp_roundtrip_local.services.template_keys import TemplateKeys
-from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
+from mcp_roundtrip_local.source_watcher import Watcher
 from mcp_roundtrip_local.template.left_out import describe_left_out
 from mcp_roundtrip_local.template.model import Application, Function, Storage, TemplateError
 from mcp_roundtrip_local.template.reader import Template
@@ -36,8 +36,8 @@ class ProjectServices:
 class Project:
     """The application of a template file, as its sources are now.
 
-    `edited` are the edited copies of its code, which run instead. Raises TemplateError at first. Not
-    thread-safe: the caller holds a lock.
+    `edited` are the edited copies of its code, which run instead. `error` keeps a change of the template from
+    being used. Raises TemplateError at first. Not thread-safe: the caller holds a lock.
     """
 
     def __init__(
@@ -53,29 +53,29 @@ class Project:
         self.edited = EditedSources()
         self._services = services
         self._interval_s = watch_interval_s
-        self._unreadable: set[Path] = set()
+        self.error: str | None = None
+        self._changed: set[Path] = set()
         self.application = self._read(Template(template, parameters))
         self._watcher = self._watch()
 
     def reload(self) -> set[Path]:
-        """Read the sources again if they have changed and are valid; return the changed files."""
-        changed = {*self._watcher.changed()}
+        """Read the sources again if they have changed and are valid; return the files changed since then."""
+        changed = self._watcher.changed()
         if not changed:
-            return changed
-        changed |= self._unreadable
-        errors = {path: error for path in sorted(changed) if (error := syntax_error(path))}
-        self._unreadable = changed if errors else set()
-        for error in errors.values():
-            self._services.note(f"{error}\nFunctions restart when this file is corrected.")
-        if errors:
             return set()
+        self._changed |= {*changed}
         try:
-            self.edited.refresh(changed)
+            self.edited.refresh(self._changed)
             self._replace(Template(self.template, self.parameters))
         except (TemplateError, SourceError) as invalid:
+            self.error = str(invalid)
             self._services.note(f"{invalid}\nFunctions restart when this is corrected.")
             return set()
-        return changed
+        if self.error is not None:
+            self.error = None
+            self._services.note("The error is corrected.")
+        found, self._changed = self._changed, set()
+        return found
 
     def edit(self, function: str, files: Mapping[str, str]) -> None:
         """Replace the edited files of a function. Raises SourceError, TemplateError and KeyError."""

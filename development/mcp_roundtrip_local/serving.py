@@ -40,6 +40,7 @@ def serve(
     retry_delay_scale: float = 1.0,
     users: Sequence[User] | None = None,
     console: bool = True,
+    checks: bool = False,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
@@ -52,8 +53,9 @@ def serve(
     a time and without timeouts. `retry_delay_scale` multiplies the delays after which Lambda repeats a failed
     asynchronous invocation. With `users`, an issuer for them runs (`LocalApp.issuer`) at the port after
     `port`, and AuthMode is bearer. With `console`, the second port after `port` serves the console
-    (`LocalApp.console_url`). For ports that are in use, free ones are selected, but not for `port`. Raises
-    TemplateError, and OSError if `port` is in use.
+    (`LocalApp.console_url`). With `checks`, functions are imported when their sources are saved, and callers
+    of one that cannot run get the reason. For ports that are in use, free ones are selected, but not for
+    `port`. Raises TemplateError, and OSError if `port` is in use.
     """
     running: list[LocalApp] = []  # the servers need the application, and it needs their URLs
     recorder = RunRecorder(*(() if log is None else (PlainLines(log),)), *listeners)
@@ -79,6 +81,7 @@ def serve(
             watch_interval_s=watch_interval_s,
             variables=given,
             debug=debug,
+            checks=checks,
             issuer=issuer,
             console_url=web.console_url,
         )

@@ -1,4 +1,4 @@
-"""Detect changed sources, and syntax errors in them.
+"""Detect changed sources.
 
 This compares modification times instead of using watchfiles, which cannot be asked before a request whether
 a file has just changed, and which stops watching a file that an editor has replaced (inotify watches inodes).
@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from traceback import format_exception_only
 
 _IGNORED_SUFFIXES = (".pyc", ".egg-info", ".dist-info")
 _IGNORED_NAMES = {"__pycache__", "node_modules"}
@@ -65,19 +64,6 @@ def call_periodically(check: Callable[[], object], interval_s: float) -> Iterato
     finally:
         ended.set()
         thread.join()
-
-
-def syntax_error(path: Path) -> str | None:
-    """Return the SyntaxError of a Python file as text; None for every other file."""
-    if path.suffix != ".py":
-        return None
-    try:
-        compile(path.read_bytes(), os.fspath(path), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:  # ValueError: null bytes, up to Python 3.11
-        return "".join(format_exception_only(error)).strip()
-    except OSError:
-        return None
-    return None
 
 
 def _files(root: Path) -> Iterator[str]:

@@ -64,6 +64,7 @@ def listen_for_clients(
         cors=lambda: app().cors(),
         left_out=lambda: app().left_out(),
         timeout_s=timeout_s,
+        folder=lambda: app().folder,
     )
     stack.callback(gateway.close)
     console_server: HttpServer | None = None

@@ -132,20 +132,6 @@ def test_only_functions_affected_by_a_change_restart(tmp_path: Path) -> None:
     assert f"{template} changed: no function restarted" in log
 
 
-def test_a_syntax_error_is_shown_when_the_file_is_saved_and_restarts_nothing(template: Path) -> None:
-    log: list[str] = []
-    source = template.parent / "one/app.py"
-    correct = source.read_text()
-    with serve(template, watch_interval_s=0.02, log=log.append) as app:
-        before = http(app.url("/one")).json()["pid"]
-        source.write_text(correct + "def f(:\n")
-        wait_until(lambda: any("SyntaxError" in line and f'"{source}", line 5' in line for line in log))
-        assert http(app.url("/one")).json()["pid"] == before
-        source.write_text(correct + "# correct\n")
-        wait_until(lambda: f"{source} changed: One restarted" in log)
-        assert http(app.url("/one")).json()["pid"] != before
-
-
 def test_keys_persist_over_a_change_of_the_template(template: Path) -> None:
     key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
     template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mcp_roundtrip_local.source_watcher import Watcher, syntax_error
+from mcp_roundtrip_local.source_watcher import Watcher
 
 
 def test_a_change_is_reported_once(tmp_path: Path) -> None:
@@ -50,20 +50,3 @@ def test_files_are_checked_at_most_once_per_interval(tmp_path: Path) -> None:
 def test_a_broken_link_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     assert Watcher([tmp_path, tmp_path / "nowhere"], lambda: 0.0, interval_s=0).changed() == ()
-
-
-def test_a_syntax_error_is_shown_with_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "app.py"
-    for source in (b"def f(:\n    pass\n", b"x = 1\n\0", "caf\u00e9 = 1".encode("latin-1")):
-        file.write_bytes(source)
-        assert "Error" in (syntax_error(file) or ""), source
-    file.write_text("ok = 1\n\ndef f(:\n")
-    assert f'File "{file}", line 3' in (syntax_error(file) or "")
-    assert "def f(:" in (syntax_error(file) or "")
-
-
-def test_only_python_files_are_compiled(tmp_path: Path) -> None:
-    for name, text in (("ok.py", "x = 1"), ("data.json", "{"), ("empty.py", "")):
-        (tmp_path / name).write_text(text)
-        assert syntax_error(tmp_path / name) is None
-    assert syntax_error(tmp_path / "gone.py") is None

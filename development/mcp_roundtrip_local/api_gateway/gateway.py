@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from pathlib import Path
 
 from mcp_roundtrip_local.api_gateway.cors import Cors
+from mcp_roundtrip_local.api_gateway.faults import explain_fault
 from mcp_roundtrip_local.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
 from mcp_roundtrip_local.api_gateway.routing import match_route
 from mcp_roundtrip_local.execution.environment import InvocationResult
@@ -49,6 +51,7 @@ class Gateway:
         cors: Callable[[], Cors | None] = lambda: None,
         left_out: Callable[[], Mapping[str, str]] = dict,
         timeout_s: float = INTEGRATION_TIMEOUT_S,
+        folder: Callable[[], Path] = Path,
     ) -> None:
         self._cors = cors
         self._left_out = left_out
@@ -56,6 +59,7 @@ class Gateway:
         self._invoke = invoke
         self._recorder = recorder
         self._timeout_s = timeout_s
+        self._folder = folder
         self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
 
     def respond(self, request: Request) -> Response:
@@ -83,6 +87,9 @@ class Gateway:
             return preflight
         allows = cors.allows if cors else lambda origin: False
         response = refuse_cross_origin(request, allows) or self._respond_to(request, request_id)
+        exchange = self._recorder.exchange(request_id)
+        if exchange is not None:  # it is, unless thousands of requests run
+            response = explain_fault(request, response, exchange, self._folder())
         return cors.add_to(response, request) if cors else response
 
     def _respond_to(self, request: Request, request_id: str) -> Response:

@@ -14,24 +14,14 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
+from mcp_roundtrip_local.http.proxies import came_through_proxy
 
 CLIENT_HEADER: Final = "x-console"
 """The header of changing requests; its value is 1."""
 
 _SAFE: Final = ("GET", "HEAD")
 
-_OF_PROXIES: Final = frozenset(
-    {"forwarded", "via", "x-real-ip", "x-original-host", "cf-connecting-ip", "cf-ray", "true-client-ip"}
-)
-"""Headers that proxies add: RFC 7239, RFC 9110 §7.6.3, and those of tunnels."""
-
 _OF_BROWSERS: Final = frozenset({CLIENT_HEADER, "host", "origin", "referer", "cookie"})
-
-
-def came_through_proxy(request: Request) -> str | None:
-    """Return the header that a proxy has added, such as a tunnel from the internet; None if there is none."""
-    names = (name for name, _ in request.headers)
-    return next((n for n in names if n.lower() in _OF_PROXIES or n.lower().startswith("x-forwarded-")), None)
 
 
 def refuse_proxies(request: Request) -> Response | None:

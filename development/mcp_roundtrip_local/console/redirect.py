@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from mcp_roundtrip_local.api_gateway.routing import has_root, match_route
-from mcp_roundtrip_local.console.guard import authority, came_through_proxy
+from mcp_roundtrip_local.console.guard import authority
 from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_local.http.proxies import came_through_proxy
 from mcp_roundtrip_local.template.model import Route
 
 _PATHS: Final = ("/", "/console/")

@@ -18,8 +18,8 @@ _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.D
 _SHOWN_LEVELS: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
 """The levels of the library's events that are shown. The line of the request has what others say."""
 
-_IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized"})
-"""Events whose reason is in the line of the request."""
+_IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized", "misconfigured", "definition_failed"})
+"""Events whose reason is in the line of the request, or was printed when the source was saved."""
 
 _OF_EVERY_LINE: Final = frozenset(
     {

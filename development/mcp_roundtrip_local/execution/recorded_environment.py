@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.execution.pools import ExecutionEnvironment
@@ -16,6 +16,9 @@ from mcp_roundtrip_local.observation.causes import current_cause
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.observation.records import RecordedInvocation
 from mcp_roundtrip_local.template.model import short_name
+
+NO_ENVIRONMENT: Final = "000000"
+"""The suffix of the access key of processes that serve no invocation."""
 
 
 class Killable(ExecutionEnvironment, Protocol):
@@ -171,6 +174,23 @@ class Environments:
         with self._lock:
             self._running[suffix] = environment
         return environment
+
+    def record_refused(self, function: str, payload: bytes, problem: str) -> None:
+        """Record an invocation that no environment serves, because of a problem of the function."""
+        cause, request_id = current_cause(), str(uuid.uuid4())
+        invocation = RecordedInvocation(
+            id=request_id,
+            request_id=request_id,
+            function=function,
+            environment_id="",
+            is_new_environment=False,
+            trigger=cause.trigger,
+            caller=cause.caller,
+            started_at_ms=self._recorder.now_ms(),
+            payload=payload,
+        )
+        name = self._recorder.begin_invocation(invocation)
+        self._recorder.end_invocation(name, b"", error=problem, init_ms=None)
 
     def states(self) -> tuple[EnvironmentState, ...]:
         """Return the environments that run, in the order of their start."""

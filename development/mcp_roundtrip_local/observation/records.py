@@ -45,7 +45,8 @@ class RecordedInvocation:
     add ``#2`` and ``#3``. `caller` is the id of the request or invocation that caused it, or None. `init_ms`
     is the duration of the initialization in a new execution environment, else None. While the function runs,
     `duration_ms` and `response` are None. `error` is the error type and message if it failed. `invocations`
-    are those for whose result it waited.
+    are those for whose result it waited. A function that cannot run has no environment: its id is empty, and
+    `error` is the reason.
     """
 
     id: str

@@ -19,6 +19,7 @@ from mcp_roundtrip_local.observation.messages import (
 )
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, Root, walk
 from mcp_roundtrip_local.template.model import short_name
+from mcp_roundtrip_local.tracebacks import message_of
 
 MAX_REASON: Final = 200
 
@@ -159,6 +160,7 @@ def _environments(root: Root) -> tuple[str, ...]:
     """Return the environment that did the work, and the new ones."""
     found = [*walk(root)]
     shown = [each for each in found[:-1] if each.is_new_environment] + found[-1:]
+    shown = [each for each in shown if each.environment_id]
     return tuple(
         each.environment_id + (" (new)" if each.is_new_environment else "") for each in reversed(shown)
     )
@@ -175,14 +177,14 @@ def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping
     error, result = response.get("error"), response.get("result")
     if isinstance(error, Mapping):
         reason = _state_reason(exchange)
-        return _shorten(f"{error.get('code')} {error.get('message')}{reason}")
+        return _shorten(f"{error.get('code')} {message_of(str(error.get('message')))}{reason}")
     if member(result, "isError") is True:
         kind = event.get("outcome") if event.get("outcome") in _FAILURES else "tool_error"
         return _shorten(f"{_words(str(kind))}: {_text_of(result)}")
     if (exchange.status or 0) >= 400:
         failed = [each for each in walk(exchange) if each.failed]
         reason = _reason(failed[-1]) if failed else str(member(response_message(exchange), "message") or "")
-        return _shorten(f"{exchange.status} {reason}")
+        return _shorten(f"{exchange.status} {message_of(reason)}")
     return None
 
 

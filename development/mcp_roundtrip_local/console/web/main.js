@@ -14,6 +14,7 @@ import { clientPage } from "./views/client.js";
 import { featurePage } from "./views/feature.js";
 import { homePage } from "./views/home.js";
 import { featureList } from "./views/lists.js";
+import { problemList } from "./views/problems.js";
 import { taskPage } from "./views/task.js";
 import { tasksPage } from "./views/tasks.js";
 
@@ -34,6 +35,9 @@ const ROUTES = [
   [/^#\/client$/, (signal) => clientPage(context, signal)],
   [/^$|^#\/$/, (signal) => homePage(context, signal)],
 ];
+
+/** How soon to ask again while changed sources are checked. */
+const CHECK_MS = 500;
 
 let leave = new AbortController();
 
@@ -74,6 +78,7 @@ async function start() {
   menu.prepend(icon("menu"));
   menu.addEventListener("click", () => setMenu(menu.getAttribute("aria-expanded") !== "true"));
   watchNews(document.getElementById("main"));
+  store.subscribe("application", showProblems);
   store.subscribe("profile", showProfile);
   showProfile();
   window.addEventListener("hashchange", () => show());
@@ -84,6 +89,7 @@ async function start() {
     document.getElementById("main").focus();
   });
   store.update({ application: await api.application().catch(() => null) });
+  if (store.state.application?.isChecking) setTimeout(refresh, CHECK_MS);
   store.update({ profile: withUser(store.state.profile, store.state.application) });
   resumeSession(store.state.application);
   await loadFeatures(context);
@@ -108,7 +114,9 @@ async function refresh() {
   const before = store.state.application;
   const application = await api.application().catch(() => before);
   const areUsersSame = JSON.stringify(application?.users) === JSON.stringify(before?.users);
-  const isSame = application?.sourcesDigest === before?.sourcesDigest && application?.run === before?.run;
+  const isSame = ["sourcesDigest", "run"].every((name) => application?.[name] === before?.[name]) &&
+    JSON.stringify(application?.problems) === JSON.stringify(before?.problems);
+  if (application?.isChecking) setTimeout(refresh, CHECK_MS);
   if (isSame && areUsersSame && store.state.featuresError === null) return;
   store.update({ application });
   if (!areUsersSame) store.update({ profile: withUser({ ...store.state.profile, user: null, scopes: null }, application) });
@@ -122,6 +130,10 @@ function showServer() {
   const { serverInfo, application } = store.state;
   document.getElementById("server-name").textContent = serverInfo?.title ?? serverInfo?.name ?? "mcp-roundtrip";
   document.getElementById("endpoint").textContent = application?.mcpUrl ?? "";
+}
+
+function showProblems() {
+  fill(document.getElementById("problems"), problemList(store.state.application?.problems));
 }
 
 function showProfile() {

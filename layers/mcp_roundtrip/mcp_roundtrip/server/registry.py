@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -68,15 +68,18 @@ class Registry:
         one DefinitionError with a line for each mistake: the feature, the parameter, and what to write
         instead.
         """
-        problems: dict[str, None] = {}
+        problems = dict.fromkeys(str(error) for _, error in self.definition_errors())
+        if problems:
+            raise DefinitionError("\n".join(problems))
+
+    def definition_errors(self) -> Iterator[tuple[Feature, DefinitionError]]:
+        """Yield the features whose definition cannot be built, each with the mistake."""
         for feature in self._registered:
             try:
                 feature.parameters.check()
                 feature.definition()
             except DefinitionError as error:
-                problems[str(error)] = None
-        if problems:
-            raise DefinitionError("\n".join(problems))
+                yield feature, error
 
     @overload
     def tool(self, function: F, /) -> F: ...

@@ -22,7 +22,7 @@ function content(store, table) {
       element("p", { class: "eyebrow" }, "MCP server on this computer"),
       element("h1", { tabindex: -1 }, serverInfo?.title ?? serverInfo?.name ?? "Console"),
       instructions && element("p", { class: "description prose" }, instructions)),
-    featuresError && element("p", { class: "card error" }, featuresError),
+    !application?.problems?.length && featuresError && element("p", { class: "card error" }, featuresError),
     application && element("p", { class: "endpoint" },
       "Endpoint ", element("code", {}, application.mcpUrl), copyButton(application.mcpUrl, "Copy the URL")),
     tools(features.tools ?? []),

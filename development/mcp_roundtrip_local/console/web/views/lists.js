@@ -44,7 +44,7 @@ export function featureList({ store }) {
     fill(list,
       groups.filter((group) => group.entries.length > 0).map(groupView),
       total === 0 && words.length > 0 && element("p", { class: "hint empty" }, NOTHING),
-      store.state.featuresError && element("p", { class: "error" }, store.state.featuresError),
+      !store.state.application?.problems?.length && store.state.featuresError && element("p", { class: "error" }, store.state.featuresError),
       words.length === 0 && pages());
     found.textContent = words.length > 0 ? `${total} found` : "";
     markCurrent();

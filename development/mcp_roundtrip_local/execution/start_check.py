@@ -1,0 +1,127 @@
+"""The program that imports a function as Lambda does, and prints what keeps it from running, as JSON.
+
+`python -P start_check.py HANDLER [FILE …]` runs in the function's environment, without a request. It checks
+the definitions and the settings of the layer, too, and the syntax of files that the function has not
+imported. Each problem is the text of a traceback. This program must not import the layer: the function may
+have none.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import unwrap
+from pathlib import Path
+from traceback import format_exception, format_exception_only
+from types import ModuleType
+from typing import Any
+
+LAYER = "mcp_roundtrip"
+
+
+def problems(handler: str, files: list[str]) -> list[str]:
+    """Return the problems of a function."""
+    found = [*_of_function(handler)]
+    imported = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
+    others = [error for file in files if file not in imported and (error := syntax_error(file))]
+    return [*found, *(error for error in others if not any(error in each for each in found))]
+
+
+def _of_function(handler: str) -> Iterator[str]:
+    name, _, attribute = handler.rpartition(".")
+    try:
+        module = import_module(name.replace("/", "."))
+        found = getattr(module, attribute, None)
+        yield from _missing_handler(module, handler, attribute) if found is None else _of_layer(module, found)
+    except BaseException as error:  # also SystemExit: importing a module may raise anything
+        frame = error.__traceback__
+        while frame is not None and frame.tb_frame.f_code.co_filename == __file__:
+            frame = frame.tb_next
+        yield "".join(format_exception(type(error), error, frame))
+
+
+def syntax_error(file: str) -> str | None:
+    """Return the SyntaxError of a Python file as text; None for every other file."""
+    if not file.endswith(".py"):
+        return None
+    try:
+        compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:  # ValueError: null bytes, up to Python 3.11
+        return "".join(format_exception_only(error))
+    except OSError:  # it was removed
+        return None
+    return None
+
+
+def _missing_handler(module: ModuleType, handler: str, attribute: str) -> Iterator[str]:
+    yield (
+        f'  File "{module.__file__}"\nAttributeError: the module has no {attribute}, which the template '
+        f"names (Handler: {handler}); write {attribute} = server.lambda_handler\n"
+    )
+
+
+def _of_layer(module: ModuleType, handler: Any) -> Iterator[str]:
+    """Yield the problems of definitions, then those of settings. Raises what both may raise."""
+    if LAYER not in sys.modules:
+        return
+    registry = import_module(f"{LAYER}.server.registry")
+    owner = getattr(handler, "__self__", None)
+    held = {id(each): each for each in (owner, *vars(module).values())}
+    servers = [each for each in held.values() if isinstance(each, registry.Registry)]
+    for server in servers:
+        for feature, error in server.definition_errors():
+            yield _located(feature.function, error)
+    if servers or owner is not None:
+        is_worker = getattr(handler, "__name__", "") == "worker_handler"
+        yield from _of_settings(
+            [tool.task for server in servers for tool in server.tools.values()], is_worker
+        )
+
+
+def _of_settings(tasks: list[str | None], is_worker: bool) -> Iterator[str]:
+    """Yield the setting that is missing or contradictory; the layer reads some at their first use only."""
+    wiring = import_module(f"{LAYER}.wiring")
+    errors = import_module(f"{LAYER}.internal_errors")
+    try:
+        ports = wiring.ports()
+        if os.environ.get("MCP_STATE_KEY_ARN"):
+            ports.state_codec()
+        if "required" in tasks or (ports.config.has_task_table and any(tasks)):
+            port = ports.tasks()
+            if not is_worker:
+                port.worker()
+    except errors.SettingsError as error:
+        yield f"SettingsError: {error}\n"
+
+
+def _located(function: Callable[..., Any], error: Exception) -> str:
+    """Return an error of a definition as if the function's first line had raised it."""
+    code = getattr(unwrap(function), "__code__", None)
+    text = f"{type(error).__name__}: {error}\n"
+    if code is None:
+        return text
+    line = code.co_firstlineno
+    while (source := linecache.getline(code.co_filename, line)) and not source.lstrip().startswith(
+        ("def ", "async def ")
+    ):
+        line += 1  # decorators
+    return f'  File "{code.co_filename}", line {line}, in {code.co_name}\n    {source.strip()}\n{text}'
+
+
+def main() -> None:
+    """Print the problems, and nothing that the module prints."""
+    output = os.fdopen(os.dup(1), "w")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    json.dump(problems(sys.argv[1], sys.argv[2:]), output)
+    output.flush()
+    os._exit(0)  # does not wait for threads of the module
+
+
+if __name__ == "__main__":
+    main()
