@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Timer
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_LIST
 from mcp_roundtrip_call.errors import CallFailed, Status
@@ -72,7 +73,7 @@ class McpServer:
                 self._notify(str(message.get("method")), params)
         result = result_of(response)
         if result is None:
-            raise CallFailed(Status.ERROR, _refusal(response))
+            raise CallFailed(Status.ERROR, self._refusal(response))
         try:
             check_result(method, result)
         except MalformedResult as error:
@@ -94,9 +95,20 @@ class McpServer:
         return found
 
     def _unreachable(self, error: Unreachable) -> str:
-        host = self._endpoint.url.partition("://")[2].partition("/")[0].rpartition(":")[0]
-        hint = " Start it with make run, in another terminal." if host in LOOPBACK else ""
+        hint = " Start it with make run, in another terminal." if self._is_local else ""
         return f"{error}{hint}"
+
+    @property
+    def _is_local(self) -> bool:
+        return urlsplit(self._endpoint.url).hostname in LOOPBACK
+
+    def _refusal(self, response: Response) -> str:
+        """Return what a response without a result means; of make run, what it says itself."""
+        message = response.member("message")
+        if self._is_local and isinstance(message, str):
+            hint = "; its terminal says why" if response.status >= 500 else ""
+            return f"The server answers {response.status}: {message}{hint}."
+        return _refusal(response)
 
 
 def _refusal(response: Response) -> str:

@@ -181,6 +181,27 @@ def test_malformed_metadata_ends_with_one_line(document: bytes) -> None:
     assert (status, len(shown)) == (2, 1), shown
 
 
+@pytest.mark.parametrize("status", [403, 404, 500, 502, 503, 504])
+def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status: int) -> None:
+    refusing = Answers()
+    refusing.status = status
+    with serving(refusing) as url:
+        ended, shown = run(refusing, url, tools__list=b'{"message": "the function ended"}')
+    assert (ended, len(shown)) == (1, 1)
+    assert f"{status}: the function ended" in shown[0]
+    for word in ("API Gateway", "stack", "AuthMode", "Lambda"):
+        assert word not in shown[0]
+
+
+def test_a_traceback_of_make_run_is_printed_as_it_is() -> None:
+    refusing = Answers()
+    problem = '  File "app.py", line 1, in <module>\n    import nowhere\nModuleNotFoundError: nowhere'
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": problem}}
+    with serving(refusing) as url:
+        ended, shown = run(refusing, url, tools__list=json.dumps(error).encode())
+    assert (ended, shown[1:]) == (1, problem.split("\n"))
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
