@@ -11,6 +11,7 @@ from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.dynamodb_clients import new_table
 from support.parked_deployment import TOKEN
+from support.question_links import answer_link
 
 pytest_plugins = ["support.ministack"]
 
@@ -38,6 +39,6 @@ def test_of_many_processes_one_runs_the_call_and_all_get_its_result(
     [asked] = run(1)
     [token] = TOKEN.findall(asked)
     tasks = Tasks(DynamoStore(ministack_dynamodb, table), RecordingDispatcher(), lambda: NOW_MS)
-    assert QuestionLinks(tasks).answer(token, {"sure": YES}) == "stored"
+    assert answer_link(QuestionLinks(tasks), token, {"sure": YES}) == "stored"
     assert run(4) == {"ordered"}
     assert len(effects.read_text().splitlines()) == 1

@@ -106,10 +106,14 @@ def test_a_model_that_calls_again_too_early_is_asked_the_same_question(client: A
 
 def test_of_two_answers_the_first_one_counts(client: AppClient) -> None:
     asked = client.call("order", item="tea")
-    client.answer(asked, count={"value": 3})
+    first = client.answer(asked, count={"value": 3})
     later = client.answer(asked, count={"value": 4})
-    assert list(later["_meta"][QUESTIONS]["requests"]) == ["sure"]
-    assert client.answer(later, sure={"value": True})["structuredContent"] == {"sent": 3}
+    assert (status(later), later["isError"]) == ("ended", True)
+    assert "not stored" in text(later)
+    again = client.answer(asked, count={"value": 3.0})
+    assert again["_meta"][QUESTIONS]["requests"] == first["_meta"][QUESTIONS]["requests"]
+    assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
+    assert client.answer(again, sure={"value": True})["structuredContent"] == {"sent": 3}
     assert EFFECTS == ["reserve", "charge", "send"]
 
 
@@ -130,7 +134,9 @@ def test_of_two_views_at_the_same_time_one_runs_the_call() -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = [{"count": {"value": number}} for number in range(1, 5)]
         results = list(pool.map(lambda answer: client.answer(asked, **answer), answers))
-    assert {status(result) for result in results} <= {"asking", "working"}
+    statuses = [status(result) for result in results]
+    assert sorted(each == "ended" for each in statuses) == [False, True, True, True]
+    assert set(statuses) <= {"asking", "working", "ended"}
     assert EFFECTS == ["reserve", "charge"]
 
 

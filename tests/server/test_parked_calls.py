@@ -22,6 +22,7 @@ from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.parked_deployment import ParkedDeployment
+from support.question_links import answer_link
 
 server = Server("parked")
 effects: list[str] = []
@@ -347,7 +348,7 @@ def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_ma
     asked = deployment.call("sign_in")
     [request] = deployment.links.find(deployment.token(asked)).requests.values()
     assert request["params"]["url"] == "https://login.example/"
-    deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
+    answer_link(deployment.links, deployment.token(asked), {"login": {"action": "accept"}})
     waiting = deployment.call("sign_in")
     assert "has not finished" in waiting
     assert deployment.outcome == "waiting_for_answer"
@@ -939,7 +940,7 @@ def test_a_client_with_forms_and_without_urls_is_sent_to_a_page_for_a_url(deploy
     global is_signed_in
     deployment.capabilities = {"elicitation": {"form": {}}}
     asked = deployment.call("sign_in")
-    deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
+    answer_link(deployment.links, deployment.token(asked), {"login": {"action": "accept"}})
     is_signed_in = True
     assert deployment.call("sign_in") == "signed in 1"
 
@@ -954,7 +955,7 @@ def test_a_round_that_is_retried_after_its_call_was_parked_continues_that_call(d
     asked = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
     again = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
     assert deployment.token(again) == deployment.token(asked)
-    deployment.links.answer(deployment.token(asked), {"login": {"action": "accept"}})
+    answer_link(deployment.links, deployment.token(asked), {"login": {"action": "accept"}})
     waiting = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
     assert "waits for the user" in waiting
     is_signed_in = True

@@ -167,10 +167,17 @@ def test_a_url_question_is_confirmed(page: Page) -> None:
 def test_a_replayed_form_changes_nothing(page: Page) -> None:
     token, task = page.ask_size()
     body = page.answered(token)
-    page.post(body)
-    for replay in (body, body.replace("0.0=4", "0.0=5"), body.replace("accept", "decline")):
+    first = page.post(body)
+    assert (first[0], page.post(body)) == (303, first), "the same answers get the same reply"
+    for replay in (
+        body.replace("0.0=4", "0.0=5"),
+        body.replace("0.0=4", "0.0=x"),
+        body.replace("accept", "decline"),
+        body.replace("version=", "version=0"),
+    ):
         status, text = page.post(replay)
         assert (status, title(text)) == (409, "Already answered")
+    assert page.post(body) == first
     assert page.calls.responses(task) == ACCEPTED
 
 
@@ -399,14 +406,15 @@ def test_no_token_and_no_answer_is_logged(page: Page) -> None:
     token, _ = page.calls.ask({"text": form(schema)})
     filled = page.form(token)
     filled.enter("0.0", "hunter2")
-    for body in (filled.body().replace("hunter2", "hunter2hunter2"), filled.body(), filled.body()):
-        page.post(body)
+    for typed in ("hunter2hunter2", "hunter2", "hunter2", "hunter22"):
+        page.post(filled.body().replace("hunter2", typed))
     assert "hunter2" not in repr(page.observer.events)
     assert token not in repr(page.observer.events)
     outcomes = [fields.get("outcome") for name, fields in page.observer.events if name == "request_completed"]
     assert outcomes == [
         "question_page_shown",
         "question_page_invalid",
+        "question_page_answered",
         "question_page_answered",
         "question_page_late",
     ]

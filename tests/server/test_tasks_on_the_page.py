@@ -11,6 +11,7 @@ from mcp_roundtrip.tasks.question_links import QuestionLinks
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 from support.parked_deployment import TOKEN
+from support.question_links import answer_link
 from support.task_deployment import DECLARED, TaskDeployment, accepted
 
 TASKS_ONLY = {"extensions": {TASKS_EXTENSION: {}}}
@@ -128,7 +129,7 @@ def links(deployment):
 
 
 def answer(deployment, result, **responses):
-    return links(deployment).answer(link(text(result)), responses)
+    return answer_link(links(deployment), link(text(result)), responses)
 
 
 # -- a caller who has signed in -----------------------------------------------------------------------------
@@ -259,7 +260,7 @@ def survive(deployment, crashing):
         if not found:
             return result
         asked = links(deployment).find(found[0]).requests
-        links(deployment).answer(found[0], {key: answers[key] for key in asked})
+        answer_link(links(deployment), found[0], {key: answers[key] for key in asked})
     raise AssertionError("the call does not end")
 
 
@@ -389,12 +390,12 @@ def test_the_task_of_an_anonymous_caller_stays_working_and_its_status_message_ha
 def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(anonymous):
     task_id = start(anonymous)
     first = status_link(anonymous, task_id)
-    assert links(anonymous).answer(first, {"size": accepted(3)}) == "stored"
+    assert answer_link(links(anonymous), first, {"size": accepted(3)}) == "stored"
     assert "statusMessage" not in anonymous.get(task_id)["result"]
     anonymous.run_workers()
     second = status_link(anonymous, task_id)
     assert second != first
-    assert links(anonymous).answer(second, {"keep": accepted(True)}) == "stored"
+    assert answer_link(links(anonymous), second, {"keep": accepted(True)}) == "stored"
     anonymous.run_workers()
     task = anonymous.get(task_id)["result"]
     assert (task["status"], text(task["result"])) == ("completed", "size 3")
@@ -412,7 +413,7 @@ def test_the_link_ends_with_the_task(anonymous):
     task_id = start(anonymous)
     token = status_link(anonymous, task_id)
     anonymous.cancel(task_id)
-    assert links(anonymous).answer(token, {"size": accepted(3)}) == "ended"
+    assert answer_link(links(anonymous), token, {"size": accepted(3)}) == "ended"
     assert anonymous.status(task_id) == "cancelled"
 
 

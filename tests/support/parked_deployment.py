@@ -29,6 +29,7 @@ from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable
 from mcp_roundtrip_testing.workers import NEVER
 from support.legacy_client import assert_valid
 from support.messages import META, call, headers
+from support.question_links import answer_link
 
 KEY = LocalKey.generate()
 TOKEN = re.compile(r"https://mcp\.test/mcp/questions\?token=([A-Za-z0-9_-]{43})(?!\S)")
@@ -159,7 +160,7 @@ class ParkedDeployment:
         token = self.token(text)
         asked = self.links.find(token).requests
         assert asked.keys() == values.keys()
-        return self.links.answer(token, {key: _response(value) for key, value in values.items()})
+        return answer_link(self.links, token, {key: _response(value) for key, value in values.items()})
 
     # -- the table --------------------------------------------------------------------------------------
 

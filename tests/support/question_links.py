@@ -10,8 +10,9 @@ from mcp_roundtrip.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
-from mcp_roundtrip.tasks.question_links import PAGE, link_to_item, new_token
+from mcp_roundtrip.tasks.question_links import PAGE, AnswerState, QuestionLinks, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
 
@@ -28,21 +29,29 @@ def url(address: str, message: str = "Sign in") -> dict[str, Any]:
     return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": address}}
 
 
+def answer_link(links: QuestionLinks, token: str, responses: Mapping[str, Any]) -> AnswerState:
+    """Answer the questions that a link leads to."""
+    return links.answer(links.find(token), responses)
+
+
 @dataclass
 class WaitingCalls:
     """A table of tasks with calls that wait, and the responses that were stored."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     count: int = 0
+    store: TaskStore = field(default_factory=MemoryStore)
 
     def __post_init__(self) -> None:
-        self.table = TaskTable(self.clock)
+        self.table = TaskTable(self.clock, self.store)
 
     @property
     def tasks(self) -> Tasks:
         return self.table.port().tasks
 
-    def ask(self, requests: Mapping[str, Mapping[str, Any]], tool: str = TOOL) -> tuple[str, Task]:
+    def ask(
+        self, requests: Mapping[str, Mapping[str, Any]], tool: str = TOOL, channel: str = PAGE
+    ) -> tuple[str, Task]:
         """Return the token of a link to these requests, and the task that waits for the answers."""
         self.count += 1
         number, store = self.count, self.table.store
@@ -50,7 +59,7 @@ class WaitingCalls:
         task = self.tasks.create(call, "alice", Journal("f"), worker="w:1", capabilities={}, ttl_ms=TTL_MS)
         token = new_token(lambda count: number.to_bytes(count, "big"))
         outstanding = {
-            key: OutstandingRequest(key, Fingerprint("m", "f"), request, order, PAGE)
+            key: OutstandingRequest(key, Fingerprint("m", "f"), request, order, channel)
             for order, (key, request) in enumerate(requests.items())
         }
         store.put_new(link_to_item(token, task, tool, outstanding))

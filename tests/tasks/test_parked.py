@@ -25,6 +25,7 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.dynamodb_clients import new_table
+from support.question_links import answer_link
 
 pytest_plugins = ["support.task_stores"]
 
@@ -64,7 +65,7 @@ class Table:
         return self.store.update(task.pk, TASK, claim)
 
     def complete(self, task):
-        self.links.answer(task.link, {"size": YES})
+        answer_link(self.links, task.link, {"size": YES})
         assert self.claim(task) is not None
         end = transitions.complete(owner="w", now_ms=self.now_ms(), attributes={"res": '{"ok":1}'})
         assert self.store.update(task.pk, TASK, end) is not None
@@ -93,7 +94,7 @@ def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
 def test_its_link_leads_to_its_questions_and_an_answer_makes_it_ready_without_a_worker(table):
     parked = table.park()
     assert list(table.links.find(parked.link).requests) == ["size"]
-    assert table.links.answer(parked.link, {"size": YES}) == "stored"
+    assert answer_link(table.links, parked.link, {"size": YES}) == "stored"
     ready = table.calls.find(ALICE)
     assert (ready.status, ready.work_state) == (Status.WORKING, WorkState.READY)
     history = TaskHistory.from_items(ready, table.store.query(ready.pk))
@@ -141,7 +142,7 @@ def test_it_waits_for_its_time_to_live_and_then_the_call_starts_from_its_beginni
 
 def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):
     parked = table.park()
-    table.links.answer(parked.link, {"size": YES})
+    answer_link(table.links, parked.link, {"size": YES})
     table.clock.advance(TTL_MS / 1000 - 1)
     assert table.claim(parked, lease_ms=30_000) is not None
     table.clock.advance(2)
@@ -232,7 +233,7 @@ def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
             assert table.calls.find(ALICE) == parked
             open_tasks = [pk for pk, sk in store._items if sk == TASK]
             assert open_tasks == [parked.pk], "no task is left that no call finds"
-            assert table.links.answer(parked.link, {"size": YES}) == "stored"
+            assert answer_link(table.links, parked.link, {"size": YES}) == "stored"
         else:
             break
     assert killed_call == 5, "the limit, step, arguments, link, and one transaction"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
+from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
@@ -19,9 +19,9 @@ from mcp_roundtrip.tasks.question_links import (
     question_page_url,
 )
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
+from support.question_links import answer_link
 
 pytest_plugins = ["support.task_stores"]
 
@@ -94,7 +94,7 @@ def test_a_token_has_256_bits_and_no_character_that_a_url_escapes():
 
 
 def test_the_table_holds_the_digest_of_the_token_as_a_key_and_nothing_about_the_caller(table):
-    item = link_to_item(table.token, table.task, "order", ["size"])
+    item = link_to_item(table.token, table.task, "order", {"size": asked("size", 0)})
     assert table.token not in json.dumps(item)
     assert "alice" not in json.dumps(item)
     assert item["exp"] == table.task.expires_s
@@ -114,7 +114,7 @@ def test_looking_at_a_link_changes_nothing(table):
 
 
 def test_answers_are_stored_and_the_worker_is_dispatched(table):
-    assert table.links.answer(table.token, {"size": YES, "keep": NO}) == "stored"
+    assert answer_link(table.links, table.token, {"size": YES, "keep": NO}) == "stored"
     assert table.responses() == {"size": YES, "keep": NO}
     task = table.stored()
     assert (task.status, task.work_state, task.link) == (Status.WORKING, WorkState.READY, None)
@@ -123,27 +123,27 @@ def test_answers_are_stored_and_the_worker_is_dispatched(table):
 
 def test_no_worker_is_dispatched_for_a_call_without_one(task_store):
     parked = Table(task_store, worker="")
-    assert parked.links.answer(parked.token, {"size": YES, "keep": YES}) == "stored"
+    assert answer_link(parked.links, parked.token, {"size": YES, "keep": YES}) == "stored"
     assert parked.stored().work_state is WorkState.READY
     assert not parked.tasks.dispatcher.sent
 
 
 def test_a_second_answer_is_ignored(table):
-    table.links.answer(table.token, {"size": YES, "keep": YES})
-    assert table.links.answer(table.token, {"size": NO, "keep": NO}) == "answered"
+    answer_link(table.links, table.token, {"size": YES, "keep": YES})
+    assert answer_link(table.links, table.token, {"size": NO, "keep": NO}) == "answered"
     assert table.responses() == {"size": YES, "keep": YES}
     assert table.links.find(table.token).state == "answered"
     assert len(table.tasks.dispatcher.sent) == 1
 
 
 def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
-    assert table.links.answer(table.token, {"size": YES, "other": YES}) == "incomplete"
+    assert answer_link(table.links, table.token, {"size": YES, "other": YES}) == "incomplete"
     assert table.responses() == {}
     assert table.links.find(table.token).state == "open"
 
 
 def test_responses_to_what_the_link_does_not_name_are_ignored(table):
-    assert table.links.answer(table.token, {"size": YES, "keep": YES, "other": YES}) == "stored"
+    assert answer_link(table.links, table.token, {"size": YES, "keep": YES, "other": YES}) == "stored"
     assert table.responses().keys() == {"size", "keep"}
 
 
@@ -155,7 +155,7 @@ def test_a_client_cannot_answer_questions_of_the_page_with_tasks_update(table):
 
 def test_a_link_does_not_answer_questions_of_the_client(task_store):
     table = Table(task_store, channel=CLIENT)
-    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "answered"
+    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "answered"
     assert table.responses() == {}
 
 
@@ -164,20 +164,20 @@ def test_a_link_does_not_answer_questions_of_the_client(task_store):
 )
 def test_any_other_token_is_unknown(table, token):
     assert table.links.find(token).state == "unknown"
-    assert table.links.answer(token, {"size": YES, "keep": YES}) == "unknown"
+    assert answer_link(table.links, token, {"size": YES, "keep": YES}) == "unknown"
 
 
 def test_a_link_expires_with_the_time_to_live_of_its_task(table):
     table.clock.advance(TTL_MS / 1000)
     assert table.links.find(table.token).state == "expired"
-    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "expired"
+    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "expired"
     assert table.responses() == {}
 
 
 def test_a_link_ends_with_its_task(table):
     assert table.tasks.cancel("alice", table.task.task_id) is not None
     assert table.links.find(table.token).state == "ended"
-    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "ended"
+    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "ended"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_link_ends_with_its_task(table):
 def test_of_many_posts_at_once_exactly_one_is_stored(table):
     def post(number):
         answer = {"action": "accept", "content": {"value": number}}
-        return table.links.answer(table.token, {"size": answer, "keep": answer})
+        return answer_link(table.links, table.token, {"size": answer, "keep": answer})
 
     with ThreadPoolExecutor(8) as threads:
         states = list(threads.map(post, range(8)))
@@ -197,68 +197,52 @@ def test_of_many_posts_at_once_exactly_one_is_stored(table):
 def test_an_answer_that_no_item_can_hold_is_refused_with_its_limit(table):
     large = {"action": "accept", "content": {"value": "x" * 1_048_576}}
     with pytest.raises(ItemTooLarge, match="the limit is 400000"):
-        table.links.answer(table.token, {"size": large, "keep": YES})
+        answer_link(table.links, table.token, {"size": large, "keep": YES})
     assert table.links.find(table.token).state == "open"
 
 
-@pytest.mark.parametrize("is_done", [False, True])
-def test_after_a_crash_at_any_call_a_second_post_completes_the_answer(is_done):
-    for killed_call in range(9):
-        table = Table(MemoryStore())
-        dying = CrashingStore(table.store, killed_call, is_done)
-        crashed = QuestionLinks(Tasks(dying, RecordingDispatcher(), table.now_ms))
-        try:
-            assert crashed.answer(table.token, {"size": YES, "keep": YES}) == "stored"
-        except WorkerKilled:
-            assert table.links.answer(table.token, {"size": NO, "keep": NO}) in ("stored", "answered")
-        else:
-            break
-        assert table.responses().keys() == {"size", "keep"}
-        assert table.links.find(table.token).state == "answered"
-    assert killed_call == 6, "every call was tried"
+def test_equal_answers_sent_again_get_the_same_reply(table):
+    assert answer_link(table.links, table.token, {"size": YES, "keep": NO}) == "stored"
+    assert table.links.find(table.token).requests.keys() == {"size", "keep"}
+    assert answer_link(table.links, table.token, {"size": YES, "keep": NO}) == "stored"
+    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "answered"
+    assert table.responses() == {"size": YES, "keep": NO}
+    assert len(table.tasks.dispatcher.sent) == 1
 
 
-class FailingUpdates(MemoryStore):
-    """A store whose updates fail while `fails` is True."""
+@pytest.mark.parametrize(("one", "other"), [(1, True), (0, False), ("1", 1), ([], {}), (None, "")])
+def test_answers_that_json_distinguishes_are_not_equal(table, one, other):
+    def answer(value):
+        return {"size": YES, "keep": {"action": "accept", "content": {"value": value}}}
 
-    fails = False
-
-    def update(self, pk, sk, change):
-        if self.fails:
-            raise StoreError("throttled")
-        return super().update(pk, sk, change)
+    assert answer_link(table.links, table.token, answer(one)) == "stored"
+    assert answer_link(table.links, table.token, answer(other)) == "answered"
+    assert answer_link(table.links, table.token, answer(one)) == "stored"
 
 
-@pytest.mark.parametrize(("later", "state"), [(NO, "answered"), (YES, "stored")])
-def test_a_post_after_one_that_failed_halfway_learns_whether_its_own_answer_counts(later, state):
-    table = Table(FailingUpdates())
-    table.store.fails = True
-    with pytest.raises(StoreError):
-        table.links.answer(table.token, {"size": YES, "keep": YES})
-    table.store.fails = False
-    assert table.links.answer(table.token, {"size": later, "keep": later}) == state
-    assert table.responses() == {"size": YES, "keep": YES}
+def test_a_form_of_questions_one_of_which_has_an_answer_stores_nothing(table):
+    found = table.links.find(table.token)
+    table.tasks.store_responses(table.task.pk, {"size": NO}, channels=(PAGE,))
+
+    class Stale(QuestionLinks):
+        """The link as it was before another channel answered one question."""
+
+        def _questions(self, link):
+            return found
+
+    assert answer_link(Stale(table.tasks), table.token, {"size": YES, "keep": YES}) == "incomplete"
+    assert table.responses() == {"size": NO}
+
+
+def test_a_link_leads_only_to_questions_that_the_page_asks(task_store):
+    table = Table(task_store)
+    table.tasks.store_responses(table.task.pk, {"size": YES, "keep": YES}, channels=(PAGE,))
+    table.token = new_token(lambda count: bytes(range(1, count + 1)))
+    table.park({"mine": asked("mine", 2), "theirs": asked("theirs", 3, CLIENT)})
+    assert table.links.find(table.token).requests.keys() == {"mine"}
+    assert answer_link(table.links, table.token, {"mine": YES}) == "stored"
     assert table.links.find(table.token).state == "answered"
-
-
-def test_a_post_whose_answer_counts_learns_it_although_another_one_closed_the_question():
-    class Overtaken(MemoryStore):
-        """Another tab posts after the first answers are written, and before the question is closed."""
-
-        is_overtaken = False
-
-        def update(self, pk, sk, change):
-            if self.is_overtaken:
-                self.is_overtaken = False
-                late.append(table.links.answer(table.token, {"size": NO, "keep": NO}))
-            return super().update(pk, sk, change)
-
-    late = []
-    table = Table(Overtaken())
-    table.store.is_overtaken = True
-    assert table.links.answer(table.token, {"size": YES, "keep": YES}) == "stored"
-    assert late == ["answered"]
-    assert table.responses() == {"size": YES, "keep": YES}
+    assert table.stored().client_requests.keys() == {"theirs"}
 
 
 def test_rows_that_were_written_before_channels_existed_are_of_the_client():

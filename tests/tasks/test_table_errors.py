@@ -192,14 +192,12 @@ def test_an_answer_that_cannot_be_written_is_not_acknowledged(
     assert_completes(deployment, task_id)
 
 
-def test_a_repeated_answer_after_a_lost_acknowledgement_does_not_replace_the_first(
-    deployment: TaskDeployment, wire: Any
-) -> None:
+def test_an_answer_that_was_not_acknowledged_is_not_stored(deployment: TaskDeployment, wire: Any) -> None:
     task_id = parked(deployment)
     wire.failing = {"UpdateItem": THROTTLED}
-    assert deployment.update(task_id, keep=accepted("s3cret-answer"))["error"]["code"] == -32603
+    assert deployment.update(task_id, keep=accepted("another"))["error"]["code"] == -32603
     wire.failing = {}
-    deployment.update(task_id, keep=accepted("another"))
+    assert deployment.get(task_id)["result"]["inputRequests"].keys() == {"keep"}
     assert_completes(deployment, task_id)
 
 

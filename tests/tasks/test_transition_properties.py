@@ -116,6 +116,7 @@ class TaskStateMachine(RuleBasedStateMachine):
             "accept_responses",
             version=task.version - stale,
             requests=left,
+            submissions=dict.fromkeys(task.requests.keys() - left.keys(), "one"),
             is_leased=task.work_state is WorkState.LEASED,
             now_ms=self.now,
         )

@@ -40,7 +40,11 @@ def sleep(*, owner="me", version=2, accepted=(), wake_at_ms=NOW + 500):
 
 def answered(*left, version=3, is_leased=False, now=NOW):
     return transitions.accept_responses(
-        version=version, requests=asked(*left), is_leased=is_leased, now_ms=now
+        version=version,
+        requests=asked(*left),
+        submissions={"answered": "first"},
+        is_leased=is_leased,
+        now_ms=now,
     )
 
 
@@ -232,7 +236,11 @@ def test_a_parked_task_has_its_requests_and_no_lease():
 def test_a_task_with_open_questions_stays_waiting():
     change = answered("b", now=LATER)
     assert task(after(AWAITING, change)) == replace(
-        task(AWAITING), requests=asked("b"), version=4, updated_at_ms=LATER
+        task(AWAITING),
+        requests=asked("b"),
+        submissions={"answered": "first"},
+        version=4,
+        updated_at_ms=LATER,
     )
 
 
@@ -243,6 +251,7 @@ def test_a_task_without_open_questions_is_ready_and_dispatched():
         status=Status.WORKING,
         work_state=WorkState.READY,
         requests={},
+        submissions={"answered": "first"},
         version=4,
         updated_at_ms=LATER,
         dispatched_at_ms=LATER,

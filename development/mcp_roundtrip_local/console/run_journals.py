@@ -8,8 +8,8 @@ from typing import Any
 
 from mcp_roundtrip.journal import Entry, Fingerprint, Kind
 from mcp_roundtrip.tasks.changes import Item
-from mcp_roundtrip.tasks.items import entry_from_item
-from mcp_roundtrip.tasks.model import ENTRY, INPUT, Task, json_value
+from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
+from mcp_roundtrip.tasks.model import INPUT, Task, json_value
 from mcp_roundtrip_local.console.journal_writes import JournalWrite
 from mcp_roundtrip_local.console.journals import entry_row, question_row
 from mcp_roundtrip_local.console.task_runs import WorkerRun
@@ -72,9 +72,9 @@ class RunJournals:
 def read_run_journals(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite]) -> RunJournals:
     """Return the journal in the items of a task."""
     rows = [
-        _Row(int(item["n"]), name, _entry(item), writes.get(name))
+        _Row(int(item["n"]), name := str(item["sk"]), _entry(item), writes.get(name))
         for item in items
-        if (name := str(item["sk"])).startswith((ENTRY, INPUT))
+        if is_in_journal(task, item)
     ]
     answered = {row.entry.key for row in rows if row.is_response}
     is_open = not task.is_terminal

@@ -97,6 +97,11 @@ def canonical_json(value: Any) -> bytes:
         raise ValueError(str(error)) from None
 
 
+def is_same_json(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are the same: `1` is `1.0`, and is not `true`. Raises as above."""
+    return canonical_json(one) == canonical_json(other)
+
+
 def digest(label: str, value: Any, *, size: int = 32) -> str:
     """Return the first `size` bytes of SHA-256 over `label` and the canonical form, in URL-safe Base64.
 

@@ -80,7 +80,7 @@ NOTICES: Final[Mapping[str, Notice]] = {
     "unavailable": Notice(
         503,
         "Temporarily unavailable",
-        "The server cannot reach its store at the moment. Nothing was stored. Wait a moment, and try again.",
+        "The server cannot reach its store at the moment. Wait a moment, and try again.",
     ),
 }
 """The pages by the outcome of a request."""

@@ -119,5 +119,5 @@ def _for_view(call: FeatureCall, reply: Reply) -> Reply:
     outcome = reply.log_fields.get("outcome")
     if outcome == "answers_too_large":
         return reply  # the view keeps its form
-    status = "ended" if outcome == "call_ended" else "complete"
+    status = "ended" if outcome in ("call_ended", "answers_late") else "complete"
     return replace(reply, body=with_questions(body, {"status": status}))

@@ -173,7 +173,8 @@ def answer(
     try:
         task = None if pk is None else resumption.calls.load(pk)
         if task is not None:
-            resumption.store(task, answers, "app")
+            if not resumption.store_form(task, answers):
+                return parked_replies.late(resumption.idle_round(task))
             task = resumption.calls.load(task.pk)
         reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
         return reply or parked_replies.ended(resumption.idle_round())
@@ -200,17 +201,25 @@ class _Resumption:
         remaining_ms = context.invocation.deadline_ms - context.ports.clock_ms()
         self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
 
+    def store_form(self, task: Task, answers: Mapping[str, Any]) -> bool:
+        """Store the answers of a view; return False if others were stored before. Raises as `store`."""
+        self._begin(task)
+        return self.calls.answer(task, answers)
+
     def store(self, task: Task, responses: Mapping[str, Any], channel: Channel) -> None:
         """Store the responses to open questions that this channel asked.
 
         Raises ItemTooLarge, StoreError, and ProtocolError if no audit record can be stored.
         """
-        if (operation := self.call.context.invocation.operation) is not None:
-            operation.begin(self.call, task.flow_id)
+        self._begin(task)
         try:
             self.calls.tasks.store_responses(task.pk, responses, channels=(channel,), via=channel)
         except UnknownTask:
             return  # it expired meanwhile
+
+    def _begin(self, task: Task) -> None:
+        if (operation := self.call.context.invocation.operation) is not None:
+            operation.begin(self.call, task.flow_id)
 
     def reply_to(self, task: Task, *, waits_for_answers: bool = True) -> Reply | None:
         """Wait until the call can continue, run a pass, and return the reply; None if the call expires.

@@ -86,6 +86,16 @@ def ended(this_round: Round) -> Reply:
     return this_round.error_reply(CallAborted(text), "call_ended")
 
 
+def late(this_round: Round) -> Reply:
+    """Build the reply to a form whose questions have other answers already."""
+    text = (
+        "These questions were answered before, perhaps in another window, and the call continues with those "
+        f"answers. What was sent now was not stored. Call {this_round.call.name} again with the same "
+        "arguments: that call returns the result."
+    )
+    return this_round.error_reply(CallAborted(text), "answers_late")
+
+
 def too_many(this_round: Round, limit: int) -> Reply:
     """Build the reply to a call that has no place because its caller has `limit` open tasks and calls.
 

@@ -149,21 +149,24 @@ def _form(found: LinkedQuestions, token: str, server: str) -> FormPage:
 
 
 def _take_answers(posted: Values, ports: Ports, server: str, operation: Operation | None) -> _Outcome:
-    """Store the answers. A form that is not stored is shown again with what the user typed."""
+    """Store the answers. A form that is not stored is shown again with what the user typed.
+
+    The form of questions that have been answered gets the reply of the first one if its answers are the same.
+    """
     token, links = only_value(posted, TOKEN), _links(ports)
     found = links.find(token)
-    if found.state != "open":
-        return _Outcome("late" if found.state == "answered" else found.state)
-    form = replace(_form(found, token, server), values=posted)
+    if found.state not in ("open", "answered"):
+        return _Outcome(found.state)
+    form, is_open = replace(_form(found, token, server), values=posted), found.state == "open"
     if only_value(posted, VERSION) != form.version:
-        return _Outcome("changed")
+        return _Outcome("changed" if is_open else "late")
     answers = read_answers(form.questions, posted)
     if answers.errors:
-        return _Outcome("invalid", 422, replace(form, errors=answers.errors))
+        return _Outcome("invalid", 422, replace(form, errors=answers.errors)) if is_open else _Outcome("late")
     try:
-        if operation is not None and found.task is not None:
+        if operation is not None and found.task is not None and is_open:
             operation.begin_answers(found.tool, found.task, answers.responses)
-        stored = links.answer(token, answers.responses)
+        stored = links.answer(found, answers.responses)
     except StoreError as error:
         ports.observer.record_failure("task_table_unavailable", error)
         return _Outcome("unavailable", 503, replace(form, problem=NOTICES["unavailable"].text))

@@ -58,12 +58,27 @@ def entry_from_item(item: Item) -> Entry:
 
 
 def response_to_item(
-    task: Task, wire_key: str, asked: OutstandingRequest, raw: Any, via: str = CLIENT
+    task: Task,
+    wire_key: str,
+    asked: OutstandingRequest,
+    raw: Any,
+    via: str = CLIENT,
+    submission: str | None = None,
 ) -> dict[str, Value]:
-    """Return the item of the response to an outstanding request; `via` is the channel of the response."""
-    item = _item(task, INPUT + wire_key, n=asked.order, key=asked.key, v=compact_json(raw))
+    """Return the item of the response to an outstanding request; `via` is the channel of the response.
+
+    A response without a `submission` counts at once. Each of the others counts if the task names its
+    submission.
+    """
+    item = _item(task, response_key(wire_key, submission), n=asked.order, key=asked.key, v=compact_json(raw))
     channel: dict[str, Value] = {} if via == CLIENT else {"via": via}
-    return item | _fingerprint(asked.fingerprint) | channel
+    of_submission: dict[str, Value] = {} if submission is None else {"sub": submission, "wire": wire_key}
+    return item | _fingerprint(asked.fingerprint) | channel | of_submission
+
+
+def response_key(wire_key: str, submission: str | None) -> str:
+    """Return the sort key of a response."""
+    return INPUT + wire_key if submission is None else f"{INPUT}{wire_key}~{submission}"
 
 
 def _item(task: Task, sort_key: str, **members: Value) -> dict[str, Value]:
@@ -77,9 +92,9 @@ def _fingerprint(fingerprint: Fingerprint) -> dict[str, Value]:
 class TaskHistory(Struct, frozen=True):
     """The stored call and journal of a task, and the responses that no pass has accepted yet.
 
-    `responses` has these responses by journal key, `response_keys` the wire key of the last response of each
-    journal key. `next_order` is the position of the next journal entry. `response_channels` has the channel
-    of each response that did not come from the client, by journal key.
+    `responses` has these responses by journal key, `response_keys` the sort key, without prefix, of the last
+    response of each journal key. `next_order` is the position of the next journal entry. `response_channels`
+    has the channel of each response that did not come from the client, by journal key.
     """
 
     call: TaskCall
@@ -94,20 +109,20 @@ class TaskHistory(Struct, frozen=True):
         """Build the history from the items of a task's partition."""
         by_sk = {str(item["sk"]): item for item in items}
         rows = sorted(
-            (item for sk, item in by_sk.items() if sk.startswith((ENTRY, INPUT))),
+            (item for item in by_sk.values() if is_in_journal(task, item)),
             key=lambda item: (int(item["n"]), str(item["sk"])),
         )
         # A repeated request has several responses; the last one counts.
-        response_keys = {str(row["key"]): _wire_key(row) for row in rows if _is_response(row)}
+        response_keys = {str(row["key"]): _response_name(row) for row in rows if _is_response(row)}
         entries: list[Entry] = []
         responses: dict[str, Any] = {}
         channels: dict[str, str] = {}
         outstanding: dict[str, Fingerprint] = {}
         for row in rows:
             entry = _response_entry(row) if _is_response(row) else entry_from_item(row)
-            if not _is_response(row) or _wire_key(row) in task.accepted_keys:
+            if not _is_response(row) or _response_name(row) in task.accepted_keys:
                 entries.append(entry)
-            elif response_keys[entry.key] == _wire_key(row) and entry.fingerprint is not None:
+            elif response_keys[entry.key] == _response_name(row) and entry.fingerprint is not None:
                 responses[entry.key], outstanding[entry.key] = entry.value, entry.fingerprint
                 if "via" in row:
                     channels[entry.key] = str(row["via"])
@@ -121,7 +136,17 @@ def _is_response(row: Item) -> bool:
     return str(row["sk"]).startswith(INPUT)
 
 
-def _wire_key(row: Item) -> str:
+def is_in_journal(task: Task, item: Item) -> bool:
+    """Return whether an item is a journal entry, or a response that counts.
+
+    A response does not count if another submission answered its request, or none has answered it yet.
+    """
+    if not str(item["sk"]).startswith((ENTRY, INPUT)):
+        return False
+    return "sub" not in item or task.submissions.get(str(item["wire"])) == item["sub"]
+
+
+def _response_name(row: Item) -> str:
     return str(row["sk"]).removeprefix(INPUT)
 
 

@@ -6,7 +6,8 @@ sort key    content
 M           the task itself (`Task`): status, lease, outstanding requests, result or error
 A           the call (`items.TaskCall`), in an item of its own because polls do not need it
 J#<key>     a journal entry, written once
-I#<key>     the client's response to the request with that wire key, written once
+I#<key>~s   a response to the request with that wire key, in the submission s, written once. It counts if the
+            item M names it. Earlier revisions wrote I#<key>, which always counts
 R#...       a chunk of a result that is too large for M
 ==========  ==============================================================================================
 
@@ -16,7 +17,8 @@ The names of attributes are stored, so they stay when fields are renamed. Those 
 st, rn, ver            status, work state, version of the two
 cAt, uAt, ttlms, dead  creation, last update, time to live, deadline
 wk, run, caps, dl      worker, flow id, client capabilities, dialect
-req, acc, iss          outstanding requests, accepted wire keys, wire keys issued for each key
+req, iss               outstanding requests, wire keys issued for each key
+ans, acc               submissions by the wire keys that they answered, responses that a pass has accepted
 lnk                    token of the link to the outstanding requests of channel "page" (`question_links`)
 lo, lu, lr             lease owner, lease end, id of the invocation or message that has the lease
 att, seen              attempts, length of the journal at the last progress
@@ -118,8 +120,9 @@ class OutstandingRequest(Struct, frozen=True):
 class Task(Struct, frozen=True):
     """A task, as in its item M.
 
-    `requests` has the outstanding requests by wire key, `accepted_keys` the wire keys of the responses that a
-    pass has accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
+    `requests` has the outstanding requests by wire key, `submissions` the id of the submission that answered
+    each other request, `accepted_keys` the sort keys, without prefix, of the responses that a pass has
+    accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
     workers since the last progress, `seen_entries` is the length of the journal at that time. `trace` is the
     journal's, `created_in` the span context in which the task was created, if these were traced. DynamoDB may
     delete its items from `expires_s` (epoch seconds) on.
@@ -156,6 +159,7 @@ class Task(Struct, frozen=True):
     link: str | None = None
     trace: str | None = None
     created_in: str | None = None
+    submissions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def task_id(self) -> str:
@@ -260,6 +264,7 @@ class Task(Struct, frozen=True):
             link=read.get("lnk"),
             trace=read.get("tr"),
             created_in=read.get("tc"),
+            submissions=canonical.parse_json(read.get("ans", "{}")),
         )
 
 

@@ -28,8 +28,8 @@ from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
-from mcp_roundtrip.tasks.question_links import LINKED, PAGE, link_to_item, new_token
-from mcp_roundtrip.tasks.service import Tasks, task_id_of
+from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
+from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store import Update
 
 DIALECT: Final = "parked"
@@ -140,6 +140,24 @@ class ParkedCalls(Struct, frozen=True):
                 return None
         raise StoreError("too_many_concurrent_updates")
 
+    def answer(self, task: Task, answers: Mapping[str, Any]) -> bool:
+        """Store the answers of a view (ElicitResult objects by wire key) to all its open questions, or none.
+
+        Returns False if other answers to these questions were stored before. Raises StoreError, and
+        ItemTooLarge for an answer over the limit of an item.
+        """
+        asked = {key for key, each in task.requests.items() if each.channel == APP}
+        form = {key: answers[key] for key in asked & answers.keys()}
+        try:
+            if len(form) == len(asked) and self.tasks.store_responses(
+                task.pk, form, channels=(APP,), via=APP, is_form=True
+            ):
+                return True
+        except UnknownTask:
+            return True  # it expired meanwhile
+        stored = self.tasks.stored_responses(task.pk, answers)
+        return all(canonical.is_same_json(raw, _without_nulls(answers[key])) for key, raw in stored.items())
+
     def _put_parts(self, task: Task, call: TaskCall, journal: Journal) -> None:
         """Write the items of a call that is not parked yet, all but its own; unused ones expire by TTL."""
         self.tasks.put_history(task, call, journal)
@@ -179,6 +197,13 @@ class ParkedCalls(Struct, frozen=True):
         # A request that began in time may still run the call.
         is_leased = task.lease_until_ms is not None and now_ms < task.lease_until_ms
         return now_ms < task.deadline_ms or is_leased
+
+
+def _without_nulls(answer: Any) -> Any:
+    """Return an ElicitResult as it is stored: a member that is null counts as absent."""
+    if not isinstance(answer, dict):
+        return answer
+    return {name: member for name, member in answer.items() if member is not None}
 
 
 def _became(parked: Task, task: Task) -> bool:

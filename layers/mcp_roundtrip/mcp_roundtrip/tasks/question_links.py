@@ -7,27 +7,29 @@ attribute   holds
 ==========  ==============================================================================================
 call        the partition key of the task
 keys        the wire keys of the requests, as JSON
+req         the InputRequest objects by wire key, as JSON: what was asked, also after it was answered
 tool        the name of the tool that asks
 dead        when the link expires: at the end of the task's time to live, in epoch milliseconds
 exp         when DynamoDB may delete the item, in epoch seconds
 ==========  ==============================================================================================
 
-A request accepts one response, so a link can be used once. Nothing about the caller is in the link: everyone
-who has it can answer.
+All requests of a link are answered together, so a link can be used once. The same answers sent again get the
+same reply, and other answers are refused. Nothing about the caller is in the link: everyone who has it can
+answer.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.tasks.changes import Item
-from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 
 LINK: Final = "K"
@@ -36,7 +38,10 @@ LINK: Final = "K"
 PAGE: Final = "page"
 """The channel of the requests that only a page asks."""
 
-LINKED: Final = frozenset({PAGE, "app"})
+APP: Final = "app"
+"""The channel of the requests that a view asks."""
+
+LINKED: Final = frozenset({PAGE, APP})
 """The channels whose requests have a link. The user of an app whose host does not show it needs one."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -45,7 +50,8 @@ LinkState = Literal["open", "answered", "expired", "unknown", "ended"]
 """`answered`: no request of the link is open any more. `ended`: the task ended without an answer."""
 
 AnswerState = Literal["stored", "incomplete", "answered", "expired", "unknown", "ended"]
-"""`stored`: by this call. `incomplete`: an open request has no response, and nothing was stored."""
+"""`stored`: by this call, or an equal one before it. `answered`: with other answers. `incomplete`: an open
+request has no response, or the open requests have changed. Only `stored` has stored anything."""
 
 
 def new_token(random_bytes: Callable[[int], bytes]) -> str:
@@ -58,13 +64,20 @@ def question_page_url(audience: str, token: str) -> str:
     return f"{audience.rstrip('/')}/questions?token={token}"
 
 
-def link_to_item(token: str, task: Task, tool: str, wire_keys: Collection[str]) -> Item:
-    """Return the item of a link to requests of a task."""
+def linked_requests(requests: Mapping[str, OutstandingRequest]) -> dict[str, Mapping[str, Any]]:
+    """Return the InputRequest objects of the requests that a link leads to, by wire key."""
+    return {key: asked.request for key, asked in requests.items() if asked.channel in LINKED}
+
+
+def link_to_item(token: str, task: Task, tool: str, requests: Mapping[str, OutstandingRequest]) -> Item:
+    """Return the item of a link to those of the requests that have one."""
+    linked = linked_requests(requests)
     return {
         "pk": _partition_key(token),
         "sk": LINK,
         "call": task.pk,
-        "keys": canonical.compact_json(list(wire_keys)),
+        "keys": canonical.compact_json(list(linked)),
+        "req": canonical.compact_json(linked),
         "tool": tool,
         "dead": task.deadline_ms,
         "exp": task.expires_s,
@@ -78,7 +91,8 @@ def _partition_key(token: str) -> str:
 class LinkedQuestions(Struct, frozen=True):
     """What a link leads to. `requests` are the open InputRequest objects by wire key, in order.
 
-    `task` is the task or parked call that asks them.
+    If none is open any more, they are those that the link asked, as far as they are known. `task` is the task
+    or parked call that asks them.
     """
 
     state: LinkState
@@ -97,26 +111,26 @@ class QuestionLinks(Struct, frozen=True):
         link = self._read(token)
         return LinkedQuestions("unknown") if link is None else self._questions(link)
 
-    def answer(self, token: str, responses: Mapping[str, Any]) -> AnswerState:
-        """Store the responses (ElicitResult objects by wire key) to all open requests of a link.
+    def answer(self, found: LinkedQuestions, responses: Mapping[str, Any]) -> AnswerState:
+        """Store the responses (ElicitResult objects by wire key) to all questions that were found, or none.
 
-        Of concurrent calls, the first response to each request counts. Raises StoreError, and ItemTooLarge
-        for a response over the limit of an item.
+        Of concurrent calls, the first one counts. Raises StoreError, and ItemTooLarge for a response over the
+        limit of an item.
         """
-        link = self._read(token)
-        if link is None:
-            return "unknown"
-        found = self._questions(link)
-        if found.state != "open":
-            return found.state
+        if found.state not in ("open", "answered") or found.task is None:
+            return "ended" if found.state == "open" else found.state
         if not found.requests.keys() <= responses.keys():
             return "incomplete"
-        answered = {key: responses[key] for key in found.requests}
+        answers, pk = {key: responses[key] for key in found.requests}, found.task.pk
         try:
-            is_stored = self.tasks.store_responses(str(link["call"]), answered, channels=LINKED, via=PAGE)
+            if self.tasks.store_responses(pk, answers, channels=LINKED, via=PAGE, is_form=True):
+                return "stored"
         except UnknownTask:
             return "ended"
-        return "stored" if is_stored else "answered"
+        stored = self.tasks.stored_responses(pk, answers)
+        if answers and canonical.is_same_json(stored, answers):
+            return "stored"
+        return "answered" if stored.keys() == answers.keys() else "incomplete"
 
     def _questions(self, link: Item) -> LinkedQuestions:
         tool = str(link["tool"])
@@ -126,9 +140,11 @@ class QuestionLinks(Struct, frozen=True):
         if item is None:
             return LinkedQuestions("ended", tool)
         task, keys = Task.from_item(item), canonical.parse_json(str(link["keys"]))
-        requests = {key: task.requests[key].request for key in keys if key in task.requests}
+        open_requests = linked_requests(task.requests)
+        requests = {key: open_requests[key] for key in keys if key in open_requests}
         if not requests:
-            return LinkedQuestions("answered", tool)
+            asked = json_value(link.get("req", "{}"))
+            return LinkedQuestions("answered", tool, {key: asked[key] for key in keys if key in asked}, task)
         if task.is_terminal:
             return LinkedQuestions("ended", tool)
         return LinkedQuestions("open", tool, requests, task)

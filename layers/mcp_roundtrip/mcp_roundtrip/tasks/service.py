@@ -27,6 +27,7 @@ from mcp_roundtrip.tasks.items import (
     chunk_key,
     entry_to_item,
     join_result_chunks,
+    response_key,
     response_to_item,
     split_result,
 )
@@ -39,6 +40,7 @@ from mcp_roundtrip.tasks.model import (
     Status,
     Task,
     WorkState,
+    json_value,
     task_partition_key,
 )
 from mcp_roundtrip.tasks.store import TaskStore
@@ -201,42 +203,58 @@ class Tasks(Struct, frozen=True):
         self.store_responses(pk, responses, channels=(CLIENT,))
 
     def store_responses(
-        self, pk: str, responses: Mapping[str, Any], *, channels: Collection[str], via: str = CLIENT
+        self,
+        pk: str,
+        responses: Mapping[str, Any],
+        *,
+        channels: Collection[str],
+        via: str = CLIENT,
+        is_form: bool = False,
     ) -> bool:
-        """Store responses to outstanding requests of these channels; return whether they count.
+        """Store responses to outstanding requests of these channels; return whether this call has stored any.
 
-        `via` is the channel through which they came: a question of an app can be answered on the page.
-        The first response to each request counts, also if its caller failed before it closed the request:
-        then this call closes it and returns False. Of several responses, the first by wire key decides. After
-        the last one, the worker is dispatched, if the task has one. Raises UnknownTask, StoreError,
-        ItemTooLarge for a response over the limit of an item, and MalformedInputResponse if one of the
-        responses is no result of its request: then none is stored.
+        Each response is an item of its own, and the change of the task's item makes all of them count. So a
+        call that fails, or is overtaken, has stored nothing. The responses to other requests are ignored;
+        those of a form are stored only if all its requests are outstanding. `via` is the channel through
+        which they came: a question of an app can be answered on the page. After the last response, the worker
+        is dispatched, if the task has one. Raises UnknownTask, StoreError, ItemTooLarge for a response over
+        the limit of an item, and MalformedInputResponse if one of them is no result of its request.
         """
-        counts = False
+        submission, written = self.random_bytes(8).hex(), set[str]()
         for _ in range(UPDATE_ATTEMPTS):
             task = self._read(pk)
-            answered = {
-                key for key, each in task.requests.items() if each.channel in channels and key in responses
-            }
+            asked = {key: each for key, each in task.requests.items() if each.channel in channels}
+            answered = responses.keys() & asked
             if task.status is not Status.INPUT_REQUIRED or not answered:
-                return counts
-            items = [
-                response_to_item(task, key, asked, read_response(key, asked.request, responses[key]), via)
-                for key, asked in sorted(task.requests.items())
-                if key in answered
-            ]
-            present = [self.store.put_new(item) for item in items]
-            counts = counts or present[0] is None or present[0]["v"] == items[0]["v"]
-            left = {key: asked for key, asked in task.requests.items() if key not in answered}
+                return False
+            if is_form and len(answered) < len(responses):
+                return False
+            read = {key: read_response(key, asked[key].request, responses[key]) for key in answered}
+            for key in sorted(answered - written):
+                self.store.put_new(response_to_item(task, key, asked[key], read[key], via, submission))
+                written.add(key)
+            left = {key: each for key, each in task.requests.items() if key not in answered}
             is_leased = task.work_state is WorkState.LEASED
             change = transitions.accept_responses(
-                version=task.version, requests=left, is_leased=is_leased, now_ms=self.clock_ms()
+                version=task.version,
+                requests=left,
+                submissions={**task.submissions, **dict.fromkeys(answered, submission)},
+                is_leased=is_leased,
+                now_ms=self.clock_ms(),
             )
             if self.store.update(task.pk, TASK, change) is not None:
                 if not left and not is_leased:
                     self._dispatch(task)
-                return counts
+                return True
         raise StoreError("too_many_concurrent_updates")
+
+    def stored_responses(self, pk: str, wire_keys: Collection[str]) -> dict[str, Any]:
+        """Return the responses that count among those to these requests, by wire key. Raises StoreError."""
+        found = self.store.get(pk, TASK)
+        submissions = {} if found is None else Task.from_item(found).submissions
+        sort_keys = {key: response_key(key, submissions[key]) for key in wire_keys if key in submissions}
+        items = {key: self.store.get(pk, sort_key) for key, sort_key in sort_keys.items()}
+        return {key: json_value(item["v"]) for key, item in items.items() if item is not None}
 
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
         """End the task; return None if it had ended. Raises UnknownTask and StoreError."""

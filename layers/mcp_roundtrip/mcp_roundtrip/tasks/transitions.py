@@ -138,13 +138,23 @@ def sleep(
 
 
 def accept_responses(
-    *, version: int, requests: Mapping[str, OutstandingRequest], is_leased: bool, now_ms: int
+    *,
+    version: int,
+    requests: Mapping[str, OutstandingRequest],
+    submissions: Mapping[str, str],
+    is_leased: bool,
+    now_ms: int,
 ) -> Change:
     """Leave only `requests` outstanding; if there are none, and no worker runs, make the task ready.
 
+    `submissions` has the id of the submission that answered each other request. From now on it counts.
     The token of a link stays while one of its requests is outstanding.
     """
-    attributes: dict[str, Value] = {"req": requests_to_text(requests), "uAt": now_ms}
+    attributes: dict[str, Value] = {
+        "req": requests_to_text(requests),
+        "ans": canonical.compact_json(submissions),
+        "uAt": now_ms,
+    }
     is_ready = not requests and not is_leased
     if not requests:
         attributes |= {"st": Status.WORKING.value}

@@ -33,7 +33,7 @@ from mcp_roundtrip.tasks.issued_requests import accepted_keys, issue_requests
 from mcp_roundtrip.tasks.items import TaskHistory, split_result
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
-from mcp_roundtrip.tasks.question_links import LINKED, link_to_item, new_token
+from mcp_roundtrip.tasks.question_links import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.store import TaskStore
 
@@ -218,9 +218,10 @@ class Worker(Struct, frozen=True):
 
         The link stays the same while its requests do: a branch of the tool may only have slept.
         """
-        if LINKED.isdisjoint(asked.channel for asked in requests.values()):
+        linked = linked_requests(requests)
+        if not linked:
             return None
-        if task.link is not None and requests.keys() == task.requests.keys():
+        if task.link is not None and linked.keys() == linked_requests(task.requests).keys():
             return task.link
         token = self.new_token()
         self.store.put_new(link_to_item(token, task, tool, requests))
