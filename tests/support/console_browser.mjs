@@ -36,8 +36,7 @@ async function visit({ url, steps, options }) {
 
 function verbs(page) {
   const main = page.locator("main");
-  let held;
-  const isHeld = new Promise((resolve) => { held = resolve; });
+  const [held, released] = [gate(), gate()];
   const field = (label) => main.getByLabel(label, { exact: true }).last();
   return {
     // Goes to another address; the page has handled the event before this listener.
@@ -64,12 +63,14 @@ function verbs(page) {
     // Answers requests of a method with an HTTP status that is no JSON-RPC message.
     fail: (method, status) => page.route("**/mcp", (route) =>
       (route.request().headers()["mcp-method"] === method ? route.fulfill({ status, body: "no" }) : route.fallback())),
-    // Keeps the request of a method back until it is released.
+    // Keeps requests of a method back until they are released.
     hold: (method) => page.route("**/mcp", async (route) => {
-      if (route.request().headers()["mcp-method"] === method) await new Promise((resolve) => held(resolve));
+      if (route.request().headers()["mcp-method"] !== method) return route.fallback();
+      held.open();
+      await released.isOpen;
       return route.fallback();
     }),
-    release: async () => (await isHeld)(),
+    release: () => held.isOpen.then(released.open),
     scroll: (pixels) => page.mouse.wheel(0, pixels),
     fill: (label, text) => field(label).fill(text),
     check: (label) => field(label).check(),
@@ -102,6 +103,12 @@ function verbs(page) {
     },
     screenshot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({ path }),
   };
+}
+
+function gate() {
+  let open;
+  const isOpen = new Promise((resolve) => { open = resolve; });
+  return { open, isOpen };
 }
 
 /** Whether an element has the focus, and is in view below the bar at the top: from its beginning, and whole if it has room. */

@@ -93,8 +93,8 @@ export function sourceEditor({ api, refresh }, functionName) {
           status,
           isNowEdited ? `Deployed: the next invocation runs the edited ${edited.join(", ")}.` : "The files of the project run.",
         );
-        actions.dataset.news = status.textContent;
-        if (!isNowEdited) await load();
+        if (isNowEdited) actions.dataset.news = status.textContent;
+        else await load();
         await refresh(); // the lists can differ
       } catch (error) {
         fill(status, "Not deployed.");
