@@ -17,8 +17,15 @@ from botocore.exceptions import (
     EndpointConnectionError,
     ReadTimeoutError,
 )
+from botocore.parsers import ResponseParserError
 
 from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent, OnRequest, ignore_request
+
+_MALFORMED: Final = (
+    *(ResponseParserError, RecursionError),
+    *(ValueError, TypeError, KeyError, AttributeError),
+)
+"""What botocore raises for responses that do not fit its service models."""
 
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -47,12 +54,15 @@ class Boto3Client:
 
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
         """Call an operation. `timeout_s` has no effect: botocore has timeouts for clients only."""
+        method = getattr(self.client, _WORD.sub("_", operation).lower())
         try:
-            response = getattr(self.client, _WORD.sub("_", operation).lower())(**parameters)
+            response = method(**parameters)
             if "Payload" in response:
                 response["Payload"] = response["Payload"].read()
         except (ClientError, BotoCoreError) as error:
             raise _to_aws_error(error) from error
+        except _MALFORMED as error:
+            raise AwsError("malformed_answer") from error
         return dict(response)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
+from mcp_roundtrip.aws.services import MAX_CODE
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Change, Item, Value
 from mcp_roundtrip.tasks.store import MAX_ITEM, Update, check_item_size
@@ -36,6 +37,9 @@ _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictExcept
 
 CONFLICT_ATTEMPTS: Final = 8
 """The attempts for a write that conflicts with a transaction. The SDK does not retry these conflicts."""
+
+MAX_PAGES: Final = 500
+"""The most pages of a query. A page has up to 1 MB."""
 
 FIRST_CONFLICT_PAUSE_S: Final = 0.02
 """The longest pause before the second attempt. It doubles for each further attempt."""
@@ -64,7 +68,7 @@ class DynamoStore:
         check_item_size(item)
         write_id = self._random_bytes(16)
         try:
-            with _as_store_errors():
+            with _as_write_errors():
                 self._client.call(
                     "PutItem",
                     TableName=self._table_name,
@@ -86,9 +90,9 @@ class DynamoStore:
         return present and _without_write_id(present)
 
     def query(self, pk: str) -> Sequence[Item]:
-        return [_without_write_id(from_attributes(found)) for found in self._query_pages(pk)]
+        return [_without_write_id(found) for page in self._query_pages(pk) for found in page]
 
-    def _query_pages(self, pk: str) -> Iterator[Mapping[str, Any]]:
+    def _query_pages(self, pk: str) -> Iterator[Sequence[Item]]:
         request: dict[str, Any] = {
             "TableName": self._table_name,
             "ConsistentRead": True,
@@ -96,26 +100,30 @@ class DynamoStore:
             "ExpressionAttributeValues": to_attributes({":pk": pk}),
             "ScanIndexForward": True,
         }
-        while True:
+        for _ in range(MAX_PAGES):
             with _as_store_errors():
                 page = self._client.call("Query", **request)
-            yield from page["Items"]
+                items = [from_attributes(found) for found in page["Items"]]
+            yield items
             if not page.get("LastEvaluatedKey"):
                 return
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        raise StoreError("too_many_pages")
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         check_item_size({"pk": pk, "sk": sk, **change.set})
         write_id = self._random_bytes(16)
         try:
-            answer = self._repeat_on_conflict(
-                lambda: self._client.call(
-                    "UpdateItem",
-                    TableName=self._table_name,
-                    Key=to_attributes({"pk": pk, "sk": sk}),
-                    ReturnValues="ALL_NEW",
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                    **build_expressions(replace(change, set={**change.set, WRITE_ID: write_id})),
+            updated = self._repeat_on_conflict(
+                lambda: from_attributes(
+                    self._client.call(
+                        "UpdateItem",
+                        TableName=self._table_name,
+                        Key=to_attributes({"pk": pk, "sk": sk}),
+                        ReturnValues="ALL_NEW",
+                        ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                        **build_expressions(replace(change, set={**change.set, WRITE_ID: write_id})),
+                    )["Attributes"]
                 )
             )
         except _ConditionFailed as failed:
@@ -125,7 +133,7 @@ class DynamoStore:
                 if present is not None and present.get(WRITE_ID) == write_id
                 else None
             )
-        return _without_write_id(from_attributes(answer["Attributes"]))
+        return _without_write_id(updated)
 
     def put_new_and_update(self, item: Item, *updates: Update) -> bool:
         """Write all items in one transaction. Needs the permissions of the single writes, and no other."""
@@ -159,7 +167,7 @@ class DynamoStore:
         """Repeat a write that conflicts with a transaction in progress."""
         for attempt in range(CONFLICT_ATTEMPTS):
             try:
-                with _as_store_errors():
+                with _as_write_errors():
                     return write()
             except StoreError as error:
                 if error.reason not in _CONFLICTS or attempt == CONFLICT_ATTEMPTS - 1:
@@ -172,7 +180,7 @@ class DynamoStore:
         key = to_attributes({"pk": pk, "sk": sk})
         with _as_store_errors():
             answer = self._client.call("GetItem", TableName=self._table_name, Key=key, ConsistentRead=True)
-        return from_attributes(answer["Item"]) if "Item" in answer else None
+            return from_attributes(answer["Item"]) if "Item" in answer else None
 
 
 class _ConditionFailed(Exception):
@@ -186,9 +194,22 @@ class _ConditionFailed(Exception):
 @contextmanager
 def _as_store_errors() -> Iterator[None]:
     try:
-        yield
-    except AwsError as error:
-        raise _map_error(error) from error
+        with _as_write_errors():
+            yield
+    except _ConditionFailed as failed:  # a read has no condition
+        raise StoreError(_FAILED) from failed
+
+
+@contextmanager
+def _as_write_errors() -> Iterator[None]:
+    """Map errors of AWS and malformed answers to StoreError, ItemTooLarge and _ConditionFailed."""
+    try:
+        try:
+            yield
+        except AwsError as error:
+            raise _map_error(error) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError("malformed_answer") from error
 
 
 def _map_error(error: AwsError) -> Exception:
@@ -197,7 +218,10 @@ def _map_error(error: AwsError) -> Exception:
         return _ConditionFailed(from_attributes(item) if item else None)
     if error.code == "TransactionCanceledException":
         reasons = error.members.get("CancellationReasons", ())
-        return _map_cancellation([reason["Code"] for reason in reasons])
+        codes = [reason["Code"] for reason in reasons]
+        if not all(isinstance(code, str) for code in codes):
+            raise ValueError("not the codes of a cancellation")
+        return _map_cancellation([code[:MAX_CODE] for code in codes])
     # The code is ValidationException, as for a key that is too long.
     if "exceeded the maximum allowed size" in error.message:
         return ItemTooLarge(DYNAMODB_ITEM_LIMIT + 1, MAX_ITEM)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.tasks.changes import (
     Above,
@@ -25,7 +25,9 @@ def to_attributes(item: Item) -> dict[str, Any]:
 
 
 def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
-    """Convert AttributeValues to an item."""
+    """Convert AttributeValues to an item. Raises ValueError if they are not those of an item."""
+    if not isinstance(attributes, Mapping):
+        raise ValueError("not an item")
     return {name: _from_attribute(attribute) for name, attribute in attributes.items()}
 
 
@@ -90,6 +92,15 @@ def _to_attribute(value: Value) -> dict[str, str | bytes]:
 
 
 def _from_attribute(attribute: Mapping[str, Any]) -> Value:
+    if not isinstance(attribute, Mapping) or len(attribute) != 1:
+        raise ValueError("not an AttributeValue")
+    kind: Any
+    value: Any
     ((kind, value),) = attribute.items()
+    if not isinstance(value, _TYPES.get(kind, ())):
+        raise ValueError("not an AttributeValue of a text, a number or bytes")
     read: Value = int(value) if kind == "N" else value
     return read
+
+
+_TYPES: Final[Mapping[str, type]] = {"S": str, "N": str, "B": bytes}

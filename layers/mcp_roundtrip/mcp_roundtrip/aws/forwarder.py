@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
+from mcp_roundtrip.aws.services import MAX_CODE
 from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.internal_errors import ForwardingFailed
 
@@ -49,7 +50,8 @@ def _parse_response(payload: bytes, *, is_failure: bool) -> dict[str, Any]:
     except ValueError:
         raise ForwardingFailed("malformed_answer") from None
     if is_failure:  # only the type: the runtime's message may quote the event
-        raise ForwardingFailed(str(answer.get("errorType")) if isinstance(answer, dict) else "unhandled")
+        kind = answer.get("errorType") if isinstance(answer, dict) else None
+        raise ForwardingFailed(kind[:MAX_CODE] if isinstance(kind, str) else "unhandled")
     if not isinstance(answer, dict):
         raise ForwardingFailed("malformed_answer")
     return answer

@@ -244,8 +244,8 @@ class KmsMacKey:
             answer = self._client.call(
                 "GenerateMac", KeyId=self._arn, Message=message, MacAlgorithm="HMAC_SHA_256"
             )
-            mac: bytes = answer["Mac"]
-            if answer["KeyId"] != self._arn or len(mac) != 32:
+            mac = answer["Mac"]
+            if answer["KeyId"] != self._arn or not isinstance(mac, bytes) or len(mac) != 32:
                 raise KeyServiceError("malformed_answer")
             return mac
 
@@ -256,5 +256,10 @@ def _as_key_service_errors() -> Iterator[None]:
         yield
     except AwsError as error:
         raise KeyServiceError(error.code) from error
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise KeyServiceError("malformed_answer") from error
+    except Exception as error:
+        # The codec takes any other exception for a fault of the token.
+        if isinstance(error, KeyServiceError):
+            raise
+        raise KeyServiceError(f"unexpected_{type(error).__name__}") from error

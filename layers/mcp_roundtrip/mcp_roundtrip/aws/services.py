@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from http.client import HTTPMessage
 
 
+MAX_CODE: Final = 128
+"""Characters of an error code, which becomes a reason in the log and a dimension of a metric."""
+
+
 class ServiceRequest(NamedTuple):
     """A request without its authentication. Its method is POST."""
 
@@ -51,6 +55,14 @@ class Service(Protocol):
         ...
 
 
+def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """Read the JSON of a response. Raises ValueError, also for JSON that is nested too deeply."""
+    try:
+        return json.loads(body, object_hook=object_hook)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 class JsonService:
     """A service with the protocol awsJson. `decode` returns the JSON of a response with its binary members.
 
@@ -62,7 +74,7 @@ class JsonService:
         name: str,
         version: str,
         target: str,
-        decode: Callable[[bytes], Any] = json.loads,
+        decode: Callable[[bytes], Any] = read_json,
         extra_headers: Headers = (),
     ) -> None:
         self.name = name
@@ -109,7 +121,7 @@ class InvokeService:
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
         if response.status >= 300:
-            members = _error_members(response, json.loads)
+            members = _error_members(response, read_json)
             code = response.headers.get("x-amzn-errortype") or members.get("code") or members.get("Code")
             raise _error(response, code or members.get("__type"), members)
         members = {"StatusCode": response.status, "Payload": response.body}
@@ -131,7 +143,7 @@ def _base64(value: object) -> str:
 
 
 def _decode_kms(body: bytes) -> Any:
-    members = json.loads(body)
+    members = read_json(body)
     if isinstance(members, dict):
         for name in ("Mac", "PublicKey", "Signature"):
             if isinstance(members.get(name), str):
@@ -140,7 +152,7 @@ def _decode_kms(body: bytes) -> Any:
 
 
 def _decode_dynamodb(body: bytes) -> Any:
-    return json.loads(body, object_hook=_decode_binary)
+    return read_json(body, _decode_binary)
 
 
 def _decode_binary(found: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +174,7 @@ def _error(response: ServiceResponse, code: Any, members: Mapping[str, Any]) -> 
     """Return the error of a response. Without a code, that is the HTTP status."""
     message = members.get("message", members.get("Message", ""))
     # "com.amazonaws.dynamodb.v20120810#ThrottlingException", "ResourceNotFoundException:http://…"
-    code = code.partition(":")[0].rpartition("#")[2] if isinstance(code, str) else ""
+    code = code.partition(":")[0].rpartition("#")[2][:MAX_CODE] if isinstance(code, str) else ""
     return AwsError(
         code or str(response.status),
         message if isinstance(message, str) else "",

@@ -1,0 +1,285 @@
+"""Whatever an AWS service answers, its caller gets a value or the error that it documents.
+
+A hostile server answers each operation over HTTP: with any JSON at any place of a valid answer, and with
+bodies that are no such answer.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.aws.client_interface import AwsClient
+from mcp_roundtrip.aws.dispatchers import LambdaDispatcher, SqsDispatcher
+from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
+from mcp_roundtrip.aws.forwarder import LambdaForwarder
+from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, PinnedKey, PublicHalf
+from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
+from mcp_roundtrip.tasks.changes import Absent, Change
+from mcp_roundtrip.tasks.store import Update
+from support.aws_clients import client_of_kind
+from support.scripted_server import Reply, ScriptedServer, respond
+from support.tokens import BINDING, NOW, codec, epoch_keys, sealed
+from support.tokens import MAC as MAC_KEY
+
+PRIVATE = ec.derive_private_key(7, ec.SECP256R1())
+DER = PRIVATE.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+ARN = "arn:aws:kms:eu-central-1:1:key/k"
+
+
+def base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+ITEM = {"pk": {"S": "p"}, "sk": {"S": "M"}, "n": {"N": "1"}, "mark": {"B": base64(b"id")}}
+CHANGE = Change(Absent("x"), set={"x": 1})
+
+
+@dataclass
+class Operation:
+    """An operation as its caller uses it: the call, the errors it documents, a valid answer, its status."""
+
+    service: str
+    call: Callable[[AwsClient], object]
+    error: type[Exception]
+    answer: Any = field(default_factory=dict)
+    status: int = 200
+
+
+def failed(code: str, **members: Any) -> dict[str, Any]:
+    return {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no", **members}
+
+
+def store(client: AwsClient) -> DynamoStore:
+    return DynamoStore(client, "t", lambda size: bytes(size), lambda pause_s: None)
+
+
+def put(client: AwsClient) -> object:
+    return store(client).put_new({"pk": "p", "sk": "M"})
+
+
+def sign(client: AwsClient) -> bytes:
+    return KmsSigner(client, PinnedKey(ARN, PublicHalf.from_der(DER))).sign(b"input")
+
+
+SIGNED = {"KeyId": ARN, "Signature": base64(PRIVATE.sign(b"input", ec.ECDSA(SHA256())))}
+MAC = {"KeyId": ARN, "Mac": base64(bytes(32))}
+CANCELLED = [{"Code": "ConditionalCheckFailed", "Message": "no"}, {"Code": "None"}]
+
+OPERATIONS = {
+    "GetPublicKey": Operation(
+        "kms",
+        lambda client: KmsKey(client, ARN, lambda: 0).trusted_public_half(),
+        KeyServiceError,
+        {"KeyId": ARN, "PublicKey": base64(DER)},
+    ),
+    "Sign": Operation("kms", sign, KeyServiceError, SIGNED),
+    "GenerateMac": Operation("kms", lambda client: KmsMacKey(client, ARN).mac(b"m"), KeyServiceError, MAC),
+    "GenerateMac of the audit log": Operation(
+        "kms", lambda client: AuditKey(lambda: client, ARN, "i").secret, AuditFailed, MAC
+    ),
+    "GetItem": Operation("dynamodb", lambda client: store(client).get("p", "M"), StoreError, {"Item": ITEM}),
+    "PutItem": Operation(
+        "dynamodb", lambda client: store(client).put_new({"pk": "p", "sk": "M"}), StoreError
+    ),
+    "PutItem that exists": Operation(
+        "dynamodb",
+        put,
+        StoreError,
+        failed("ConditionalCheckFailedException", Item=ITEM),
+        400,
+    ),
+    "UpdateItem": Operation(
+        "dynamodb", lambda client: store(client).update("p", "M", CHANGE), StoreError, {"Attributes": ITEM}
+    ),
+    "UpdateItem that fails": Operation(
+        "dynamodb",
+        lambda client: store(client).update("p", "M", CHANGE),
+        StoreError,
+        failed("ConditionalCheckFailedException", Item=ITEM),
+        400,
+    ),
+    "Query": Operation(
+        "dynamodb", lambda client: store(client).query("p"), StoreError, {"Items": [ITEM, ITEM], "Count": 2}
+    ),
+    "TransactWriteItems": Operation(
+        "dynamodb",
+        lambda client: store(client).put_new_and_update({"pk": "p", "sk": "M"}, Update("p", "O", CHANGE)),
+        StoreError,
+    ),
+    "TransactWriteItems that is cancelled": Operation(
+        "dynamodb",
+        lambda client: store(client).put_new_and_update({"pk": "p", "sk": "M"}, Update("p", "O", CHANGE)),
+        StoreError,
+        failed("TransactionCanceledException", CancellationReasons=CANCELLED),
+        400,
+    ),
+    "Invoke": Operation(
+        "lambda",
+        lambda client: LambdaForwarder(client)("f", {}, {}, 5),
+        ForwardingFailed,
+        {"statusCode": 200},
+    ),
+    "Invoke that is refused": Operation(
+        "lambda",
+        lambda client: LambdaForwarder(client)("f", {}, {}, 5),
+        ForwardingFailed,
+        {"Type": "User", "Message": "no", "code": "ResourceNotFoundException"},
+        404,
+    ),
+    "Invoke asynchronously": Operation(
+        "lambda",
+        lambda client: LambdaDispatcher(client).dispatch("arn:a:lambda:r:1:function:f:1", "p"),
+        StoreError,
+    ),
+    "SendMessage": Operation(
+        "sqs",
+        lambda client: SqsDispatcher(client, lambda: 0).dispatch("http://127.0.0.1/1/q", "p"),
+        StoreError,
+        {"MessageId": "m", "MD5OfMessageBody": "d"},
+    ),
+    "PutLogEvents": Operation(
+        "logs",
+        lambda client: CloudWatchAuditLog(lambda: client, "g", "s").write(0, "line"),
+        AuditFailed,
+        {"nextSequenceToken": "t"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedServer]:
+    found = ScriptedServer()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module", params=["signed", "boto3"])
+def clients(request: pytest.FixtureRequest, server: ScriptedServer) -> Callable[[str], AwsClient]:
+    made: dict[str, AwsClient] = {}
+    return lambda name: made.setdefault(name, client_of_kind(request.param, name, server.url))
+
+
+def outcome(operation: Operation, client: AwsClient, server: ScriptedServer, reply: Reply) -> object:
+    """Return what the caller gets, which is a value or the documented error."""
+    server.script[:] = [reply] * 2  # an operation may make two requests
+    try:
+        return operation.call(client)
+    except operation.error as error:
+        return error
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each value in JSON data, beginning with the whole."""
+    yield path
+    if isinstance(value, (dict, list)):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(child, (*path, name))
+
+
+def replaced(value: Any, path: tuple[Any, ...], by: Any) -> Any:
+    if not path:
+        return by
+    copied = value.copy()
+    copied[path[0]] = replaced(value[path[0]], path[1:], by)
+    return copied
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=5,
+) | st.sampled_from(["", "x" * 9_999, {"B": "%"}, {"S": 1}, {"N": "1e"}, {"N": "9" * 5_000}, {"M": {}}, [[]]])
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_json_at_any_place_of_an_answer_is_a_value_or_the_documented_error(
+    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer, data: st.DataObject
+) -> None:
+    path = data.draw(st.sampled_from([*places(operation.answer)]))
+    answer = replaced(operation.answer, path, data.draw(JSON))
+    status = data.draw(st.sampled_from([operation.status, 200, 400, 500]))
+    outcome(operation, clients(operation.service), server, respond(status, json.dumps(answer).encode()))
+
+
+BODIES = {
+    "empty": b"",
+    "no JSON": b"<html>",
+    "not UTF-8": b'{"Item": "\xff"}',
+    "deep arrays": b"[" * 100_000,
+    "deep objects": b'{"Item":' * 100_000 + b"1" + b"}" * 100_000,
+    "deep in a member": b'{"Item": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "a long number": b'{"Item": ' + b"9" * 10_000 + b"}",
+    "wrong Base64": b'{"Mac": "%", "PublicKey": "=", "Signature": "a", "Item": {"x": {"B": "%"}}}',
+    "half": b'{"Item": {"pk": {"S": "p',
+    "null": b"null",
+    "a list": b"[]",
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_a_body_that_is_no_answer_is_a_value_or_the_documented_error(
+    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer, body: bytes
+) -> None:
+    for status in (200, 400, 503):
+        outcome(operation, clients(operation.service), server, respond(status, body))
+
+
+REFUSALS = {"Invoke that is refused", "TransactWriteItems that is cancelled"}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_answers_that_these_tests_change_are_valid(
+    name: str, clients: Callable[[str], AwsClient], server: ScriptedServer
+) -> None:
+    operation = OPERATIONS[name]
+    reply = respond(operation.status, operation.answer)
+    found = outcome(operation, clients(operation.service), server, reply)
+    assert isinstance(found, operation.error) is (name in REFUSALS)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x_amz_crc32": "1"}, {"x_amz_crc32": "x"}, {"Content_Type": "text/html"}]
+)
+def test_a_wrong_checksum_is_a_store_error(server: ScriptedServer, headers: dict[str, str]) -> None:
+    client = client_of_kind("signed", "dynamodb", server.url)
+    found = outcome(OPERATIONS["GetItem"], client, server, respond(200, {"Item": ITEM}, **headers))
+    assert isinstance(found, StoreError) is ("x_amz_crc32" in headers)
+
+
+def test_a_query_whose_pages_never_end_is_a_store_error(server: ScriptedServer) -> None:
+    client = client_of_kind("signed", "dynamodb", server.url)
+    before = len(server.requests)
+    server.script[:] = [respond(200, {"Items": [ITEM], "LastEvaluatedKey": {"pk": {"S": "p"}}})] * (
+        MAX_PAGES + 9
+    )
+    with pytest.raises(StoreError, match="too_many_pages"):
+        store(client).query("p")
+    assert len(server.requests) - before == MAX_PAGES
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_no_answer_of_kms_makes_a_state_invalid(server: ScriptedServer, body: bytes) -> None:
+    """The client of a refused state would begin its call again, although the state is valid."""
+    client = client_of_kind("signed", "kms", server.url)
+    server.script[:] = [respond(200, body)] * 2
+    with pytest.raises(KeyServiceError):
+        codec(keys=KmsPublicKeys([KmsKey(client, ARN, lambda: 0)])).open(BINDING, sealed())
+    encrypted = codec(epochs=epoch_keys(NOW, [MAC_KEY])).seal(BINDING, None, round=1, first_issued_at=None)
+    kms_key = KmsMacKey(client, "arn:aws:kms:eu-central-1:1:key/mrk-1")
+    with pytest.raises(KeyServiceError):
+        codec(epochs=epoch_keys(NOW, [kms_key])).open(BINDING, encrypted)
