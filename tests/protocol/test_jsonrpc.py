@@ -26,6 +26,16 @@ def test_a_request_is_read() -> None:
     assert parse_message(body) == JsonRpcRequest("a", "tools/list", {"x": 1})
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", None])
+def test_a_byte_order_mark_is_ignored(encoding: str | None) -> None:
+    text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    body = text.encode(encoding) if encoding else f"\ufeff{text}"
+    assert parse_message(body) == JsonRpcRequest(1, "ping", {})
+    twice = b"\xef\xbb\xbf" + body if isinstance(body, bytes) else f"\ufeff{body}"
+    with pytest.raises(InvalidEnvelope):
+        parse_message(twice)
+
+
 def test_params_and_their_members_that_are_null_count_as_absent() -> None:
     for params in (None, {}, {"cursor": None}):
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "m", "params": params})

@@ -104,3 +104,25 @@ def test_the_name_header_of_a_task_request_is_optional_but_must_agree() -> None:
     check_headers(request, headers)
     with pytest.raises(ProtocolError):
         check_headers(request, {**headers, "mcp-name": "other"})
+
+
+@pytest.mark.parametrize("separator", [",", ", ", " ,\t"])
+@pytest.mark.parametrize("name", sorted(AGREEING))
+def test_a_header_that_is_sent_twice_with_one_value_is_named(name: str, separator: str) -> None:
+    for value in (AGREEING[name], "=?base64?Z2V0X3dlYXRoZXI=?="):
+        if value == AGREEING[name] or name == "mcp-name":
+            with pytest.raises(ProtocolError, match="occurs more than once") as caught:
+                check_headers(CALL, {**AGREEING, name: f"{value}{separator}{value}"})
+            assert caught.value.code == HEADER_MISMATCH
+
+
+@pytest.mark.parametrize("name", sorted(AGREEING))
+def test_a_header_that_is_sent_twice_with_different_values_does_not_match(name: str) -> None:
+    with pytest.raises(ProtocolError, match="does not match") as caught:
+        check_headers(CALL, {**AGREEING, name: f"{AGREEING[name]}, other"})
+    assert caught.value.code == HEADER_MISMATCH
+
+
+def test_a_name_with_a_comma_is_one_value() -> None:
+    request = JsonRpcRequest(1, "tools/call", {"name": "a, a", "_meta": CALL.params["_meta"]})
+    check_headers(request, {**AGREEING, "mcp-name": "a, a"})

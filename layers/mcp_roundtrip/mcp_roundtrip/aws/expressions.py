@@ -94,12 +94,10 @@ def _to_attribute(value: Value) -> dict[str, str | bytes]:
 def _from_attribute(attribute: Mapping[str, Any]) -> Value:
     if not isinstance(attribute, Mapping) or len(attribute) != 1:
         raise ValueError("not an AttributeValue")
-    kind: Any
-    value: Any
-    ((kind, value),) = attribute.items()
-    if not isinstance(value, _TYPES.get(kind, ())):
+    [kind] = attribute
+    if type(attribute[kind]) is not _TYPES.get(kind):
         raise ValueError("not an AttributeValue of a text, a number or bytes")
-    read: Value = int(value) if kind == "N" else value
+    read: Value = int(attribute[kind]) if kind == "N" else attribute[kind]
     return read
 
 

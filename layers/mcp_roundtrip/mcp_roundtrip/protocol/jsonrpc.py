@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -95,12 +96,13 @@ class BodyTooLarge(InvalidEnvelope):
 
 
 def parse_message(body: str | bytes, max_values: int | None = None) -> JsonRpcRequest | Notification:
-    """Parse one message of at most `max_values` JSON values.
+    """Parse one message of at most `max_values` JSON values. A byte order mark is ignored (RFC 8259 §8.1).
 
     Raises InvalidEnvelope: BodyTooLarge for more values, -32700 for invalid JSON, -32600 for other JSON.
     """
+    text = body.removeprefix("\ufeff") if isinstance(body, str) else body.removeprefix(BOM_UTF8)
     try:
-        message = parse_json(body, max_values=max_values)
+        message = parse_json(text, max_values=max_values)
     except TooManyValues as error:
         raise BodyTooLarge(f"{error.limit} JSON values", "MCP_MAX_JSON_VALUES") from None
     except ValueError as error:

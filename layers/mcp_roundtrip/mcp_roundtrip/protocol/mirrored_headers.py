@@ -53,17 +53,28 @@ def _check_name(request: JsonRpcRequest, header: str | None) -> None:
         return
     name = request.params.get(NAME_PARAMETER[request.method])
     decoded = decode_header(header)
-    if decoded is None:
+    if decoded is None and "," not in header:
         raise mismatch("the Mcp-Name header has invalid characters or invalid Base64")
     if isinstance(name, str) and decoded != name:  # a name of another type is refused with -32602 later
-        raise mismatch("the Mcp-Name header does not match the body")
+        raise _difference("Mcp-Name", header, name)
 
 
 def _compare(header: str, value: str | None, expected: str | None) -> None:
     if value is None:
         raise mismatch(f"the {header} header is missing")
     if expected is not None and value.strip(" \t") != expected:
-        raise mismatch(f"the {header} header does not match the body")
+        raise _difference(header, value, expected)
+
+
+def _difference(header: str, value: str, expected: str) -> ProtocolError:
+    """Return the error of a header that differs from the body.
+
+    Gateways join the values of a header that is sent twice with commas. It is refused with equal values, too:
+    it is no list, and a proxy may have read one of the values only (RFC 9110 §5.3).
+    """
+    if {decode_header(each) for each in value.split(",")} == {expected}:
+        return mismatch(f"the {header} header occurs more than once")
+    return mismatch(f"the {header} header does not match the body")
 
 
 def _body_version(request: JsonRpcRequest) -> str | None:
