@@ -38,7 +38,7 @@ PAGE = "docs/guides/your-own-project.md"
 BUILD_WHEEL, INSTALL, NEW, RUN, NEW_TOOL, TEST, DEPLOY, SAM_INIT = code_blocks(PAGE, "sh")
 TUTORIAL, *_ = code_blocks("docs/tutorial/index.md", "python")
 IN_ANOTHER = "docs/guides/existing-application.md"
-FUNCTION, LAYER_OF_ANOTHER_STACK = code_blocks(IN_ANOTHER, "yaml")
+FUNCTION, LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(IN_ANOTHER, "yaml")
 
 PACKAGES = [
     ROOT / "layers/mcp_roundtrip/mcp_roundtrip",

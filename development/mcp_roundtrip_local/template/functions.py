@@ -57,8 +57,8 @@ class FunctionReader:
         """Note the layers that are not in the template, with the functions that have them."""
         for layer, functions in self._importers.items():
             self._left_out.notes.append(
-                f"{layer} is not a layer of this template: {', '.join(functions)} can import what is "
-                "installed in this Python environment"
+                f"The layer {layer} is not here: {', '.join(functions)} can import what is installed in this "
+                "Python environment"
             )
 
     def _function(self, resource: TemplateResource) -> Function:
@@ -84,7 +84,8 @@ class FunctionReader:
             try:
                 arns = resource.resolve("Layers", item)
             except TemplateError as error:
-                self._importers.setdefault(str(error), []).append(resource.name)
+                name = item["Ref"] if isinstance(item, dict) and "Ref" in item else error
+                self._importers.setdefault(str(name), []).append(resource.name)
                 continue
             for arn in arns if isinstance(arns, list) else [arns] if arns is not None else []:
                 if arn in self._layers:
