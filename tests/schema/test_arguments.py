@@ -445,3 +445,60 @@ def test_registration_and_validation_call_few_functions():
     found = arguments(tool)
     assert count_function_calls(lambda: arguments(tool)) <= 300
     assert count_function_calls(lambda: found.validate({"name": "a", "count": 1})) <= 20
+
+
+# -- null -----------------------------------------------------------------------------------------------
+
+
+class Level(Enum):
+    LOW = "low"
+    NONE = None
+
+
+def optional(
+    number: int = 7,
+    size: Size = Size(vcpus=1),  # noqa: B008 - a default of an author's
+    names: list[str] = [],  # noqa: B006 - as above
+    annotated: Annotated[str, Field(default="a")] = "b",
+    field: float = Field(0.5, alias="renamed"),
+    options: Options = {"verbose": True},  # noqa: B006 - as above
+    union: int | list[int] = 1,
+): ...
+
+
+@pytest.mark.parametrize("name", ["number", "size", "names", "annotated", "renamed", "options", "union"])
+def test_null_counts_as_left_out_for_an_argument_with_a_default(name: str) -> None:
+    found = arguments(optional)
+    assert found.validate({name: None}) == found.validate({})
+    assert found.validate(dict.fromkeys(found.names)) == found.validate({})
+
+
+def nullable(
+    number: int | None = 7, level: Level = Level.LOW, anything: Any = 1, literal: Literal["a", None] = "a"
+): ...
+
+
+@pytest.mark.parametrize("name", ["number", "anything", "literal"])
+def test_null_stays_a_value_where_the_schema_accepts_it(name: str) -> None:
+    assert arguments(nullable).validate({name: None})[name] is None
+
+
+def test_null_of_an_enum_stays_its_member() -> None:
+    assert arguments(nullable).validate({"level": None})["level"] is Level.NONE
+
+
+def test_null_for_a_nullable_argument_without_a_default_is_none() -> None:
+    def tool(name: str | None): ...
+
+    assert arguments(tool).validate({"name": None}) == {"name": None}
+
+
+def test_null_is_refused_for_a_required_argument_and_an_unknown_one() -> None:
+    def tool(name: str, count: int = 1): ...
+
+    assert refusal(tool, {"name": None, "count": None})[0].startswith("arguments.name: ")
+    assert refusal(tool, {"name": "a", "other": None}) == ["arguments.other: unknown argument"]
+
+
+def test_null_is_refused_inside_of_an_argument() -> None:
+    assert refusal(optional, {"size": {"vcpus": None}})[0].startswith("arguments.size.vcpus: ")

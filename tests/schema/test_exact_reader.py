@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from inspect import isclass
 from pathlib import Path
 from sys import hash_info
@@ -63,7 +64,11 @@ def is_accepted(read: Callable[[Any], Any], value: Any) -> bool:
     return True
 
 
-def check(schema: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
+def check(
+    schema: Mapping[str, Any],
+    read: Callable[[Any], Any],
+    as_judged: Callable[[dict[str, Any]], dict[str, Any]] = lambda value: value,
+) -> None:
     """Generate values for `schema` and compare the verdicts of `read` and of the schema."""
     judge = verdicts(schema)
 
@@ -71,9 +76,33 @@ def check(schema: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
     @given(values(schema))
     def agree(value: Any) -> None:
         if isinstance(value, dict):  # other values are refused before
-            assert is_accepted(read, value) in judge(value)
+            assert is_accepted(read, value) in judge(as_judged(value))
 
     agree()
+
+
+def check_arguments(schema: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
+    """Do the same for arguments: null counts as left out where a default applies, unless it is a value."""
+
+    def without_left_out(value: dict[str, Any]) -> dict[str, Any]:
+        optional = schema.get("properties", {}).keys() - set(schema.get("required", ()))
+        alone = jsonschema.Draft202012Validator({**schema, "required": []})
+        return {
+            name: member
+            for name, member in value.items()
+            if member is not None or name not in optional or alone.is_valid({name: None})
+        }
+
+    check(schema, read, without_left_out)
+
+
+def check_form(form: Form) -> None:
+    """Do the same for the answers of a form, which may be null for fields whose type includes None."""
+    properties = {
+        name: {"anyOf": [field, {"type": "null"}]} if name in form.reader.nullable else field
+        for name, field in form.requested_schema["properties"].items()
+    }
+    check({**form.requested_schema, "properties": properties}, form.parse)
 
 
 # The rule
@@ -99,7 +128,7 @@ def test_schema_validation_agrees_with_jsonschema(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_answers_are_accepted_exactly_as_by_the_form(name: str) -> None:
     form = Form.from_model(FORMS[name])
-    check(form.requested_schema, form.parse)
+    check_form(form)
 
 
 CHECKS_MORE = {"DuplicateOf"}
@@ -111,9 +140,10 @@ def examples() -> Iterator[Any]:
     for folder in ("functions", "tests"):
         for server in load_function_servers(ROOT / folder).values():
             for tool in server.tools.values():
-                yield pytest.param(tool.parameters.json_schema(), tool.parameters.validate, id=tool.name)
+                schema, validate = tool.parameters.json_schema(), tool.parameters.validate
+                yield pytest.param(partial(check_arguments, schema, validate), id=tool.name)
             for name, form in forms(next(iter(server.tools.values())).function.__globals__):
-                yield pytest.param(form.requested_schema, form.parse, id=name)
+                yield pytest.param(partial(check_form, form), id=name)
 
 
 def forms(members: Mapping[str, Any]) -> Iterator[tuple[str, Form]]:
@@ -125,11 +155,9 @@ def forms(members: Mapping[str, Any]) -> Iterator[tuple[str, Form]]:
                 continue
 
 
-@pytest.mark.parametrize(("schema", "read"), list(examples()))
-def test_the_examples_accept_exactly_what_they_advertise(
-    schema: Mapping[str, Any], read: Callable[[Any], Any]
-) -> None:
-    check(schema, read)
+@pytest.mark.parametrize("compare", list(examples()))
+def test_the_examples_accept_exactly_what_they_advertise(compare: Callable[[], None]) -> None:
+    compare()
 
 
 def test_values_that_conform_and_near_misses_are_both_generated() -> None:
@@ -263,6 +291,15 @@ def test_prompts_read_numbers_from_text() -> None:
         {"count": "3", "sure": "yes", "when": "2026-07-28"}
     )
     assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}
+
+
+def test_null_counts_as_left_out_for_an_argument_of_a_prompt_with_a_default() -> None:
+    def prompt(name: str, count: int = 3, when: date | None = None): ...
+
+    found = StringArguments.from_function(prompt, (Context,))
+    assert found.validate({"name": "a", "count": None, "when": None}) == found.validate({"name": "a"})
+    with pytest.raises(ArgumentsError):
+        found.validate({"name": None})
 
 
 # Refusals

@@ -378,11 +378,6 @@ def test_a_reason_never_quotes_the_answer():
     assert "hunter" not in "\n".join(lines)
 
 
-@pytest.mark.parametrize("content", [None, [], "a", 1, True])
-def test_content_that_is_not_an_object_is_refused(content):
-    assert refused(bool, content)
-
-
 def test_a_lone_surrogate_is_an_invalid_answer():
     assert refused(str, {"value": "\ud800"})
 

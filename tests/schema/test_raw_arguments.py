@@ -235,3 +235,23 @@ def test_an_endless_reference_is_refused():
     found = raw({"type": "object", "$ref": "#"})
     with pytest.raises(DefinitionError, match="leads back to itself"):
         found.validate({})
+
+
+def test_null_counts_as_left_out_where_the_schema_has_a_default_and_refuses_null():
+    schema = {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "unit": {"$ref": "#/$defs/unit", "default": "c"},
+            "days": {"type": ["integer", "null"], "default": 1},
+            "note": {"type": "string"},
+        },
+        "required": ["city"],
+        "$defs": {"unit": {"enum": ["c", "f"]}},
+    }
+    found = raw(schema)
+    assert found.validate({"city": "a", "unit": None, "days": None}) == {
+        "arguments": {"city": "a", "days": None}
+    }
+    assert refusal(schema, {"city": "a", "note": None})
+    assert refusal(schema, {"city": None})

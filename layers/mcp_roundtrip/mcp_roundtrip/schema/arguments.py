@@ -77,10 +77,17 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         Raises ArgumentsError with one line per problem, which quotes no value.
         """
         try:
-            values: dict[str, Any] = self._reader.read(raw)
+            given = self._reader.without_refused_nulls(raw, self._optional_names)
+            values: dict[str, Any] = self._reader.read(given)
         except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values
+
+    @cached_property
+    def _optional_names(self) -> frozenset[str]:
+        """The names in JSON of the parameters that have a default."""
+        optional = map(_has_default, self.signature.parameters)
+        return frozenset(name for name, is_optional in zip(self.names, optional, strict=True) if is_optional)
 
     @cached_property
     def _reader(self) -> ExactReader:
@@ -138,8 +145,16 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         elif parameter.default is not Parameter.empty:
             metadata.append(Field(default=parameter.default))
         annotation = Annotated[(base, *metadata)] if metadata else base
-        optional = any(isinstance(item, FieldInfo) and not item.is_required() for item in metadata)
-        return NotRequired[annotation] if optional else annotation
+        return NotRequired[annotation] if _has_default(parameter) else annotation
+
+
+def _has_default(parameter: Parameter) -> bool:
+    fields = [item for item in _parts(parameter.annotation)[1] if isinstance(item, FieldInfo)]
+    if isinstance(parameter.default, FieldInfo):
+        fields.append(parameter.default)
+    elif parameter.default is not Parameter.empty:
+        return True
+    return any(not each.is_required() for each in fields)
 
 
 def _parts(annotation: Any) -> tuple[Any, list[Any]]:

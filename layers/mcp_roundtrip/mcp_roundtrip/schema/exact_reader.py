@@ -81,6 +81,20 @@ class ExactReader(Struct, frozen=True, eq=False):
             raise InvalidValue(own if is_costly else self._add_pydantic_errors(lines, text), lambda: own)
         return self._validate_lax(raw, text)
 
+    def without_refused_nulls(self, raw: Mapping[str, Any], optional: frozenset[str]) -> Mapping[str, Any]:
+        """Return `raw` without those `optional` members that are null and whose schema refuses null.
+
+        Clients send null for what was left out. Where null is a value of the schema, it stays one.
+        """
+        if None not in raw.values():
+            return raw
+        from mcp_roundtrip.schema.json_schema_check import SchemaCheck  # few requests have nulls
+
+        nulls = {name: None for name, member in raw.items() if member is None and name in optional}
+        problems = SchemaCheck(self.json_schema()).problems(nulls)
+        refused = nulls.keys() & {path[0] for path, _ in problems if path}
+        return {name: member for name, member in raw.items() if name not in refused}
+
     def read_strings(self, raw: Mapping[str, str]) -> Any:
         """Return the value of `raw`, whose strings may stand for numbers. Raises InvalidValue."""
         return self._validate_lax(raw, self._encode(raw))

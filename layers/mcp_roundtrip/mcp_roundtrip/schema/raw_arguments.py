@@ -108,6 +108,8 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
         arguments = dict(raw)
         try:
             with validation_budget(caches_results=not self._is_dynamic):
+                for name in self._refused_nulls(arguments):
+                    del arguments[name]
                 found = list(islice(_lines(self._validator, hide_values(arguments)), MAX_PROBLEMS + 1))
         except Unresolvable as error:
             raise DefinitionError(
@@ -129,6 +131,19 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
         if found:
             raise ArgumentsError("\n".join(found))
         return {self.signature.parameters[0].name: arguments}
+
+    def _refused_nulls(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return the names of arguments that are null, have a `default`, and whose schema refuses null."""
+        if None not in arguments.values():
+            return []
+        properties = _mapping(self.input_schema.get("properties"))
+        optional = [name for name, value in arguments.items() if value is None and name in properties]
+        return [
+            name
+            for name in optional
+            if "default" in _mapping(properties[name])
+            and not self._validator.evolve(schema=properties[name]).is_valid(None)
+        ]
 
     @cached_property
     def _is_dynamic(self) -> bool:

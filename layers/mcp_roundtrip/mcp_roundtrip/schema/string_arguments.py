@@ -40,6 +40,12 @@ class StringArguments(Arguments, frozen=True):
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function. Raises ArgumentsError, which quotes no value."""
+        if None in raw.values():  # null is no string, and counts as left out
+            raw = {
+                name: value
+                for name, value in raw.items()
+                if value is not None or name not in self._optional_names
+            }
         wrong = sorted(name for name, value in raw.items() if not isinstance(value, str))
         if wrong:
             raise ArgumentsError(
