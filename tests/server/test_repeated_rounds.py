@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -430,3 +431,34 @@ def test_a_round_whose_call_was_parked_continues_that_call(
     parked.clock.advance(300)  # an equal call without a state begins a new one
     assert answer_account(parked, state, "acc-4")["content"][0]["text"] == "acc-1"
     assert len(charged) == len(parked.tasks()) == 1
+
+
+@page_server.tool(task="optional")
+def signs_in_and_waits(ctx: Context) -> str:
+    """After its second question, it becomes a task, if the client supports that."""
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    ctx.run_as_task()
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
+
+
+def test_a_round_whose_parked_call_became_a_task_gets_that_task(
+    parked: ParkedDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = {**parked.capabilities, "extensions": {TASKS_EXTENSION: {}}}
+    with_tasks = replace(parked, capabilities=declared)
+    with_tasks.table = parked.table
+    state = with_tasks.post("signs_in_and_waits")["result"]["requestState"]
+    round_two = {"requestState": state, "inputResponses": {"account": accepted("acc-1")}}
+    text = with_tasks.post("signs_in_and_waits", params=round_two)["result"]["content"][0]["text"]
+    with_tasks.links.answer(with_tasks.token(text), {"login": {"action": "accept"}})
+    monkeypatch.setitem(globals(), "is_signed_in", True)
+    with_tasks.table.dispatcher.lost_dispatch = 0
+    task = with_tasks.post("signs_in_and_waits", params=round_two)["result"]
+    assert task["resultType"] == "task"
+    with_tasks.clock.advance(300)
+    assert not with_tasks.table.dispatcher.sent
+    repeated = with_tasks.post("signs_in_and_waits", params=round_two)["result"]
+    assert repeated["taskId"] == task["taskId"]
+    assert [pk.partition("#")[2] for _, pk in with_tasks.table.dispatcher.sent] == [task["taskId"]]
+    assert parked.post("signs_in_and_waits", params=round_two)["error"]["code"] == -32021

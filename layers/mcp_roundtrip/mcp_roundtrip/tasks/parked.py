@@ -102,8 +102,8 @@ class ParkedCalls(Struct, frozen=True):
             naming = name_task(_index_key(caller), task, earlier_pk)
             if self.tasks.limit.create(caller.principal, task, [naming, *of_flow], place):
                 return task
-            if flow is not None and (present := self.tasks.find(flow)) is not None:
-                return present
+            if flow is not None and named_task(self.tasks.store, flow.index_key) is not None:
+                return self.tasks.find_concurrent(flow)
             earlier_pk = named_task(self.tasks.store, _index_key(caller))
             earlier = self._load_named(earlier_pk)
             if earlier is not None:

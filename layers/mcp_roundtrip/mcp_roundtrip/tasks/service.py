@@ -142,12 +142,10 @@ class Tasks(Struct, frozen=True):
             if self.limit.create(principal, task, naming, place):
                 return None
         except TooManyOpenTasks:  # the open task may be that of a concurrent round
-            present = None if flow is None else self.find(flow)
-            if present is None:
+            if flow is None or self.find(flow) is None:
                 raise
-            return present
         assert flow is not None
-        return self.find(flow)
+        return self.find_concurrent(flow)
 
     def find(self, flow: Flow) -> Task | None:
         """Return the task as which a flow continues; None if there is none. Raises StoreError.
@@ -156,7 +154,21 @@ class Tasks(Struct, frozen=True):
         """
         pk = named_task(self.store, flow.index_key)
         task = None if pk is None else read_task(self.store, pk)
+        if task is not None and task.is_terminal and not task.worker:  # it may have become a task
+            successor = task_partition_key(self.dialect, flow.principal, task_id_of(task))
+            task = (successor and read_task(self.store, successor)) or task
         return task if task is None or not task.worker else self._refresh(task)
+
+    def find_concurrent(self, flow: Flow) -> Task:
+        """Return the task of this dialect that a concurrent round of the flow has created.
+
+        Raises StoreError, also if that round has continued the flow in another way. The client's next request
+        finds it.
+        """
+        task = self.find(flow)
+        if task is None or task.dialect != self.dialect:
+            raise StoreError("too_many_concurrent_updates")
+        return task
 
     def put_history(self, task: Task, call: TaskCall, journal: Journal) -> None:
         """Write the call and the journal of a task that does not exist yet. Raises as `create`."""
