@@ -309,9 +309,20 @@ def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason() -> Non
     assert "vcpus" in text(asked).partition("The previous answer was not accepted.")[2]
 
 
-@pytest.mark.parametrize("answers", [None, [], "x", 7])
+@pytest.mark.parametrize("answers", [[], "x", 7])
 def test_answers_that_are_no_object_are_an_error(answers: Any) -> None:
     assert "input_responses" in through_model(size).error_text("size", name="db", input_responses=answers)
+
+
+def test_null_counts_as_no_answers_and_for_the_other_members_of_one() -> None:
+    client = through_model(size)
+    assert "How large" in text(client.call("size", name="db", input_responses=None))
+    answered = {"size": {"action": "accept", "content": {"vcpus": 2}, "_meta": None}, "keep": {"value": True}}
+    assert '"vcpus":2' in text(client.call("size", name="db", input_responses=answered))
+    declined = {"size": {"action": "decline", "content": None}}
+    assert client.result("tools/call", name="size", arguments={"name": "db", "input_responses": declined})[
+        "isError"
+    ]
 
 
 def test_answers_to_questions_that_were_not_asked_are_ignored() -> None:

@@ -123,12 +123,12 @@ def test_a_missing_filter_is_refused() -> None:
         *(
             (member, value)
             for member in ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
-            for value in (None, 1, "true", [])
+            for value in (1, "true", [])
         ),
         *(
             (member, value)
             for member in ("resourceSubscriptions", "taskIds")
-            for value in (None, True, "file:///a", {}, [1], ["a", None])
+            for value in (True, "file:///a", {}, [1], ["a", None])
         ),
     ],
 )
