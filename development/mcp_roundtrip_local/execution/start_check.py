@@ -73,7 +73,7 @@ def _of_layer(module: ModuleType, handler: Any) -> Iterator[str]:
     held = {id(each): each for each in (owner, *vars(module).values())}
     servers = [each for each in held.values() if isinstance(each, registry.Registry)]
     for server in servers:
-        for feature, error in server.definition_errors():
+        for feature, error in registry.definition_errors(server):
             yield _located(feature.function, error)
     if servers or owner is not None:
         is_worker = getattr(handler, "__name__", "") == "worker_handler"

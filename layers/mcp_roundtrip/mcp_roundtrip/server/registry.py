@@ -68,18 +68,9 @@ class Registry:
         one DefinitionError with a line for each mistake: the feature, the parameter, and what to write
         instead.
         """
-        problems = dict.fromkeys(str(error) for _, error in self.definition_errors())
+        problems = dict.fromkeys(str(error) for _, error in definition_errors(self))
         if problems:
             raise DefinitionError("\n".join(problems))
-
-    def definition_errors(self) -> Iterator[tuple[Feature, DefinitionError]]:
-        """Yield the features whose definition cannot be built, each with the mistake."""
-        for feature in self._registered:
-            try:
-                feature.parameters.check()
-                feature.definition()
-            except DefinitionError as error:
-                yield feature, error
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -322,3 +313,13 @@ class Registry:
             raise DefinitionError(f"@server.around: {name} is registered twice; remove one of them")
         self.hooks.append(hook)
         return hook
+
+
+def definition_errors(registry: Registry) -> Iterator[tuple[Feature, DefinitionError]]:
+    """Yield the features of a server whose definition cannot be built, each with the mistake."""
+    for feature in registry._registered:
+        try:
+            feature.parameters.check()
+            feature.definition()
+        except DefinitionError as error:
+            yield feature, error
