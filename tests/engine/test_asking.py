@@ -133,6 +133,35 @@ def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) 
     assert call(size=accept(vcpus=8)) == Done(8)
 
 
+@pytest.mark.parametrize("has_state", [False, True])
+def test_answers_to_later_questions_count_with_a_state_and_without_one(has_state: bool) -> None:
+    call = Passes(size_then_name)
+    if has_state:
+        call()
+    assert call(size=accept(vcpus=4), name=accept("orders")) == Done("orders:4")
+
+
+@pytest.mark.parametrize("has_state", [False, True])
+def test_an_answer_in_advance_is_no_answer_to_a_confirmation_or_after_an_effect(has_state: bool) -> None:
+    def body(ctx: Context) -> Any:
+        ctx.elicit("size", "How large?", int)
+        return [ctx.elicit("sure", "Sure?", bool), ctx.step("create", int), ctx.elicit("name", "Who?", str)]
+
+    call = Passes(body)
+    if has_state:
+        call()
+    assert asked(call(size=accept(4), sure=accept(True), name=accept("x"))).keys() == {"sure"}
+    assert asked(call(sure=accept(True), name=accept("x"))).keys() == {"name"}
+
+
+def test_a_repeated_answer_does_not_answer_a_question_that_changed_since() -> None:
+    prices = iter(["10", "10", "11"])
+    call = Passes(lambda ctx: ctx.ask(Elicit("price", f"{next(prices)} EUR?", str), Elicit("name", "?", str)))
+    call()
+    assert asked(call(price=accept("ok"))).keys() == {"name"}
+    assert asked(call(price=accept("ok"), name=accept("x"))).keys() == {"price"}
+
+
 @pytest.mark.parametrize("answer", [{"action": "Accept", "content": {"vcpus": 8}}, {"action": "accept"}, "8"])
 def test_a_malformed_answer_fails_the_pass_and_the_client_may_send_another(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)

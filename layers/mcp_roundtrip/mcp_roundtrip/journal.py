@@ -93,9 +93,8 @@ class Journal(Struct, frozen=True):
     needs_place: bool = False
 
     def responses_for(self, received: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the received responses to outstanding requests, and the unused ones of earlier rounds."""
-        listed = {key: raw for key, raw in received.items() if key in self.outstanding}
-        return {**listed, **self.unused_responses}
+        """Return the received responses, and the unused ones of earlier rounds, which count before them."""
+        return {**received, **self.unused_responses}
 
     def without_new_questions(self) -> Journal:
         """Return the journal of a pass whose questions are not sent: no response to them counts."""

@@ -3,10 +3,10 @@
 - A journaled answer counts while the fingerprint of its question is unchanged and the answer still validates.
   Otherwise the question is asked again if no later entry exists. If one does, the run fails with `Drift`,
   because that entry may depend on the answer. Questions of one `ask` do not depend on each other.
-- A response that arrives with a state must belong to a request that the state lists, unchanged.
-- A response that arrives without a state counts for questions before the first effect and before the first
-  `user_only` question. It does not count for that question, for the others of the same `ask`, or for later
-  ones. URL elicitations are the exception: `done` decides about them, not the response.
+- A response to a question that was asked before in this call counts if the question is unchanged.
+- A response to a question that was not asked yet counts before the first effect and before the first
+  `user_only` question, with or without a state. It does not count for that question, for the others of the
+  same `ask`, or for later ones. URL elicitations are the exception: `done` decides about them.
 - A response that does not validate is rejected: the question is asked again with the reason in its message.
   One that is no result of the request fails the pass with -32602, because the client can send it again. If
   that would lose an effect of this pass, or the response is stored, the question is asked again.
@@ -167,7 +167,8 @@ class _Resolver:
         if key in inputs.model_responses and self._channel(question) == "model":
             responses, counts = inputs.model_responses, not self._run.history.has_effects
         else:
-            responses, counts = inputs.responses, self._response_counts(key, question)
+            responses = inputs.responses
+            counts = key in responses and self._response_counts(key, question)
         if key not in responses or not counts:
             return None
         request = self._requests[key]
@@ -188,8 +189,10 @@ class _Resolver:
 
     def _response_counts(self, key: str, question: Question[Any]) -> bool:
         history = self._run.history
-        if self._run.inputs.is_resumed:
-            return history.journal.outstanding.get(key) == self._requests[key].fingerprint
+        if (asked := history.journal.outstanding.get(key)) is not None:
+            return asked == self._requests[key].fingerprint
+        if any(entry.key == key for entry in history.journal.entries):
+            return False  # it answered the question as it was before
         return not history.has_effects and not self._needs_user(question)
 
     def _is_sent_again(self, key: str) -> bool:
