@@ -425,7 +425,7 @@ def test_a_round_whose_call_was_parked_continues_that_call(
     state = parked.post("signs_in")["result"]["requestState"]
     text = answer_account(parked, state, "acc-1")["content"][0]["text"]
     assert parked.token(answer_account(parked, state, "acc-2")["content"][0]["text"]) == parked.token(text)
-    parked.links.answer(parked.token(text), {"login": {"action": "accept"}})
+    parked.links.answer(parked.links.find(parked.token(text)), {"login": {"action": "accept"}})
     monkeypatch.setitem(globals(), "is_signed_in", True)
     assert answer_account(parked, state, "acc-3")["content"][0]["text"] == "acc-1"
     parked.clock.advance(300)  # an equal call without a state begins a new one
@@ -451,7 +451,7 @@ def test_a_round_whose_parked_call_became_a_task_gets_that_task(
     state = with_tasks.post("signs_in_and_waits")["result"]["requestState"]
     round_two = {"requestState": state, "inputResponses": {"account": accepted("acc-1")}}
     text = with_tasks.post("signs_in_and_waits", params=round_two)["result"]["content"][0]["text"]
-    with_tasks.links.answer(with_tasks.token(text), {"login": {"action": "accept"}})
+    with_tasks.links.answer(with_tasks.links.find(with_tasks.token(text)), {"login": {"action": "accept"}})
     monkeypatch.setitem(globals(), "is_signed_in", True)
     with_tasks.table.dispatcher.lost_dispatch = 0
     task = with_tasks.post("signs_in_and_waits", params=round_two)["result"]

@@ -37,6 +37,7 @@ from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
 from mcp_roundtrip.tasks.service import UnknownTask
+from mcp_roundtrip.tasks.stored_items import with_result
 from mcp_roundtrip.tasks.worker import Worker
 
 FIRST_PAUSE_MS: Final = 250
@@ -230,7 +231,9 @@ class _Resumption:
         pause_ms = FIRST_PAUSE_MS
         while current is not None:
             if current.is_terminal:
-                return parked_replies.result(self.idle_round(current), self.calls.tasks.with_result(current))
+                return parked_replies.result(
+                    self.idle_round(current), with_result(self.calls.tasks.store, current)
+                )
             is_ready, has_time = self._is_ready(current), self._left_ms() > 0
             if is_ready and has_time and (reply := self._run_pass(current)) is not None:
                 return reply

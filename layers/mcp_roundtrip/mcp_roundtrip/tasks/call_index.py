@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
-from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.store import TaskStore, Update
 
 INDEX: Final = "C"
@@ -59,9 +59,3 @@ def name_task(index_key: str, task: Task, instead_of: str | None = None) -> Upda
     """Return the update that names a new task, if the item still names none, or the task `instead_of`."""
     condition = Absent("call") if instead_of is None else Equals("call", instead_of)
     return Update(index_key, INDEX, Change(condition, set={"call": task.pk, "exp": task.expires_s}))
-
-
-def read_task(store: TaskStore, pk: str) -> Task | None:
-    """Return the task with this partition key, or None. Raises StoreError."""
-    item = store.get(pk, TASK)
-    return None if item is None else Task.from_item(item)

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from mcp_roundtrip import canonical
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task, read_task
+from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place
@@ -31,6 +31,7 @@ from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, Wo
 from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store import Update
+from mcp_roundtrip.tasks.stored_items import put_history, read_task, stored_responses
 
 DIALECT: Final = "parked"
 
@@ -155,12 +156,12 @@ class ParkedCalls(Struct, frozen=True):
                 return True
         except UnknownTask:
             return True  # it expired meanwhile
-        stored = self.tasks.stored_responses(task.pk, answers)
+        stored = stored_responses(self.tasks.store, task.pk, answers)
         return all(canonical.is_same_json(raw, _without_nulls(answers[key])) for key, raw in stored.items())
 
     def _put_parts(self, task: Task, call: TaskCall, journal: Journal) -> None:
         """Write the items of a call that is not parked yet, all but its own; unused ones expire by TTL."""
-        self.tasks.put_history(task, call, journal)
+        put_history(self.tasks.store, task, call, journal)
         if task.link is not None:
             self.tasks.store.put_new(link_to_item(task.link, task, call.name, task.requests))
 

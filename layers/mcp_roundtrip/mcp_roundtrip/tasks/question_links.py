@@ -31,6 +31,7 @@ from mcp_roundtrip import canonical
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
+from mcp_roundtrip.tasks.stored_items import stored_responses
 
 LINK: Final = "K"
 """The sort key of the item."""
@@ -127,7 +128,7 @@ class QuestionLinks(Struct, frozen=True):
                 return "stored"
         except UnknownTask:
             return "ended"
-        stored = self.tasks.stored_responses(pk, answers)
+        stored = stored_responses(self.tasks.store, pk, answers)
         if answers and canonical.is_same_json(stored, answers):
             return "stored"
         return "answered" if stored.keys() == answers.keys() else "incomplete"

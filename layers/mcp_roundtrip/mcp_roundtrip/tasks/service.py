@@ -19,31 +19,22 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task, read_task
+from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task
 from mcp_roundtrip.tasks.dispatching import Dispatcher, redispatch_if_stale
 from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
-from mcp_roundtrip.tasks.items import (
-    TaskCall,
-    chunk_key,
-    entry_to_item,
-    join_result_chunks,
-    response_key,
-    response_to_item,
-    split_result,
-)
+from mcp_roundtrip.tasks.items import TaskCall, response_to_item, split_result
 from mcp_roundtrip.tasks.limit import Place, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import (
     CLIENT,
     RETENTION_MS,
     TASK,
-    OutstandingRequest,
     Status,
     Task,
     WorkState,
-    json_value,
     task_partition_key,
 )
 from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.stored_items import put_history, read_task, with_result
 
 UPDATE_ATTEMPTS: Final = 8
 """The attempts for an update that concurrent updates prevent."""
@@ -119,7 +110,7 @@ class Tasks(Struct, frozen=True):
             return Task.from_item(present)
         else:
             task = replace(task, issued_counts={**task.issued_counts, **continued.issued_counts})
-            self.put_history(task, call, journal)
+            put_history(self.store, task, call, journal)
             self.limit.replace(principal, continued, task)
         self._dispatch(task)
         return task
@@ -138,7 +129,7 @@ class Tasks(Struct, frozen=True):
         try:
             if place is None:
                 self.limit.check(principal)  # a call that is refused writes nothing
-            self.put_history(task, call, journal)
+            put_history(self.store, task, call, journal)
             if self.limit.create(principal, task, naming, place):
                 return None
         except TooManyOpenTasks:  # the open task may be that of a concurrent round
@@ -170,15 +161,6 @@ class Tasks(Struct, frozen=True):
             raise StoreError("too_many_concurrent_updates")
         return task
 
-    def put_history(self, task: Task, call: TaskCall, journal: Journal) -> None:
-        """Write the call and the journal of a task that does not exist yet. Raises as `create`."""
-        for order, entry in enumerate(journal.entries):
-            self.store.put_new(entry_to_item(task, entry, order))
-        for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
-            asked = OutstandingRequest(key, journal.outstanding[key], {}, order)
-            self.store.put_new(response_to_item(task, key, asked, raw))
-        self.store.put_new(call.to_item(task))
-
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
         """Write a task that is already completed. Raises StoreError."""
         task = replace(self.new_task(principal, ttl_ms), status=Status.COMPLETED, work_state=WorkState.DONE)
@@ -190,7 +172,7 @@ class Tasks(Struct, frozen=True):
 
     def get(self, principal: str | None, task_id: str) -> Task:
         """Return the current task with its result. Raises UnknownTask and StoreError."""
-        return self.with_result(self._refresh(self._find(principal, task_id)))
+        return with_result(self.store, self._refresh(self._find(principal, task_id)))
 
     def _refresh(self, task: Task) -> Task:
         """Expire, abandon or dispatch the task if that is due, and return it."""
@@ -260,14 +242,6 @@ class Tasks(Struct, frozen=True):
                 return True
         raise StoreError("too_many_concurrent_updates")
 
-    def stored_responses(self, pk: str, wire_keys: Collection[str]) -> dict[str, Any]:
-        """Return the responses that count among those to these requests, by wire key. Raises StoreError."""
-        found = self.store.get(pk, TASK)
-        submissions = {} if found is None else Task.from_item(found).submissions
-        sort_keys = {key: response_key(key, submissions[key]) for key in wire_keys if key in submissions}
-        items = {key: self.store.get(pk, sort_key) for key, sort_key in sort_keys.items()}
-        return {key: json_value(item["v"]) for key, item in items.items() if item is not None}
-
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
         """End the task; return None if it had ended. Raises UnknownTask and StoreError."""
         task = self._find(principal, task_id)
@@ -324,14 +298,6 @@ class Tasks(Struct, frozen=True):
             self.dispatcher.dispatch(task.worker, task.pk)
         except StoreError as error:
             self.on_dispatch_failed(task.task_id, error)  # the next poll dispatches again
-
-    def with_result(self, task: Task) -> Task:
-        """Return the task with a result that is stored in chunks. Raises StoreError."""
-        if not task.result_chunks:
-            return task
-        keys = (chunk_key(task.result_owner, number) for number in range(task.result_chunks))
-        chunks = [self.store.get(task.pk, key) for key in keys]
-        return replace(task, result=join_result_chunks(chunk for chunk in chunks if chunk is not None))
 
 
 def task_id_of(parked: Task) -> str:

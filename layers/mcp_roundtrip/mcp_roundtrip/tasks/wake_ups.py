@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mcp_roundtrip.tasks.call_index import read_task
 from mcp_roundtrip.tasks.dispatching import pause_ms, redispatch_or_undo
 from mcp_roundtrip.tasks.endings import expire_if_overdue
 from mcp_roundtrip.tasks.model import WorkState
 from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.stored_items import read_task
 
 
 def wake(tasks: Tasks, pk: str, at_ms: int) -> None:
