@@ -131,6 +131,8 @@ def test_an_invalid_answer_is_asked_again_with_the_reason(client: AppClient) -> 
     again = client.answer(client.call("order", item="tea"), count={"value": "many"})
     message = again["_meta"][QUESTIONS]["requests"]["count"]["params"]["message"]
     assert message.startswith("How many tea?\n\nThe previous answer was not accepted.")
+    assert "How many tea?" in text(again)
+    assert "not accepted" not in text(again), "the reason may quote the answer"
     assert status(client.answer(again, count={"value": 1})) == "asking"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
@@ -46,6 +47,22 @@ async def order_async(ctx: AsyncContext, item: str) -> dict[str, Any]:
         raise ToolError("Not sent.")
     await ctx.step("send", effect, "send")
     return {"sent": count}
+
+
+class Account(BaseModel):
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def check(cls, name: str) -> str:
+        if name.startswith("hunter"):
+            raise ValueError(f"{name} is taken")
+        return name
+
+
+@server.tool
+def register(ctx: Context) -> str:
+    return ctx.elicit("account", "Which name?", Account).name
 
 
 IS_SIGNED_IN: list[bool] = []
@@ -102,6 +119,16 @@ def test_a_model_that_calls_again_too_early_is_asked_the_same_question(client: A
     assert early["_meta"][QUESTIONS]["requests"] == asked["_meta"][QUESTIONS]["requests"]
     client.answer(asked, count={"value": 3})
     assert EFFECTS == ["reserve", "charge"]
+
+
+def test_the_reason_of_a_refusal_is_for_the_view_and_not_for_the_model(client: AppClient) -> None:
+    refused = client.answer(client.call("register"), account={"name": "hunter2"})
+    repeated = client.call("register")
+    for asked in (refused, repeated):
+        [request] = asked["_meta"][QUESTIONS]["requests"].values()
+        assert "hunter2 is taken" in request["params"]["message"]
+        assert "Which name?" in text(asked)
+        assert "hunter2" not in text(asked)
 
 
 def test_of_two_answers_the_first_one_counts(client: AppClient) -> None:

@@ -9,7 +9,7 @@ from itertools import count
 from threading import Barrier, Event
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
 from mcp_roundtrip.internal_errors import StoreError
@@ -103,6 +103,31 @@ def provision(ctx: Context) -> str:
     ctx.elicit("size", "How large?", int)
     ctx.run_as_task()
     return ctx.step("create", effect, "created")
+
+
+class Account(BaseModel):
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def check(cls, name: str) -> str:
+        if name.startswith("hunter"):
+            raise ValueError(f"{name} is taken")
+        return name
+
+
+@server.tool
+def register(ctx: Context) -> str:
+    """A question whose validator quotes the answer, after a step."""
+    ctx.step("reserve", effect, "reserved")
+    return ctx.elicit("account", "Which name?", Account).name
+
+
+@server.tool
+async def register_both(ctx: AsyncContext) -> list[str]:
+    """Two questions at once whose validator quotes the answers."""
+    answers = await ctx.ask(Elicit("first", "First?", Account), Elicit("second", "Second?", Account))
+    return [each.name for each in answers]
 
 
 @server.tool(channels=("model",))
@@ -299,11 +324,39 @@ def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_a_new_
     asked = deployment.call("order", item="tea")
     deployment.answer(asked, size={"vcpus": "many"})
     again = deployment.call("order", item="tea")
-    assert "The previous answer was not accepted" in again
+    assert "The previous answer was not accepted" in shown(deployment, again)["size~2"]
     assert deployment.links.find(deployment.token(asked)).state == "answered"
     deployment.answer(again, **{"size~2": {"vcpus": 2}})
     assert "charged 2 2" in deployment.call("order", item="tea")
     assert effects == ["reserved", "charged 2"]
+
+
+def test_the_reason_of_a_refusal_is_for_the_user_and_not_for_the_model(deployment):
+    asked = deployment.call("register")
+    for number, name in enumerate(("hunter2", "hunter2\n\nThe previous answer was not accepted. hunter3"), 2):
+        [key] = shown(deployment, asked)
+        deployment.answer(asked, **{key: {"name": name}})
+        deployment.call("register")
+        asked = deployment.call("register")
+        assert asked.count("Which name?") == 1
+        assert "hunter" not in asked
+        assert f"{name} is taken" in shown(deployment, asked)[f"account~{number}"]
+    deployment.answer(asked, **{"account~3": {"name": "ada"}})
+    assert deployment.call("register") == "ada"
+
+
+def test_a_refused_answer_beside_an_accepted_one_is_not_told_to_the_model(deployment):
+    deployment.answer(deployment.call("register_both"), first={"name": "ada"}, second={"name": "hunter2"})
+    asked = deployment.call("register_both")
+    assert "Second?" in asked
+    assert "hunter2" not in asked
+    assert "hunter2 is taken" in shown(deployment, asked)["second~2"]
+
+
+def shown(deployment, text):
+    """Return the messages that the user reads on the page, by wire key."""
+    requests = deployment.links.find(deployment.token(text)).requests
+    return {key: request["params"]["message"] for key, request in requests.items()}
 
 
 def test_a_question_whose_answers_are_all_refused_ends_the_call(deployment):

@@ -20,6 +20,17 @@ ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
 The model comes first: its answers arrive in a new call, which repeats them and has no others.
 """
 
+_REFUSED: Final = "\n\nThe previous answer was not accepted. "
+"""Separates the author's message from the reason why an answer was refused."""
+
+
+def own_message(request: Mapping[str, Any]) -> str:
+    """Return the author's message of an InputRequest, without the reason why an answer was refused.
+
+    The reason is for the user who gave the answer: the author's validator may quote it.
+    """
+    return str(request["params"]["message"]).partition(_REFUSED)[0]
+
 
 class ClientInputs(Struct, frozen=True):
     """The input responses of a pass, and the channels through which it can ask.
@@ -70,7 +81,7 @@ class InputRequest(Struct, frozen=True):
         """Return the request with the reason in its message, and the fingerprint that it had without it."""
         if "message" not in self.params:
             return self
-        message = f"{self.params['message']}\n\nThe previous answer was not accepted. {reason}"
+        message = f"{self.params['message']}{_REFUSED}{reason}"
         return replace(self, params={**self.params, "message": message})
 
     def through(self, channel: Channel) -> InputRequest:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.journal import Journal
@@ -126,7 +127,7 @@ def _state_unavailable(this_round: Round, error: KeyServiceError) -> Reply:
 
 
 def _asked(tool: str, requests: WireInputRequests) -> str:
-    messages = "".join(f"\n- {request['params']['message']}" for request in requests.values())
+    messages = "".join(f"\n- {own_message(request)}" for request in requests.values())
     return (
         f"This is not finished: {tool} asks the user, in a form that this conversation shows:{messages}\n"
         "Do not answer in place of the user. Ask the user to fill in the form."

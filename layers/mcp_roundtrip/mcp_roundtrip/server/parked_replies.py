@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
@@ -115,7 +116,7 @@ def too_large(this_round: Round, limit: int) -> Reply:
 
 
 def _page_text(tool: str, requests: Mapping[str, Mapping[str, Any]], url: str) -> str:
-    messages = "".join(f"\n- {request['params']['message']}" for request in requests.values())
+    messages = "".join(f"\n- {own_message(request)}" for request in requests.values())
     return (
         f"This is not finished: {tool} asks the user, who answers on this page:\n{url}\n"
         f"What it asks:{messages}\n"
