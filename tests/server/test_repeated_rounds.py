@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,7 @@ from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
 from support.dynamodb_clients import new_table
 from support.parked_deployment import ParkedDeployment
+from support.question_links import answer_link
 from support.task_deployment import UNDECLARED, TaskDeployment, accepted
 
 pytest_plugins = ["support.task_stores"]
@@ -38,6 +40,7 @@ charged: list[tuple[str, str]] = []
 @pytest.fixture(autouse=True)
 def reset_charged() -> None:
     charged.clear()
+    concurrent.clear()
 
 
 def charge(account: str, key: str) -> str:
@@ -80,6 +83,20 @@ def asks_often(ctx: Context) -> str:
     ctx.elicit("sure", "Sure?", bool)
     ctx.elicit("really", "Really?", bool)  # the third round is the last one that a test allows
     return finish(ctx, account)
+
+
+concurrent: list[Callable[[], object]] = []
+
+
+@server.tool(task="optional")
+def prepares(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    ctx.step("prepare", str)
+    while concurrent:
+        concurrent.pop()()
+    ctx.run_as_task()
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 
 clocks: list[FakeClock] = []
@@ -272,6 +289,14 @@ def test_the_function_does_not_run_in_a_repetition(deployment: TaskDeployment) -
     assert last_outcome(deployment) == "task_repeated"
 
 
+def test_the_log_of_a_repetition_has_the_flow(deployment: TaskDeployment) -> None:
+    client = Client(deployment)
+    client.become_task()
+    deployment.observer.tags.clear()
+    client.become_task()
+    assert deployment.observer.tags == {"flow": stored_tasks(deployment.store)[0].flow_id}
+
+
 # -- concurrent rounds, lost processes ----------------------------------------------------------------------
 
 
@@ -334,6 +359,25 @@ def test_of_two_rounds_at_once_one_creates_the_task(threaded_store: TaskStore, r
     [task_id] = ids
     deployment.run_workers()
     assert [account for account, _ in charged] == [text_of(deployment, task_id)]
+
+
+@pytest.mark.parametrize("max_open", [0, 1])
+def test_a_round_that_is_overtaken_after_a_step_gets_the_task_as_it_was_created(
+    deployment: TaskDeployment, max_open: int
+) -> None:
+    """At the limit, it does not continue in rounds: the task would repeat its effects."""
+    deployment.table.max_open = max_open
+    client = Client(deployment, "prepares")
+    first: list[Any] = []
+
+    def overtake() -> None:
+        first.append(client.become_task())
+        deployment.clock.advance(1)
+        deployment.run_workers()
+
+    concurrent.append(overtake)
+    assert client.become_task() == first[0]
+    assert len(charged) == len(stored_tasks(deployment.store)) == 1
 
 
 class RepeatedRounds(RuleBasedStateMachine):
@@ -425,11 +469,38 @@ def test_a_round_whose_call_was_parked_continues_that_call(
     state = parked.post("signs_in")["result"]["requestState"]
     text = answer_account(parked, state, "acc-1")["content"][0]["text"]
     assert parked.token(answer_account(parked, state, "acc-2")["content"][0]["text"]) == parked.token(text)
-    parked.links.answer(parked.links.find(parked.token(text)), {"login": {"action": "accept"}})
+    answer_link(parked.links, parked.token(text), {"login": {"action": "accept"}})
     monkeypatch.setitem(globals(), "is_signed_in", True)
     assert answer_account(parked, state, "acc-3")["content"][0]["text"] == "acc-1"
     parked.clock.advance(300)  # an equal call without a state begins a new one
     assert answer_account(parked, state, "acc-4")["content"][0]["text"] == "acc-1"
+    assert len(charged) == len(parked.tasks()) == 1
+
+
+@page_server.tool
+def never_a_task_signs_in(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.step("prepare", str)
+    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
+
+
+@pytest.mark.parametrize("max_open", [0, 1])
+def test_a_repeated_round_of_a_tool_without_tasks_continues_its_parked_call_at_the_limit(
+    parked: ParkedDeployment, monkeypatch: pytest.MonkeyPatch, max_open: int
+) -> None:
+    parked.table.max_open = max_open
+    state = parked.post("never_a_task_signs_in")["result"]["requestState"]
+
+    def answer(account: str) -> Any:
+        params = {"requestState": state, "inputResponses": {"account": accepted(account)}}
+        return parked.post("never_a_task_signs_in", params=params)["result"]["content"][0]["text"]
+
+    token = parked.token(answer("acc-1"))
+    assert parked.token(answer("acc-2")) == token
+    answer_link(parked.links, token, {"login": {"action": "accept"}})
+    monkeypatch.setitem(globals(), "is_signed_in", True)
+    assert answer("acc-3") == "acc-1"
     assert len(charged) == len(parked.tasks()) == 1
 
 
@@ -451,7 +522,7 @@ def test_a_round_whose_parked_call_became_a_task_gets_that_task(
     state = with_tasks.post("signs_in_and_waits")["result"]["requestState"]
     round_two = {"requestState": state, "inputResponses": {"account": accepted("acc-1")}}
     text = with_tasks.post("signs_in_and_waits", params=round_two)["result"]["content"][0]["text"]
-    with_tasks.links.answer(with_tasks.links.find(with_tasks.token(text)), {"login": {"action": "accept"}})
+    answer_link(with_tasks.links, with_tasks.token(text), {"login": {"action": "accept"}})
     monkeypatch.setitem(globals(), "is_signed_in", True)
     with_tasks.table.dispatcher.lost_dispatch = 0
     task = with_tasks.post("signs_in_and_waits", params=round_two)["result"]

@@ -69,6 +69,19 @@ def test_all_items_exist_as_long_as_the_flow_and_as_the_task(tasks: Tasks) -> No
     assert brief.expires_s > NOW_MS // 1000 + 3_600
 
 
+def test_the_task_of_a_parked_call_exists_as_long_as_its_flow(task_store: TaskStore) -> None:
+    tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
+    parked = ParkedCalls.of(tasks).create(
+        CALLER, CALL, journal("first"), {}, "page", flow=replace(FLOW, ends_at_s=NOW_MS // 1000 + 86_400)
+    )
+    task = tasks.create(
+        CALL, ALICE, journal("first"), worker="w", capabilities={}, ttl_ms=60_000, continued=parked
+    )
+    items = tasks.store.query(task.pk)
+    assert {item["exp"] for item in items} == {task.expires_s, NOW_MS // 1000 + 86_400}
+    assert len(items) == 3
+
+
 def test_a_flow_that_was_parked_meanwhile_does_not_become_a_task(task_store: TaskStore) -> None:
     tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
     parked = ParkedCalls.of(tasks).create(CALLER, CALL, journal("first"), {}, "page", flow=FLOW)

@@ -7,8 +7,6 @@ there, and the answers in the repetition do not count.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StoreError
@@ -18,7 +16,6 @@ from mcp_roundtrip.server.errors import invalid_state
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
-from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import DIALECT
 
 
@@ -32,6 +29,7 @@ def reply_if_stored(this_round: Round, channels: Channels) -> Reply | None:
     call = this_round.call
     flow, tasks = this_round.flow, call.context.ports.tasks().tasks
     assert flow is not None
+    call.context.ports.observer.tag(flow=flow.id)
     try:
         task = tasks.find(flow)
     except StoreError as error:
@@ -45,5 +43,4 @@ def reply_if_stored(this_round: Round, channels: Channels) -> Reply | None:
     if task.dialect != tasks.dialect:
         raise invalid_state(call, StateRejected("other_dialect"))
     require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
-    created = replace(task, status=Status.WORKING, updated_at_ms=task.created_at_ms, message=None)
-    return this_round.reply_with_task(task_members(created), "task_repeated")
+    return this_round.reply_with_task(task_members(task.as_created), "task_repeated")

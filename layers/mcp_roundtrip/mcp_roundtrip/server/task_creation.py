@@ -29,7 +29,7 @@ def create_task(
     `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
     """
     try:
-        return task_members(_store_task(call, journal, ttl_ms, flow, parked))
+        return task_members(_store_task(call, journal, ttl_ms, flow, parked).as_created)
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
         return creation_error(call, error)
 

@@ -2,6 +2,7 @@
 
 A refusal of a call that has run steps would lose them. A tool with task="optional" works without a task, too:
 such a call continues as if its client had not declared the extension. Its next round may become a task.
+But the call of a concurrent round may have become the task that has the last place.
 """
 
 from __future__ import annotations
@@ -22,10 +23,19 @@ def start_task(
 ) -> Reply:
     """Build the reply of a call that becomes a task, or continue one that may not.
 
-    `continue_in_rounds` takes the call, which stays in rounds, and returns its reply.
+    `continue_in_rounds` takes the call, which stays in rounds, and returns its reply. Raises ProtocolError if
+    the table cannot say whether the flow has become a task.
     """
     call = this_round.call
     keeps_steps = has_run_steps(call, journal) and may_continue_with_state(call)
     if call.feature.task == "required" or not keeps_steps or can_reserve_place(call):
         return this_round.start_task(journal, ttl_ms)
-    return continue_in_rounds(replace(call, stays_in_rounds=True))
+    return _reply_if_stored(this_round) or continue_in_rounds(replace(call, stays_in_rounds=True))
+
+
+def _reply_if_stored(this_round: Round) -> Reply | None:
+    if this_round.flow is None:
+        return None
+    from mcp_roundtrip.server.repeated_round import reply_if_stored  # the round has imported it
+
+    return reply_if_stored(this_round, this_round.run.inputs.channels)

@@ -40,6 +40,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.journal import Fingerprint
@@ -185,6 +186,11 @@ class Task(Struct, frozen=True):
     @property
     def is_terminal(self) -> bool:
         return self.status in TERMINAL
+
+    @property
+    def as_created(self) -> Task:
+        """The task as each CreateTaskResult has it: clients read what happened since with `tasks/get`."""
+        return replace(self, status=Status.WORKING, updated_at_ms=self.created_at_ms, message=None)
 
     @property
     def client_requests(self) -> dict[str, Mapping[str, Any]]:

@@ -26,7 +26,7 @@ from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
 from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
@@ -86,25 +86,35 @@ class ParkedCalls(Struct, frozen=True):
         place: Place | None = None,
         flow: Flow | None = None,
     ) -> Task:
-        """Park a call and return its task, or the task of a concurrent call that was parked first.
+        """Park a call and return its task, or the task of a request of this call that was parked first.
 
         `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
         the call was out of time, and its next call continues. `place` is reserved for the call among the
         caller's open tasks. `flow`: the client has a state of the call. Raises TooManyOpenTasks, StoreError,
         and ItemTooLarge for the arguments or an entry.
         """
-        if place is None:
-            self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
         task = self._new(caller, journal, requests, channel, flow=flow)
-        self._put_parts(task, call, journal)
+        try:
+            if place is None:
+                self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
+            self._put_parts(task, call, journal)
+            return self._create_first(caller, task, place, flow)
+        except TooManyOpenTasks:  # the open task may be that of an earlier request of this call
+            present = self.tasks.find_concurrent(flow) or self.find(caller)
+            if present is None:
+                raise
+            return present
+
+    def _create_first(self, caller: ParkedCaller, task: Task, place: Place | None, flow: Flow | None) -> Task:
+        """Write the item of a call whose parts are written, unless it was parked before; return its task."""
         of_flow = [] if flow is None else [name_task(flow.index_key, task)]
         earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
             naming = name_task(_index_key(caller), task, earlier_pk)
             if self.tasks.limit.create(caller.principal, task, [naming, *of_flow], place):
                 return task
-            if flow is not None and named_task(self.tasks.store, flow.index_key) is not None:
-                return self.tasks.find_concurrent(flow)
+            if (present := self.tasks.find_concurrent(flow)) is not None:
+                return present
             earlier_pk = named_task(self.tasks.store, _index_key(caller))
             earlier = self._load_named(earlier_pk)
             if earlier is not None:

@@ -109,7 +109,9 @@ class Tasks(Struct, frozen=True):
         elif (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
         else:
-            task = replace(task, issued_counts={**task.issued_counts, **continued.issued_counts})
+            issued_counts = {**task.issued_counts, **continued.issued_counts}
+            expires_s = max(task.expires_s, continued.expires_s)  # the parked call outlives its flow
+            task = replace(task, issued_counts=issued_counts, expires_s=expires_s)
             put_history(self.store, task, call, journal)
             self.limit.replace(principal, continued, task)
         self._dispatch(task)
@@ -132,11 +134,13 @@ class Tasks(Struct, frozen=True):
             put_history(self.store, task, call, journal)
             if self.limit.create(principal, task, naming, place):
                 return None
-        except TooManyOpenTasks:  # the open task may be that of a concurrent round
-            if flow is None or self.find(flow) is None:
-                raise
-        assert flow is not None
-        return self.find_concurrent(flow)
+            refusal: Exception = StoreError("too_many_concurrent_updates")
+        except TooManyOpenTasks as error:  # the open task may be that of a concurrent round
+            refusal = error
+        present = self.find_concurrent(flow)
+        if present is None:
+            raise refusal
+        return present
 
     def find(self, flow: Flow) -> Task | None:
         """Return the task as which a flow continues; None if there is none. Raises StoreError.
@@ -150,14 +154,13 @@ class Tasks(Struct, frozen=True):
             task = (successor and read_task(self.store, successor)) or task
         return task if task is None or not task.worker else self._refresh(task)
 
-    def find_concurrent(self, flow: Flow) -> Task:
-        """Return the task of this dialect that a concurrent round of the flow has created.
+    def find_concurrent(self, flow: Flow | None) -> Task | None:
+        """Return the task of this dialect that another round of the flow has created, or None.
 
-        Raises StoreError, also if that round has continued the flow in another way. The client's next request
-        finds it.
+        Raises StoreError, also for a task of another dialect: the client's next request finds it.
         """
-        task = self.find(flow)
-        if task is None or task.dialect != self.dialect:
+        task = None if flow is None else self.find(flow)
+        if task is not None and task.dialect != self.dialect:
             raise StoreError("too_many_concurrent_updates")
         return task
 
