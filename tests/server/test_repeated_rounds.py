@@ -348,6 +348,25 @@ def test_of_two_requests_in_every_order_one_creates_the_task(
     assert [account for account, _ in charged] == [text_of(deployment, task["taskId"])]
 
 
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("call", range(7))
+def test_at_the_limit_two_rounds_in_every_order_share_their_place(call: int, is_done: bool) -> None:
+    """Both have run a step, so a round without a place would continue in rounds, and repeat the effects."""
+    deployment = TaskDeployment(server)
+    deployment.table.max_open = 1
+    client = Client(deployment, "prepares")
+    other: list[Any] = []
+    store = CrashingStore(
+        deployment.store, call, is_done, on_reached=lambda: other.append(client.become_task())
+    )
+    task = client.become_task(store)
+    assert other == [task]
+    deployment.run_workers()
+    assert len(charged) == len(stored_tasks(deployment.store)) == 1
+    assert deployment.status(task["taskId"]) == "completed"
+    assert Client(deployment, "prepares").become_task()["resultType"] == "task", "no place is left over"
+
+
 @pytest.mark.parametrize("repetition", range(4))
 def test_of_two_rounds_at_once_one_creates_the_task(threaded_store: TaskStore, repetition: int) -> None:
     deployment = TaskDeployment(server, store=threaded_store)

@@ -6,7 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from secrets import token_bytes
+from secrets import token_hex
 
 import pytest
 from hypothesis import given, settings
@@ -361,7 +361,7 @@ def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_argument
 
 def reserve(principal, number=1, duration_ms=1_000):
     limit, lapses_at_ms = principal.tasks.limit, principal.now_ms() + duration_ms
-    return [limit.reserve(principal.name, lapses_at_ms, token_bytes(9)) for _ in range(number)]
+    return [limit.reserve(principal.name, lapses_at_ms, token_hex(9)) for _ in range(number)]
 
 
 def test_places_and_tasks_count_together_and_a_task_takes_its_place(alice):
@@ -402,6 +402,28 @@ def test_a_lapsed_place_makes_room_and_its_late_task_is_counted(alice, clock):
         with pytest.raises(TooManyOpenTasks):
             alice.create(place=place)
     assert not late.is_taken
+
+
+@pytest.mark.parametrize("first", ["own", "shared"])
+def test_requests_that_reserve_one_name_share_a_place(alice, store, first):
+    own = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 1_000, "flow")
+    shared = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 2_000, "flow")
+    assert (own.is_shared, shared.is_shared) == (False, True)
+    assert list_of(store, alice)["n"] == 1
+    alice.create(place={"own": own, "shared": shared}[first])
+    alice.tasks.limit.release(alice.name, own)
+    assert list_of(store, alice)["n"] == 1
+    alice.create_many(LIMIT - 1)
+    assert alice.is_refused()
+
+
+def test_a_shared_place_that_was_released_and_reserved_again_is_not_taken_from_its_owner(alice, store):
+    own = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 1_000, "flow")
+    shared = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 2_000, "flow")
+    alice.tasks.limit.release(alice.name, own)
+    alice.tasks.limit.reserve(alice.name, alice.now_ms() + 3_000, "flow")
+    alice.create(place=shared)
+    assert list_of(store, alice)["n"] == 2
 
 
 class RepeatingStore(MemoryStore):

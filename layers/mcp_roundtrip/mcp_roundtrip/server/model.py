@@ -204,6 +204,7 @@ class Feature(Protocol):
 class Reservation(Struct):
     """The place of a call among the open tasks of its caller (`reserved_place`). Copies of a call share it.
 
+    - `name`: the name of the place, which is the same in all rounds of a flow; a random one if it is None.
     - `refused_above`: the limit of open tasks if the call is refused.
     - `has_admitted_step`: whether this request may run steps: the call has a place, or needs none for them.
     - `is_unavailable`: whether there was no place when the call ran out of time.
@@ -212,6 +213,7 @@ class Reservation(Struct):
     """
 
     place: Place | None = None
+    name: str | None = None
     refused_above: int | None = None
     has_admitted_step: bool = False
     is_unavailable: bool = False

@@ -11,6 +11,7 @@ No refusal above the limit loses a step, also while calls run concurrently:
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from contextlib import suppress
 
 from mcp_roundtrip.deadline import lambda_remaining_ms
@@ -38,7 +39,8 @@ def reserve_place(call: FeatureCall) -> None:
     if (lambda_context := context.invocation.lambda_context) is not None:
         remaining_ms = max(remaining_ms, lambda_remaining_ms(lambda_context))
     principal, lapses_at_ms = caller_binding(context.principal), tasks.clock_ms() + max(0, int(remaining_ms))
-    call.reservation.place = tasks.limit.reserve(principal, lapses_at_ms, ports.random_bytes(9))
+    name = call.reservation.name or urlsafe_b64encode(ports.random_bytes(9)).decode()
+    call.reservation.place = tasks.limit.reserve(principal, lapses_at_ms, name)
 
 
 def reserve_place_or_refuse(call: FeatureCall) -> None:
@@ -78,9 +80,9 @@ def can_reserve_place(call: FeatureCall) -> bool:
 
 
 def release_place(call: FeatureCall) -> None:
-    """Release the call's place, unless its task has taken it."""
+    """Release the call's own place, unless its task has taken it."""
     place, context = call.reservation.place, call.context
-    if place is None or place.is_taken:
+    if place is None or place.is_taken or place.is_shared:
         return
     with suppress(StoreError):  # it lapses
         context.ports.tasks().tasks.limit.release(caller_binding(context.principal), place)

@@ -8,7 +8,8 @@ tasks on it are read, and those that have ended are removed. A task that was can
 until its worker stops, so the workers of a user are limited, too.
 
 A call can reserve a place before it runs, so that no other call takes it. The new task replaces the place in
-its transaction. A place whose process was lost lapses when the time of its invocation ends.
+its transaction. A place whose process was lost lapses when the time of its invocation ends. Concurrent rounds
+of a flow share a place, because they become one task.
 
 ============  ============================================================================================
 attribute     holds
@@ -24,7 +25,6 @@ Anonymous callers are one user here, as they are one principal in `model.task_pa
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -76,12 +76,14 @@ class TooManyOpenTasks(McpRoundtripError):
 class Place(Struct):
     """A reserved place: the name and the value of its entry, and a lower bound of the item's `exp`.
 
-    `is_taken` is set when a task has taken the place. It is the only member that changes.
+    `is_shared`: another round of the flow has reserved it, and releases it. `is_taken` is set when a task has
+    taken the place. It is the only member that changes.
     """
 
     name: str
     lapses_at_ms: int
     expires_s: int
+    is_shared: bool = False
     is_taken: bool = False
 
 
@@ -101,24 +103,25 @@ class TaskLimit(Struct, frozen=True):
             pk = open_tasks_partition_key(principal)
             self._make_room(pk, self._read(pk))
 
-    def reserve(self, principal: str | None, lapses_at_ms: int, random_bytes: bytes) -> Place | None:
-        """Reserve a place until a time in epoch milliseconds; None if there is no limit.
+    def reserve(self, principal: str | None, lapses_at_ms: int, name: str) -> Place | None:
+        """Reserve a place until a time in epoch milliseconds, or share that of this name.
 
-        Raises TooManyOpenTasks and StoreError.
+        Returns None if there is no limit. Raises TooManyOpenTasks and StoreError.
         """
         if not self.max_open:
             return None
         pk = open_tasks_partition_key(principal)
         expires_s = self.clock_ms() // 1000 + RESERVED_ITEM_TTL_S
-        place = Place(RESERVED + urlsafe_b64encode(random_bytes).decode(), lapses_at_ms, expires_s)
+        place = Place(RESERVED + name, lapses_at_ms, expires_s)
         is_last_to_expire = True
         for _ in range(WRITE_ATTEMPTS):
             change = self._add(place.name, lapses_at_ms, expires_s, is_last_to_expire=is_last_to_expire)
             if self.store.update(pk, OPEN_TASKS, change) is not None:
                 return place
             item = self._read(pk)
-            if place.name in item:  # the response to the write was lost, and another write followed
-                return place
+            if place.name in item:  # also if the response to the write was lost, and another write followed
+                present_ms = int(item[place.name])
+                return Place(place.name, present_ms, expires_s, is_shared=present_ms != lapses_at_ms)
             is_last_to_expire = int(self._make_room(pk, item).get("exp", 0)) <= expires_s
         raise StoreError("too_many_concurrent_updates")
 
@@ -179,7 +182,7 @@ class TaskLimit(Struct, frozen=True):
             if not self._hold(updates):
                 return False
             item = self._read(pk)
-            if place is None or place.name not in item:  # it has lapsed, and another call has removed it
+            if place is None or item.get(place.name) != place.lapses_at_ms:  # it has lapsed, or was released
                 place, item = None, self._make_room(pk, item)
             is_last_to_expire = int(item.get("exp", 0)) <= expires_s
         raise StoreError("too_many_concurrent_updates")
