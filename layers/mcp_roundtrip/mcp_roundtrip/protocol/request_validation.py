@@ -44,6 +44,7 @@ from mcp_roundtrip.protocol.jsonrpc import (
     RequestId,
     is_echoable,
     parse_message,
+    without_null_members,
 )
 from mcp_roundtrip.protocol.mirrored_headers import check_headers, check_present_headers
 
@@ -175,6 +176,7 @@ def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     if not isinstance(meta, dict):
         required = f"{META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
         raise _invalid("_meta", f"must be an object with {required}")
+    meta = without_null_members(meta)
     return RequestMeta(
         protocol_version=_required(meta, META_PROTOCOL_VERSION, str, "a string"),
         capabilities=_required(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
@@ -193,6 +195,7 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise _invalid("_meta", "must be an object")
+    meta = without_null_members(meta)
     capabilities = _optional(meta, META_CLIENT_CAPABILITIES, dict, "an object")
     log_level = _log_level(meta)
     if session is not None:
@@ -211,31 +214,33 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
 
 
 def _trace(meta: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: meta[name] for name in META_TRACE if meta.get(name) is not None}
+    return {name: meta[name] for name in META_TRACE if name in meta}
 
 
-def _required(meta: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
-    if (value := _optional(meta, name, kind, expected)) is None:
+def _required(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> Any:
+    if name not in meta:
         raise _invalid(name, "is required in _meta")
-    return value
+    return _optional(meta, name, kind, expected)
 
 
-def _optional(meta: dict[str, Any], name: str, kind: Any, expected: str) -> Any:
+def _optional(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> Any:
     value = meta.get(name)
-    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+    if name in meta and (not isinstance(value, kind) or isinstance(value, bool)):
         raise _invalid(name, f"must be {expected}")
     return value
 
 
 def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
     # Every notification repeats it, so its length is limited like that of an id.
-    token: str | int | None = meta.get("progressToken")
-    if token is not None and not is_echoable(token):
+    if "progressToken" not in meta:
+        return None
+    token: str | int = meta["progressToken"]
+    if not is_echoable(token):
         raise _invalid("progressToken", f"must be {ECHOABLE}")
     return token
 
 
-def _log_level(meta: dict[str, Any]) -> str | None:
+def _log_level(meta: Mapping[str, Any]) -> str | None:
     level = _optional(meta, META_LOG_LEVEL, str, "a string")
     if level is not None and level not in LOG_LEVELS:
         raise _invalid(META_LOG_LEVEL, f"must be one of {', '.join(LOG_LEVELS)}")

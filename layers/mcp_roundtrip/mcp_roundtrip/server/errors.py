@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     Drift,
@@ -29,6 +28,9 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
 from mcp_roundtrip.server.model import FeatureCall
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.run import Run
 
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""
