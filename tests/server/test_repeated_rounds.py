@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,8 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.server import client_behavior
+from mcp_roundtrip.server.app_questions import META_QUESTIONS
+from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.tasks.model import RETENTION_MS, TASK, Task
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip_testing import FakeClock
@@ -494,6 +497,36 @@ def test_a_round_whose_call_was_parked_continues_that_call(
     parked.clock.advance(300)  # an equal call without a state begins a new one
     assert answer_account(parked, state, "acc-4")["content"][0]["text"] == "acc-1"
     assert len(charged) == len(parked.tasks()) == 1
+
+
+@page_server.tool(task="optional", channels=["app"])
+def signs_in_through_a_view(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    if account == "acc-1":
+        ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: True)
+    ctx.run_as_task()
+    return finish(ctx, account)
+
+
+def test_a_view_whose_call_became_a_task_by_another_answer_ends() -> None:
+    """The host declares tasks, and its view cannot follow one."""
+    extensions = {TASKS_EXTENSION: {}, UI_EXTENSION: {"mimeTypes": [UI_MIME_TYPE]}}
+    capabilities = {"elicitation": {"form": {}}, "extensions": extensions}
+    host = ParkedDeployment(page_server, user=None, capabilities=capabilities)
+    state = host.post("signs_in_through_a_view")["result"]["requestState"]
+
+    def answer(account: str) -> Any:
+        params = {"requestState": state, "inputResponses": {"account": accepted(account)}}
+        return host.post("signs_in_through_a_view", params=params)["result"]
+
+    asked = answer("acc-1")["_meta"][META_QUESTIONS]
+    assert answer("acc-2")["resultType"] == "task"
+    given = {name: asked[name] for name in ("tool", "arguments", "state")}
+    response = host.respond(ANSWER_TOOL, {**given, "answers": {"login": {"action": "accept"}}})
+    late = json.loads(response.body)["result"]
+    assert (late["isError"], late["_meta"][META_QUESTIONS]["status"]) == (True, "ended")
+    assert host.outcome == "answers_late"
+    assert charged == []
 
 
 @page_server.tool

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.internal_errors import CallAborted, StoreError
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import invalid_state
@@ -41,6 +41,9 @@ def reply_if_stored(this_round: Round, channels: Channels) -> Reply | None:
         from mcp_roundtrip.server.parked_calls import resume_task  # few calls are parked
 
         return resume_task(this_round, task, channels)
+    if call.params.is_in_app:  # a view cannot follow a task
+        text = f"{call.name} continues as a task, with other answers. What was sent now was not stored."
+        return this_round.error_reply(CallAborted(text), "answers_late")
     if task.dialect != tasks.dialect:
         raise invalid_state(call, StateRejected("other_dialect"))
     require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
