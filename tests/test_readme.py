@@ -22,14 +22,14 @@ CLIENT, TOOL, TEST = code_blocks("README.md", "python")
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the tool and the test of the README."""
-    (tmp_path / "functions/databases").mkdir(parents=True)
-    (tmp_path / "functions/databases/app.py").write_text(TOOL)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/app.py").write_text(TOOL)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
-    play = Player(project / "functions/databases/app.py", always_replay=True)
+    play = Player(project / "src/app.py", always_replay=True)
     asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
     confirm = asked.answer(size={"vcpus": 4})

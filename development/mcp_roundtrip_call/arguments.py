@@ -65,5 +65,7 @@ def _read(field: Field, text: str) -> Any:
 
 def _unknown(name: str, fields: Mapping[str, Field]) -> str:
     nearest = get_close_matches(name, fields, 1)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(fields) or 'none'}."
+    if not fields:
+        return f"The tool takes no arguments: remove {name}."
+    hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(fields)}."
     return f"The tool has no argument {name}; {hint}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from mcp_roundtrip_call.arguments import read_arguments
+from mcp_roundtrip_call.errors import CallFailed
 from mcp_roundtrip_call.fields import UNSET, Field, fields_of
 
 CITIES = {
@@ -111,3 +114,16 @@ def test_a_deep_schema_ends() -> None:
     for _ in range(5_000):
         schema = {"anyOf": [schema]}
     assert fields_of({"properties": {"a": schema}})[0].kind == "string"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "object"}, "takes no arguments: remove order"),
+        ({"type": "object", "properties": {"number": {}}}, "no argument order; it has number"),
+        ({"type": "object", "properties": {"orders": {}}}, "did you mean orders?"),
+    ],
+)
+def test_an_argument_that_the_tool_does_not_have_is_named(schema: dict[str, Any], text: str) -> None:
+    with pytest.raises(CallFailed, match=re.escape(text)):
+        read_arguments(["order=1"], schema)
