@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TOOLS_LIST
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_call.errors import CallFailed, Status
 from mcp_roundtrip_call.results import MalformedResult, check_result
 from mcp_roundtrip_call.sign_in import local_token
@@ -104,7 +105,10 @@ class McpServer:
 
     def _refusal(self, response: Response) -> str:
         """Return what a response without a result means; of make run, what it says itself."""
-        message = response.member("message")
+        message, error = response.member("message"), error_of(response)
+        if self._is_local and error is not None and error[0] == INTERNAL_ERROR:
+            separator = "\n" if "\n" in error[1] else " "
+            return f"The server cannot answer ({INTERNAL_ERROR}):{separator}{error[1]}"
         if self._is_local and isinstance(message, str):
             hint = "; its terminal says why" if response.status >= 500 else ""
             return f"The server answers {response.status}: {message}{hint}."
@@ -120,6 +124,4 @@ def _refusal(response: Response) -> str:
     if error is None:
         return explain(response) + correlation_of(response)
     code, message = error
-    if "\n" in message:  # a traceback of make run
-        return f"The server cannot answer ({code}):\n{message}"
     return f"The server refuses the request: {message.rstrip('.')} ({code}).{correlation_of(response)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +24,17 @@ def author_traceback(text: str, folder: Path, code: Path) -> str:
 
     `folder` is that of the template, and `code` that of the function. Paths below them are relative.
     """
-    lines = "\n".join(_LAYER_MODULE.sub("", line) for line in _kept_lines(text, folder, code))
+    kept = _kept_lines(text, lambda path: _is_author_s(path, folder, code))
+    lines = "\n".join(_LAYER_MODULE.sub("", line) for line in kept)
     for root in (folder, code):
         lines = lines.replace(f'File "{root}/', 'File "')
     return lines if len(lines) <= MAX_TEXT else f"…{lines[-MAX_TEXT:]}"
+
+
+def without_layer(text: str) -> str:
+    """Return a traceback that a function logged without the frames of the layer and of packages."""
+    lines = _kept_lines(text, lambda path: not _INSTALLED.intersection(path.parts))
+    return "\n".join(_LAYER_MODULE.sub("", line) for line in lines)
 
 
 def message_of(text: str) -> str:
@@ -36,11 +43,12 @@ def message_of(text: str) -> str:
     return "\n".join(lines) if lines and _ANY_FRAME.search(text) else text
 
 
-def _kept_lines(text: str, folder: Path, code: Path) -> Iterator[str]:
+def _kept_lines(text: str, is_shown: Callable[[Path], bool]) -> Iterator[str]:
+    """Yield the lines of a traceback without headers and without the frames of files that are not shown."""
     is_hidden = False
     for line in text.splitlines():
         if found := _FRAME.match(line):
-            is_hidden = not _is_author_s(Path(found["path"]), folder, code)
+            is_hidden = not is_shown(Path(found["path"]))
         elif not line.startswith("    "):  # not the source of a frame
             is_hidden = False
         if not is_hidden and line.strip() and not line.startswith(_HEADERS):

@@ -193,13 +193,22 @@ def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status: int) 
         assert word not in shown[0]
 
 
-def test_a_traceback_of_make_run_is_printed_as_it_is() -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [
+        '  File "app.py", line 1, in <module>\n    import nowhere\nModuleNotFoundError: nowhere',
+        "SettingsError: MCP_STATE_KEY_ARN: is not set; set it in the function's environment",
+        "F: MCP_AUTH_MODE: must be one of none, bearer",
+    ],
+)
+def test_a_problem_that_make_run_names_is_printed_as_it_is(problem: str) -> None:
     refusing = Answers()
-    problem = '  File "app.py", line 1, in <module>\n    import nowhere\nModuleNotFoundError: nowhere'
+    refusing.headers = (("apigw-requestid", "request-1"),)
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": problem}}
     with serving(refusing) as url:
         ended, shown = run(refusing, url, tools__list=json.dumps(error).encode())
-    assert (ended, shown[1:]) == (1, problem.split("\n"))
+    text = "\n".join(shown)
+    assert (ended, text.endswith(problem), "refuses" in text) == (1, True, False)
 
 
 JSON = st.recursive(

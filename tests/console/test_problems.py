@@ -1,4 +1,4 @@
-"""What keeps a function from running, in the console."""
+"""What keeps a function from running, and what cannot run on this computer, in the console."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ TEMPLATE = """
         Properties:
           CodeUri: f
           Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
+      Node:
+        Type: AWS::Serverless::Function
+        Properties:
+          Runtime: nodejs22.x
+          Events: {E: {Type: HttpApi, Properties: {Path: /node, Method: GET}}}
+      Nested: {Type: AWS::Serverless::Application, Properties: {Location: nowhere.yaml}}
     """
 SOURCE = """
     from mcp_roundtrip import Server
@@ -71,10 +77,17 @@ def test_a_problem_is_above_every_page_until_it_is_corrected(
         ("evaluate", f"({SAVE})(null)"),
         ("gone", ".problem"),
         ("wait", ".tile"),
+        ("texts", ".left-out li"),
+        ("overflow",),
+        ("axe",),
         options={"viewport": {"width": width, "height": 700}},
     )
     before, saved, _, [shown], overflow, violations, _, texts, is_in_view, *_ = visit.seen
+    left_out, wide, last = visit.seen[-3:]
     assert (before, saved, overflow, violations, is_in_view) == (0, 200, 0, [], True)
+    assert (wide, last) == (0, [])
+    assert [line.split(":")[0] for line in left_out] == ["Nested", "Node.Runtime"]
+    assert "GET /node" in left_out[1]
     assert shown.startswith("F does not run")
     assert texts == [
         '  File "app.py", line 1, in <module>\n    import nowhere\n'

@@ -13,7 +13,7 @@ import pytest
 from mcp_roundtrip_local import serve
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.messages import call, headers
-from support.oauth_client import MemoryTokenStorage, signed_in_client
+from support.oauth_client import WITHIN_S, MemoryTokenStorage, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE
 
 WEATHER = {"location": "Tokyo"}
@@ -28,7 +28,7 @@ class Running:
     def post(self, token: str) -> int:
         body = call("get_weather", WEATHER)
         given = {**headers(body), "authorization": f"Bearer {token}"}
-        return httpx2.post(self.url, content=json.dumps(body), headers=given).status_code
+        return httpx2.post(self.url, content=json.dumps(body), headers=given, timeout=WITHIN_S).status_code
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from mcp_roundtrip_local.issuer.users import User
 from support.authorized_server import deployed
 from support.clients import block_of
 from support.messages import call, headers
-from support.oauth_client import MemoryTokenStorage, signed_in_client
+from support.oauth_client import WITHIN_S, MemoryTokenStorage, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE
 from support.sign_in_page import SigningIn
 
@@ -50,7 +50,7 @@ def status(app: LocalApp, token: str | None) -> int:
     body = call("get_weather", WEATHER)
     given = {} if token is None else {"authorization": f"Bearer {token}"}
     return httpx2.post(
-        app.url(FRONT_DOOR), content=json.dumps(body), headers={**headers(body), **given}
+        app.url(FRONT_DOOR), content=json.dumps(body), headers={**headers(body), **given}, timeout=WITHIN_S
     ).status_code
 
 

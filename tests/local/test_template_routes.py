@@ -157,6 +157,22 @@ def test_an_api_with_a_target_has_one_route(tmp_path: Path) -> None:
     assert read(tmp_path, quick.replace(", RouteKey: POST /q", "")).routes == (Route("ANY", "$default", "F"),)
 
 
+def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path: Path) -> None:
+    event = "E: {{Type: HttpApi, Properties: {{ApiId: {api}, Path: /mcp, Method: post}}}}"
+    text = "\n    Resources:" + "".join(
+        FUNCTION.format(name=name, events=event.format(api=f"!Ref {api}"))
+        for name, api in (("F", "A"), ("G", "B"))
+    )
+    apis = "".join(f"\n      {api}: {{Type: AWS::Serverless::HttpApi}}" for api in "AB")
+    path = write_application(tmp_path, text + apis + "\n", {"f/app.py": ""})
+    found = Template(path, {}).application({}, "")
+    assert found.routes[0] == Route("POST", "/mcp", "F")
+    [note] = found.notes
+    assert note.startswith("POST /mcp leads to F and not to G")
+    path.write_text(path.read_text().replace("ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other"))
+    assert not Template(path, {}).application({}, "").notes
+
+
 @pytest.mark.parametrize(
     "api",
     [

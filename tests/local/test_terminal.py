@@ -58,11 +58,17 @@ class Run:
     def lines(self) -> list[str]:
         return "\n".join(self.written).split("\n") if self.written else []
 
-    def begin(self, message: Any, path: str = "/mcp", headers: Mapping[str, str] | None = None) -> str:
+    def begin(
+        self,
+        message: Any,
+        path: str = "/mcp",
+        headers: Mapping[str, str] | None = None,
+        method: str = "POST",
+    ) -> str:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
         exchange_id = next(self._ids)
         given = tuple((headers or {}).items())
-        self.recorder.begin_exchange(HttpExchange(exchange_id, 0, "POST", path, given, body))
+        self.recorder.begin_exchange(HttpExchange(exchange_id, 0, method, path, given, body))
         return exchange_id
 
     def invoke(
@@ -230,7 +236,36 @@ def test_an_exception_of_a_tool_is_a_traceback_of_several_lines(run: Run) -> Non
     raised = event("tool_raised", "ERROR", tool="get_weather", exception=text, exception_name="ValueError")
     written = run.answer(call(), result(), raised).split("\n")
     assert written[1] == "             weather  ERROR tool_raised  tool=get_weather"
-    assert written[2:] == [" " * 22 + line for line in text.rstrip().split("\n")]
+    assert written[2:] == [" " * 22 + line for line in text.rstrip().split("\n")[1:]]
+
+
+def test_a_traceback_that_the_layer_logs_has_the_frames_of_the_author_only(run: Run) -> None:
+    frames = [
+        '  File "/x/layers/mcp_roundtrip/mcp_roundtrip/entry/a.py", line 3, in b\n    c(\n    ^^',
+        '  File "/x/.venv/lib/python3.13/site-packages/d/e.py", line 3, in f\n    g()\n    ^^^',
+    ]
+    own = '  File "/x/app.py", line 3, in forecast\n    return h()\n           ^^^'
+    for exception, shown in [
+        ("\n".join([*frames, own, "ValueError: [redacted]"]), [*own.split("\n"), "ValueError: [redacted]"]),
+        ("\n".join([*frames, "mcp_roundtrip.internal_errors.Failed: late"]), ["Failed: late"]),
+    ]:
+        header = "Traceback (most recent call last):\n"
+        raised = event("forwarding_failed", "ERROR", owner="greet", exception=header + exception)
+        written = run.answer(call(), result(), raised).split("\n")
+        assert written[1:] == [
+            "             weather  ERROR forwarding_failed  owner=greet",
+            *(" " * 22 + line for line in shown),
+        ]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_page_that_no_route_has_is_no_failure_unless_a_client_calls_it(method: str) -> None:
+    run = Run(colours=True)
+    exchange_id = run.begin(b"", "/", method=method)
+    run.end(exchange_id, {"message": "Not Found"}, status=404)
+    [line] = run.lines
+    assert "404 Not Found" in line
+    assert ("\x1b[31m" in line) is (method == "POST")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
@@ -21,6 +21,9 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 REDIRECT = "http://127.0.0.1:1/callback"
+
+WITHIN_S: Final = 60.0
+"""How long a client waits: on a busy machine, functions start slowly."""
 
 
 @dataclass
@@ -73,7 +76,7 @@ async def signed_in_client(
     metadata = OAuthClientMetadata(client_name="test", redirect_uris=[AnyUrl(REDIRECT)])
     auth = OAuthClientProvider(url, metadata, storage, browser.open, browser.code)
     async with (
-        httpx2.AsyncClient(auth=auth) as http,
+        httpx2.AsyncClient(auth=auth, timeout=WITHIN_S) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         yield client

@@ -15,6 +15,7 @@ from mcp_roundtrip_local.console.tokens import list_users
 from mcp_roundtrip_local.fresh_catalogs import CATALOG, OWNERS, owners_of
 from mcp_roundtrip_local.services.stand_ins import has_stand_ins
 from mcp_roundtrip_local.source_watcher import fingerprint
+from mcp_roundtrip_local.template.left_out import describe_left_out
 from mcp_roundtrip_local.template.model import Function, function_name, short_name
 
 WORKER_SETTING: Final = "MCP_TASK_WORKER"
@@ -42,6 +43,7 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "sourcesDigest": _sources_digest(app),
         "problems": [{"name": short_name(name), "text": text} for name, text in app.problems().items()],
         "isChecking": app.is_checking(),
+        "leftOut": describe_left_out(app.current()),
         "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],
     }
 

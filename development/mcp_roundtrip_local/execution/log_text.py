@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip_local.tracebacks import without_layer
+
 _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
 """Level, time, request id and message, as awslambdaric writes them; for its own errors without the others."""
 
@@ -96,7 +98,8 @@ def _message_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _traceback(document: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(exception := document.get("exception"), str):
-        yield from exception.rstrip("\n").split("\n")
+        text = without_layer(exception) if is_library_event(document) else exception.rstrip("\n")
+        yield from text.split("\n")
     elif isinstance(trace := document.get("stackTrace"), list):
         yield "Traceback (most recent call last):"
         yield from (line for part in trace for line in str(part).rstrip("\n").split("\n"))

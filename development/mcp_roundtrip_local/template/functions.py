@@ -39,6 +39,7 @@ class FunctionReader:
         self._parameters = parameters
         self._left_out = left_out
         self._importers: dict[str, list[str]] = {}
+        """The functions by what is said of a layer that they have and this computer has not."""
 
     def read(self, resource: TemplateResource) -> Function | None:
         """Return a function; None if it is left out.
@@ -55,10 +56,9 @@ class FunctionReader:
 
     def note_layers(self) -> None:
         """Note the layers that are not in the template, with the functions that have them."""
-        for layer, functions in self._importers.items():
+        for missing, functions in self._importers.items():
             self._left_out.notes.append(
-                f"The layer {layer} is not here: {', '.join(functions)} can import what is installed in this "
-                "Python environment"
+                f"{missing}: {', '.join(functions)} can import what is installed in this Python environment"
             )
 
     def _function(self, resource: TemplateResource) -> Function:
@@ -84,14 +84,14 @@ class FunctionReader:
             try:
                 arns = resource.resolve("Layers", item)
             except TemplateError as error:
-                name = item["Ref"] if isinstance(item, dict) and "Ref" in item else error
-                self._importers.setdefault(str(name), []).append(resource.name)
+                missing = _not_here(item["Ref"]) if isinstance(item, dict) and "Ref" in item else str(error)
+                self._importers.setdefault(missing, []).append(resource.name)
                 continue
             for arn in arns if isinstance(arns, list) else [arns] if arns is not None else []:
                 if arn in self._layers:
                     yield self._layers[arn]
                 else:
-                    self._importers.setdefault(str(arn), []).append(resource.name)
+                    self._importers.setdefault(_not_here(arn), []).append(resource.name)
 
     def _environment(self, resource: TemplateResource) -> Mapping[str, str]:
         values: dict[str, str] = {}
@@ -112,6 +112,10 @@ class FunctionReader:
             options = " ".join(f"--env {name}" for name in names)
             raise TemplateError(f'{reasons}. Set {options}, or make run VARIABLES="{" ".join(names)}"')
         return values
+
+
+def _not_here(layer: object) -> str:
+    return f"The layer {layer} is not here"
 
 
 def _check_kind(resource: TemplateResource) -> None:

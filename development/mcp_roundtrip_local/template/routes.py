@@ -10,7 +10,7 @@ Routes of REST APIs are read so that requests for them get the reason why they a
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +74,20 @@ class RouteReader:
             found += self._of_definition(api, "Body")
             found += self._of_quick_create(api)
         found += self._of_function_urls(functions, is_only=not found)
-        return tuple(sorted(found, key=lambda route: route.function in self._left_out.targets))
+        found.sort(key=lambda route: route.function in self._left_out.targets)
+        self._note_shared_keys(found)
+        return tuple(found)
+
+    def _note_shared_keys(self, routes: Iterable[Route]) -> None:
+        """Note the routes that the first one with their key hides: all HTTP APIs have one address here."""
+        first: dict[str, str] = {}
+        for route in routes:
+            served = first.setdefault(route.key, route.function)
+            if route.function not in (served, *self._left_out.targets):
+                self._left_out.notes.append(
+                    f"{route.key} leads to {served} and not to {route.function}: the HTTP APIs of a template "
+                    "have one address here"
+                )
 
     def _of_resources(self) -> Iterator[Route]:
         integrations = {each.name: each for each in self._resources.of_type(INTEGRATION, self._names)}

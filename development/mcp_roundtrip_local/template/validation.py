@@ -41,8 +41,8 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
         load_settings(function.environment)
     except SettingsError as error:
         names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
-        change = f"change it with {how_to_set(*names)}" if names else "change it in the template"
-        raise TemplateError(f"{function.name}: {error}; {change}") from None
+        change = f". Change the parameter with {how_to_set(*names)}" if names else ""
+        raise TemplateError(f"{function.name}: {error}{change}") from None
 
 
 def has_settings(environment: Mapping[str, str]) -> bool:

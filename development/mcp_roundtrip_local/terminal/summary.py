@@ -126,6 +126,8 @@ def _details(
         yield "asked " + ", ".join(map(str, asked)) + _channel(str(event.get("outcome")))
     if is_challenge(exchange):
         yield "asks for a sign-in"
+    if _has_no_page(exchange):
+        yield f"{exchange.status} Not Found"
     yield from _outcome(str(event.get("outcome", "")))
     yield from _result(request, response)
 
@@ -172,7 +174,7 @@ def _calls(root: Root) -> dict[str, int]:
 
 
 def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping[str, Any]) -> str | None:
-    if is_challenge(exchange):
+    if is_challenge(exchange) or _has_no_page(exchange):
         return None
     error, result = response.get("error"), response.get("result")
     if isinstance(error, Mapping):
@@ -186,6 +188,11 @@ def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping
         reason = _reason(failed[-1]) if failed else str(member(response_message(exchange), "message") or "")
         return _shorten(f"{exchange.status} {message_of(reason)}")
     return None
+
+
+def _has_no_page(exchange: HttpExchange) -> bool:
+    """Return whether no route has the path that somebody reads, such as a browser its icon."""
+    return exchange.method in ("GET", "HEAD") and exchange.status == 404 and not exchange.invocations
 
 
 def _state_reason(exchange: HttpExchange) -> str:

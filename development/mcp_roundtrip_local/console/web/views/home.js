@@ -1,4 +1,4 @@
-// The first page: what runs, and what to try.
+// The first page: what runs, what does not, and what to try.
 
 import { element, fill } from "../dom.js";
 import { count } from "../format.js";
@@ -6,8 +6,11 @@ import { copyButton } from "./json_view.js";
 import { featureHash } from "./lists.js";
 
 export function homePage({ store, api }, signal) {
-  const table = element("div", {});
-  const update = () => fill(table, store.state.application && functions(store.state.application));
+  const table = element("div", { class: "home" });
+  const update = () => {
+    const { application } = store.state;
+    fill(table, application && [functions(application), leftOut(application)]);
+  };
   store.subscribe("application", update, signal);
   update();
   // Execution environments come and go. The page stays as it is if the server does not answer.
@@ -55,4 +58,12 @@ function functions({ functions: listed = [] }) {
           element("td", {}, kinds[each.kind] ?? each.kind),
           element("td", {}, element("code", {}, each.file ?? "")),
           element("td", {}, each.environments.join(", ") || "none yet")))))));
+}
+
+/** Return the parts of the template that cannot run on this computer, with their reasons and routes. */
+function leftOut({ leftOut: lines = [] }) {
+  if (lines.length === 0) return null;
+  return element("section", {},
+    element("h2", {}, "Not served here", element("span", { class: "count" }, lines.length)),
+    element("ul", { class: "left-out" }, lines.map((line) => element("li", {}, line))));
 }
