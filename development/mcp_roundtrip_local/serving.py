@@ -14,6 +14,7 @@ from mcp_roundtrip_local.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.issuer.server import serve_issuer
 from mcp_roundtrip_local.issuer.users import User
+from mcp_roundtrip_local.observation.changed_questions import note_changed_questions
 from mcp_roundtrip_local.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_local.options import Options
 from mcp_roundtrip_local.sdk_servers import listen_for_sdks
@@ -58,7 +59,8 @@ def serve(
     `port`. Raises TemplateError, and OSError if `port` is in use.
     """
     running: list[LocalApp] = []  # the servers need the application, and it needs their URLs
-    recorder = RunRecorder(*(() if log is None else (PlainLines(log),)), *listeners)
+    told = [*(() if log is None else (PlainLines(log),)), *listeners]
+    recorder = RunRecorder(*told, lambda event: note_changed_questions(event, recorder))
     with ExitStack() as stack:
         given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
         services = listen_for_sdks(stack, lambda: running[0], recorder, given, retry_delay_scale)

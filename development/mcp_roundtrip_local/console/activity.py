@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_local.app import LocalApp
-from mcp_roundtrip_local.console.records import exchange_document, invocation_document
+from mcp_roundtrip_local.console.records import changes_document, exchange_document, invocation_document
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_local.observation.changed_questions import changed_questions
 from mcp_roundtrip_local.observation.messages import is_challenge, request_message, response_message
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, walk
 
@@ -31,7 +32,8 @@ def show_exchange(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     found = app.recorder.exchange(request.parameters["id"])
     if found is None:
         raise ConsoleError(404, "this request is not recorded: only the newest are kept")
-    return exchange_document(found)
+    changed = changed_questions(found, app.recorder)
+    return {**exchange_document(found), "changedQuestions": changes_document(changed)}
 
 
 def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:

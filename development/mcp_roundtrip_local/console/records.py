@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip_local.observation.changed_questions import ChangedQuestion
 from mcp_roundtrip_local.observation.records import HttpExchange, RecordedInvocation, ServiceCall
 
 MAX_DEPTH: Final = 200
@@ -49,6 +51,14 @@ def invocation_document(invocation: RecordedInvocation) -> dict[str, Any]:
         "logLines": [{"atMs": line.at_ms, "text": line.text} for line in invocation.log_lines],
         "invocations": [invocation_document(each) for each in invocation.invocations],
     }
+
+
+def changes_document(changed: Iterable[ChangedQuestion]) -> list[dict[str, Any]]:
+    """Return questions that changed since they were asked before."""
+    return [
+        {"key": each.key, "before": each.before, "after": each.after, "isRepeated": each.is_repeated}
+        for each in changed
+    ]
 
 
 def body_document(body: bytes) -> Any:

@@ -12,9 +12,11 @@ from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task
 from mcp_roundtrip_local.app import LocalApp
 from mcp_roundtrip_local.console.emulated_table import EmulatedTable
 from mcp_roundtrip_local.console.journal_writes import JournalWrites
+from mcp_roundtrip_local.console.records import changes_document
 from mcp_roundtrip_local.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_local.console.run_journals import RunJournals, read_run_journals
 from mcp_roundtrip_local.console.task_runs import WorkerRun, runs_of
+from mcp_roundtrip_local.observation.changed_questions import open_changed_questions
 from mcp_roundtrip_local.template.model import function_name
 
 TABLE: Final = "MCP_TASK_TABLE"
@@ -53,6 +55,7 @@ def show_task(writes: JournalWrites, app: LocalApp, request: ApiRequest) -> dict
         },
         "result": _result(task, items),
         "error": task.error,
+        "changedQuestions": changes_document(open_changed_questions(task.task_id, app.recorder)),
         "journal": journals.rows(runs[-1] if runs else None, runs),
         "runs": [_run(run, journals, runs) for run in runs],
     }

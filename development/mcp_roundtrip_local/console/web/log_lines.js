@@ -10,7 +10,8 @@ const NOT_SHOWN = new Set([
 
 /**
  * Return a log line to show.
- * @returns {{level: string, text: string, isRoutine: boolean}} `isRoutine`: the package's own record of a normal request
+ * @returns {{level: string, text: string, isRoutine: boolean, event?: string}} `event`: the name of the package's own record;
+ *     `isRoutine`: it is that of a normal request
  */
 export function readLogLine(text) {
   const record = parse(text);
@@ -18,7 +19,7 @@ export function readLogLine(text) {
   if (record === null) return { level: "print", text, isRoutine: false };
   const { level, message } = record;
   const isOwn = OWN_EVENT.test(message) && "correlation_id" in record;
-  return { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level) };
+  return { level: level.toLowerCase(), text: describe(record), isRoutine: isOwn && ROUTINE_LEVELS.has(level), ...(isOwn && { event: message }) };
 }
 
 function parse(text) {

@@ -3,6 +3,7 @@
 import { element, fill, icon } from "../dom.js";
 import { clockTime, duration } from "../format.js";
 import { repeat } from "../repeat.js";
+import { changedQuestions } from "./changed_questions.js";
 import { jsonView } from "./json_view.js";
 import { serverView } from "./server.js";
 
@@ -170,6 +171,7 @@ function summary({ startedAtMs, durationMs, what, name, from, environment, isNew
 function details(exchange, { isExchange }) {
   const [invoked] = exchange.invocations ?? [];
   return [
+    changedQuestions(exchange).map((text) => element("p", { class: "changed-question" }, text)),
     serverView(exchange),
     messages(isExchange ? [exchange.requestBody, exchange.responseBody] : [invoked.payload, invoked.response]),
   ];

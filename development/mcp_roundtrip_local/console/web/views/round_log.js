@@ -3,6 +3,7 @@
 import { element, fill } from "../dom.js";
 import { logLinesOf } from "../exchange.js";
 import { readLogLine } from "../log_lines.js";
+import { changedQuestions } from "./changed_questions.js";
 
 /** Return the log of a round, hidden while it is empty. The package's records of normal requests are left out. */
 export function roundLog(round) {
@@ -12,7 +13,9 @@ export function roundLog(round) {
   function update() {
     const notified = (round.response?.notifications ?? []).map(describeNotification);
     const logged = logLinesOf(round.exchange).map((line) => readLogLine(line.text)).filter((line) => !line.isRoutine);
-    const lines = [...notified, ...logged];
+    const changed = changedQuestions(round.exchange ?? undefined).map((text) => ({ level: "warning", text }));
+    const others = logged.filter(({ event }) => changed.length === 0 || event !== "question_changed");
+    const lines = [...notified, ...others, ...changed];
     if (node.childElementCount === lines.length) return;
     node.hidden = lines.length === 0;
     fill(node, lines.map(({ level, text }) => logLine(level, text)));

@@ -5,6 +5,7 @@ import { announce, element, fill, icon, rebuild, uniqueId } from "../dom.js";
 import { clockTime } from "../format.js";
 import { awaitNews } from "../news.js";
 import { repeat } from "../repeat.js";
+import { changedQuestions } from "./changed_questions.js";
 import { jsonView } from "./json_view.js";
 import { questionForm } from "./question.js";
 import { heading, resultView } from "./result.js";
@@ -43,6 +44,7 @@ function originOf(store, id) {
 export function taskView(context, id, signal) {
   const parts = {
     head: element("div", { class: "task-head" }),
+    changes: element("div", {}),
     question: element("div", {}),
     result: element("div", {}),
     workers: element("div", {}),
@@ -86,6 +88,7 @@ export function taskView(context, id, signal) {
     parts.head,
     parts.problem,
     parts.refusal,
+    parts.changes,
     parts.question,
     parts.result,
     parts.workers,
@@ -167,6 +170,8 @@ function showTask(context, task, client, parts) {
   };
   now("head", JSON.stringify([row.status, row.statusMessage, detailed?.statusMessage]), () => head(task, client, parts));
   const requests = detailed?.status === "input_required" ? detailed.inputRequests : {};
+  const changed = row.status === "input_required" ? changedQuestions(row) : [];
+  now("changes", changed.join("\n"), () => changed.map((text) => element("p", { class: "changed-question" }, text)));
   now("question", JSON.stringify(requests), () => question(context, task, client, parts, requests));
   now("result", JSON.stringify([row.result, row.error]), () => result(row));
   const leaseLeft = Math.max(0, Math.ceil(((row.leaseUntilMs ?? 0) - Date.now()) / 1000));

@@ -1,0 +1,170 @@
+"""A question that changes between rounds: what the terminal and the console of a real run say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from mcp_roundtrip_local import serve
+from mcp_roundtrip_local.observation.records import Event, Note
+from support.sam_applications import write_application
+
+if TYPE_CHECKING:
+    from support.console_browser import Console
+
+pytest_plugins = ["support.console_browser"]
+
+TEMPLATE = """
+    Globals:
+      Function:
+        CodeUri: clock
+        Timeout: 20
+        Environment:
+          Variables:
+            MCP_AUTH_MODE: none
+            MCP_ISSUER: local
+            MCP_AUDIENCE: http://127.0.0.1/mcp
+            MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
+            MCP_STATE_ENCRYPTION_KEY_ARN: !GetAtt EncryptionKey.Arn
+            MCP_TASK_TABLE: !Ref Table
+    Resources:
+      StateKey: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      EncryptionKey: {Type: AWS::KMS::Key, Properties: {KeySpec: HMAC_256, KeyUsage: GENERATE_VERIFY_MAC}}
+      Table:
+        Type: AWS::DynamoDB::Table
+        Properties:
+          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
+          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
+      Clock:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
+          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+      Worker: {Type: AWS::Serverless::Function, Properties: {Handler: app.worker_handler}}
+    """
+
+SOURCES = {
+    "clock/app.py": """
+        from itertools import count
+        from mcp_roundtrip import Context, Server
+
+        server = Server("clock")
+        minutes = count(10)
+
+        @server.tool
+        def by_time(ctx: Context) -> bool:
+            return ctx.elicit("c", f"It is 19:{next(minutes)}. Go on?", bool)
+
+        @server.tool(task="required")
+        def by_time_in_task(ctx: Context) -> bool:
+            ctx.run_as_task()
+            return ctx.elicit("c", f"It is 19:{next(minutes)}. Go on?", bool)
+
+        handler, worker_handler = server.lambda_handler, server.worker_handler
+        """,
+}
+
+REMEDY: Final = "Use ctx.now for the time, ctx.step for other values, and sorted() for a set."
+YES: Final = ("check", "Yes"), ("click", "Accept")
+
+
+@dataclass
+class Run:
+    """A running application. `notes` are those of its terminal."""
+
+    url: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def listen(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self.notes.append(event.text)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    found = Run()
+    template = write_application(tmp_path_factory.mktemp("clock"), TEMPLATE, SOURCES)
+    with serve(template, log=None, listeners=[found.listen]) as app:
+        found.url = app.url("/")
+        yield found
+
+
+@pytest.fixture
+def console(run: Run, open_console: Callable[[str], Console]) -> Console:
+    run.notes.clear()
+    return open_console(run.url)
+
+
+def test_the_terminal_and_the_round_show_both_texts_and_the_second_time_the_remedy(
+    run: Run, console: Console
+) -> None:
+    logs = [("wait", f".round:nth-child({number}) .logs:not([hidden])") for number in (2, 3)]
+    visit = console(
+        "#/tools/by_time",
+        ("click", "Call"),
+        ("wait", ".questions"),
+        *YES,
+        logs[0],
+        ("wait", ".round:nth-child(2) .questions"),
+        *YES,
+        logs[1],
+        ("texts", ".question-message, .given dt"),
+        ("texts", ".log-warning"),
+        ("open", "#/activity"),
+        ("wait", ".activity-list li"),
+        (
+            "evaluate",
+            "[...document.querySelectorAll('.activity-row:has(.asked)')][0].click()",
+        ),
+        ("wait", ".activity-body .waterfall"),
+        ("texts", ".changed-question"),
+    )
+    asked, warnings, in_activity = (found for found in visit.seen if isinstance(found, list))
+    assert [each.partition("\n")[2] for each in warnings] == [
+        f"The question c has changed, so the answer to the earlier one does not count: {quoted(asked[:2])}",
+        f"The question c is different in every round, so no answer to it counts: {quoted(asked[1:])} "
+        f"{REMEDY}",
+    ]
+    assert in_activity == [warnings[1].partition("\n")[2]]
+    assert_notes(run, "by_time: question 'c'", asked)
+    assert visit.complaints == []
+
+
+def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console) -> None:
+    visit = console(
+        "#/tools/by_time_in_task",
+        ("click", "Call"),
+        ("wait", ".questions"),
+        ("texts", ".question-message"),
+        *YES,
+        ("see", "has changed"),
+        ("wait", ".questions"),
+        ("texts", ".question-message"),
+        *YES,
+        ("see", "in every round"),
+        ("wait", ".questions"),
+        ("texts", ".question-message"),
+        ("texts", ".changed-question"),
+    )
+    *asked, shown = (found for found in visit.seen if isinstance(found, list))
+    messages = [message for [message] in asked]
+    assert [f"{quoted(messages[1:])} {REMEDY}" in text for text in shown] == [True]
+    assert_notes(run, "question 'c'", messages)
+    assert visit.complaints == []
+
+
+def quoted(pair: list[str]) -> str:
+    return f"“{pair[0]}” before, “{pair[1]}” now."
+
+
+def assert_notes(run: Run, beginning: str, asked: list[str]) -> None:
+    """Assert that the terminal has a note for each two questions that follow each other."""
+    for note, (before, after) in zip(run.notes, pairwise(asked), strict=True):
+        assert note.startswith(beginning)
+        assert f"{before!r} → {after!r}" in note
+    assert ["ctx.now" in note for note in run.notes] == [False, True]
