@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
 
   cd {folder}
   make run     serves it on http://127.0.0.1:3000/
-  make test    runs its test
+  make test    runs its tests
   make deploy  deploys it to AWS""")
     return 0
 
