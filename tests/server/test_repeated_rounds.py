@@ -399,6 +399,7 @@ def test_a_round_that_is_overtaken_after_a_step_gets_the_task_as_it_was_created(
 
     concurrent.append(overtake)
     assert client.become_task() == first[0]
+    assert last_outcome(deployment) == "task_repeated"
     assert len(charged) == len(stored_tasks(deployment.store)) == 1
 
 
@@ -554,6 +555,41 @@ def test_a_repeated_round_of_a_tool_without_tasks_continues_its_parked_call_at_t
     monkeypatch.setitem(globals(), "is_signed_in", True)
     assert answer("acc-3") == "acc-1"
     assert len(charged) == len(parked.tasks()) == 1
+
+
+@page_server.tool(task="optional")
+def signs_in_for_one_account(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    while concurrent:
+        concurrent.pop()()
+    if account == "acc-1":
+        ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+    ctx.run_as_task()
+    return finish(ctx, account)
+
+
+@pytest.mark.parametrize(("first", "then"), [("acc-1", "acc-2"), ("acc-2", "acc-1")])
+def test_a_round_whose_flow_is_stored_in_another_way_meanwhile_continues_there(
+    parked: ParkedDeployment, first: str, then: str
+) -> None:
+    """One answer parks the call, the other one makes it a task."""
+    declared = {**parked.capabilities, "extensions": {TASKS_EXTENSION: {}}}
+    client = replace(parked, capabilities=declared)
+    state = client.post("signs_in_for_one_account")["result"]["requestState"]
+
+    def answer(account: str) -> Any:
+        params = {"requestState": state, "inputResponses": {"account": accepted(account)}}
+        return client.post("signs_in_for_one_account", params=params)["result"]
+
+    overtaking: list[Any] = []
+    concurrent.append(lambda: overtaking.append(answer(first)))
+    repeated = answer(then)
+    if first == "acc-2":
+        assert repeated == overtaking[0]
+    else:
+        tokens = [client.token(each["content"][0]["text"]) for each in (repeated, *overtaking)]
+        assert tokens[0] == tokens[1]
+    assert len(client.tasks()) == 1
 
 
 @page_server.tool(task="optional")

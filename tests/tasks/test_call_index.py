@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.internal_errors import FlowIsStored
 from mcp_roundtrip.journal import Entry, Journal, Kind
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks.call_index import Flow
@@ -43,7 +43,9 @@ def tasks(request: pytest.FixtureRequest, task_store: TaskStore) -> Tasks:
 def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(tasks: Tasks) -> None:
     assert tasks.find(FLOW) is None
     first = create(tasks)
-    assert create(tasks, "second") == tasks.find(FLOW) == first
+    with pytest.raises(FlowIsStored):
+        create(tasks, "second")
+    assert tasks.find(FLOW) == first
     [entry] = [item for item in tasks.store.query(first.pk) if item["sk"] == "J#answer"]
     assert entry["v"] == '"first"'
 
@@ -86,22 +88,24 @@ def test_a_flow_that_was_parked_meanwhile_does_not_become_a_task(task_store: Tas
     tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
     parked = ParkedCalls.of(tasks).create(CALLER, CALL, journal("first"), {}, "page", flow=FLOW)
     assert tasks.find(FLOW) == parked
-    with pytest.raises(StoreError):
+    with pytest.raises(FlowIsStored):
         create(tasks)
-    assert ParkedCalls.of(tasks).create(CALLER, CALL, journal("second"), {}, "page", flow=FLOW) == parked
+    with pytest.raises(FlowIsStored):
+        ParkedCalls.of(tasks).create(CALLER, CALL, journal("second"), {}, "page", flow=FLOW)
 
 
 def test_a_flow_that_became_a_task_meanwhile_is_not_parked(task_store: TaskStore) -> None:
     tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS)
     task = create(tasks)
-    with pytest.raises(StoreError):
+    with pytest.raises(FlowIsStored):
         ParkedCalls.of(tasks).create(CALLER, CALL, journal("second"), {}, "page", flow=FLOW)
     assert tasks.find(FLOW) == task
 
 
 def test_the_limit_refuses_another_flow_and_not_a_repetition(task_store: TaskStore) -> None:
     tasks = Tasks(task_store, RecordingDispatcher(), lambda: NOW_MS, max_open=1)
-    task = create(tasks)
-    assert create(tasks, "second") == task
+    create(tasks)
+    with pytest.raises(FlowIsStored):
+        create(tasks, "second")
     with pytest.raises(TooManyOpenTasks):
         create(tasks, flow=replace(FLOW, id="other"))

@@ -98,6 +98,10 @@ class StoreError(ErrorWithReason):
     """The task table could not be read or written. The reason is for the log only."""
 
 
+class FlowIsStored(McpRoundtripError):
+    """A concurrent round of the flow has become a task or was parked: this one continues there."""
+
+
 class ForwardingFailed(ErrorWithReason):
     """The function that owns a tool did not answer a forwarded call. The reason is for the log only."""
 

@@ -12,7 +12,7 @@ from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, StateRejected
-from mcp_roundtrip.internal_errors import ArgumentsError, KeyServiceError
+from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, KeyServiceError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
@@ -48,7 +48,10 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
         from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most calls need none
 
         reserve_place_or_refuse(resumed)
-    return run_in_place(resumed, lambda: _run(this_round))
+    try:
+        return run_in_place(resumed, lambda: _run(this_round))
+    except FlowIsStored:
+        return _reply_of_flow(this_round, channels) or Reply(call.context.internal_error)
 
 
 def _reply_if_stored(this_round: Round, find_channels: Callable[[], Channels]) -> Reply | None:
@@ -59,6 +62,10 @@ def _reply_if_stored(this_round: Round, find_channels: Callable[[], Channels]) -
     call = this_round.call
     if call.feature.task is None or not call.context.ports.config.has_task_table:
         return None
+    return _reply_of_flow(this_round, find_channels)
+
+
+def _reply_of_flow(this_round: Round, find_channels: Callable[[], Channels]) -> Reply | None:
     from mcp_roundtrip.server.repeated_round import reply_if_stored  # few tools become tasks
 
     return reply_if_stored(this_round, find_channels())

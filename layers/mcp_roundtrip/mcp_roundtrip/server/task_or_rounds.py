@@ -11,11 +11,14 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.channels import may_continue_with_state
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.reserved_place import can_reserve_place, has_run_steps
 from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.task_methods import task_table_unavailable
+from mcp_roundtrip.tasks.call_index import is_stored
 
 
 def start_task(
@@ -23,19 +26,16 @@ def start_task(
 ) -> Reply:
     """Build the reply of a call that becomes a task, or continue one that may not.
 
-    `continue_in_rounds` takes the call, which stays in rounds, and returns its reply. Raises ProtocolError if
-    the table cannot say whether the flow has become a task.
+    `continue_in_rounds` takes the call, which stays in rounds, and returns its reply. Raises FlowIsStored,
+    and ProtocolError if the table is not available.
     """
     call = this_round.call
     keeps_steps = has_run_steps(call, journal) and may_continue_with_state(call)
     if call.feature.task == "required" or not keeps_steps or can_reserve_place(call):
         return this_round.start_task(journal, ttl_ms)
-    return _reply_if_stored(this_round) or continue_in_rounds(replace(call, stays_in_rounds=True))
-
-
-def _reply_if_stored(this_round: Round) -> Reply | None:
-    if this_round.flow is None:
-        return None
-    from mcp_roundtrip.server.repeated_round import reply_if_stored  # the round has imported it
-
-    return reply_if_stored(this_round, this_round.run.inputs.channels)
+    try:
+        if is_stored(call.context.ports.tasks().tasks.store, this_round.flow):
+            raise FlowIsStored
+    except StoreError as error:
+        raise task_table_unavailable(error, call.context) from error
+    return continue_in_rounds(replace(call, stays_in_rounds=True))

@@ -55,6 +55,11 @@ def named_task(store: TaskStore, index_key: str) -> str | None:
     return None if index is None else str(index["call"])
 
 
+def is_stored(store: TaskStore, flow: Flow | None) -> bool:
+    """Return whether a round of the flow has become a task or was parked. Raises StoreError."""
+    return flow is not None and named_task(store, flow.index_key) is not None
+
+
 def name_task(index_key: str, task: Task, instead_of: str | None = None) -> Update:
     """Return the update that names a new task, if the item still names none, or the task `instead_of`."""
     condition = Absent("call") if instead_of is None else Equals("call", instead_of)

@@ -21,9 +21,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task
+from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place, TooManyOpenTasks
@@ -90,8 +90,9 @@ class ParkedCalls(Struct, frozen=True):
 
         `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
         the call was out of time, and its next call continues. `place` is reserved for the call among the
-        caller's open tasks. `flow`: the client has a state of the call. Raises TooManyOpenTasks, StoreError,
-        and ItemTooLarge for the arguments or an entry.
+        caller's open tasks. `flow`: the client has a state of the call.
+
+        Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the arguments or an entry.
         """
         task = self._new(caller, journal, requests, channel, flow=flow)
         try:
@@ -100,7 +101,9 @@ class ParkedCalls(Struct, frozen=True):
             self._put_parts(task, call, journal)
             return self._create_first(caller, task, place, flow)
         except TooManyOpenTasks:  # the open task may be that of an earlier request of this call
-            present = self.tasks.find_concurrent(flow) or self.find(caller)
+            if is_stored(self.tasks.store, flow):
+                raise FlowIsStored from None
+            present = self.find(caller)
             if present is None:
                 raise
             return present
@@ -113,8 +116,8 @@ class ParkedCalls(Struct, frozen=True):
             naming = name_task(_index_key(caller), task, earlier_pk)
             if self.tasks.limit.create(caller.principal, task, [naming, *of_flow], place):
                 return task
-            if (present := self.tasks.find_concurrent(flow)) is not None:
-                return present
+            if is_stored(self.tasks.store, flow):
+                raise FlowIsStored
             earlier_pk = named_task(self.tasks.store, _index_key(caller))
             earlier = self._load_named(earlier_pk)
             if earlier is not None:

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.call_index import Flow, name_task, named_task
+from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task
 from mcp_roundtrip.tasks.dispatching import Dispatcher, redispatch_if_stale
 from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import TaskCall, response_to_item, split_result
@@ -85,14 +85,13 @@ class Tasks(Struct, frozen=True):
     ) -> Task:
         """Write a task and dispatch its worker.
 
-        `flow`: the client has a state of the call. If a concurrent round of the flow has created its task,
-        that task is returned. `continued` is the parked call that becomes the task: the task takes its place
-        among the caller's open tasks. If a pass that crashed has written the task, it is returned.
-        `created_in` is the current span context, if this operation is traced. `place` is reserved for a task
-        that continues no parked call.
+        `flow`: the client has a state of the call. `continued` is the parked call that becomes the task: the
+        task takes its place among the caller's open tasks. If a pass that crashed has written the task, it is
+        returned. `created_in` is the current span context, if this operation is traced. `place` is reserved
+        for a task that continues no parked call.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
-        Raises TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
+        Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
         """
         task_id = None if continued is None else task_id_of(continued)
         task = replace(
@@ -103,9 +102,7 @@ class Tasks(Struct, frozen=True):
             created_in=created_in,
         )
         if continued is None:
-            present_task = self._create_first(principal, task, call, journal, flow, place)
-            if present_task is not None:
-                return present_task
+            self._create_first(principal, task, call, journal, flow, place)
         elif (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
         else:
@@ -125,22 +122,19 @@ class Tasks(Struct, frozen=True):
         journal: Journal,
         flow: Flow | None,
         place: Place | None,
-    ) -> Task | None:
-        """Write a task, unless its flow has one; return that. Raises as `create`."""
+    ) -> None:
+        """Write a task that continues no parked call. Raises as `create`."""
         naming = [] if flow is None else [name_task(flow.index_key, task)]
         try:
             if place is None:
                 self.limit.check(principal)  # a call that is refused writes nothing
             put_history(self.store, task, call, journal)
-            if self.limit.create(principal, task, naming, place):
-                return None
-            refusal: Exception = StoreError("too_many_concurrent_updates")
-        except TooManyOpenTasks as error:  # the open task may be that of a concurrent round
-            refusal = error
-        present = self.find_concurrent(flow)
-        if present is None:
-            raise refusal
-        return present
+            if not self.limit.create(principal, task, naming, place):
+                raise FlowIsStored
+        except TooManyOpenTasks:
+            if is_stored(self.store, flow):  # the open task may be that of a concurrent round
+                raise FlowIsStored from None
+            raise
 
     def find(self, flow: Flow) -> Task | None:
         """Return the task as which a flow continues; None if there is none. Raises StoreError.
@@ -153,16 +147,6 @@ class Tasks(Struct, frozen=True):
             successor = task_partition_key(self.dialect, flow.principal, task_id_of(task))
             task = (successor and read_task(self.store, successor)) or task
         return task if task is None or not task.worker else self._refresh(task)
-
-    def find_concurrent(self, flow: Flow | None) -> Task | None:
-        """Return the task of this dialect that another round of the flow has created, or None.
-
-        Raises StoreError, also for a task of another dialect: the client's next request finds it.
-        """
-        task = None if flow is None else self.find(flow)
-        if task is not None and task.dialect != self.dialect:
-            raise StoreError("too_many_concurrent_updates")
-        return task
 
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
         """Write a task that is already completed. Raises StoreError."""
