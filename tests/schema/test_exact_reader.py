@@ -102,7 +102,7 @@ def check_form(form: Form) -> None:
         name: {"anyOf": [field, {"type": "null"}]} if name in form.reader.nullable else field
         for name, field in form.requested_schema["properties"].items()
     }
-    check({**form.requested_schema, "properties": properties}, form.parse)
+    check_arguments({**form.requested_schema, "properties": properties}, form.parse)
 
 
 # The rule
@@ -245,15 +245,16 @@ def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
     assert sorted(listed) == sorted({*EXCEPTIONS, *OF_FORMS, *ELSEWHERE})
 
 
-def test_a_form_accepts_null_only_if_the_type_includes_none() -> None:
+def test_a_form_accepts_null_for_a_type_with_none_and_for_a_default() -> None:
     class Sure(BaseModel):
+        answer: str
         sure: bool = True
         tags: set[Literal["a", "b"]] = set()
         level: Annotated[str, BeforeValidator(str)] | None = None
 
-    assert Form.from_model(Sure).parse({"level": None}) == Sure()
-    for content in ({"sure": None}, {"tags": None}):
-        assert not is_accepted(Form.from_model(Sure).parse, content)
+    for name in ("sure", "tags", "level"):
+        assert Form.from_model(Sure).parse({"answer": "a", name: None}) == Sure(answer="a")
+    assert not is_accepted(Form.from_model(Sure).parse, {"answer": None})
 
 
 # Converted values

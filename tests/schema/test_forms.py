@@ -378,6 +378,26 @@ def test_a_reason_never_quotes_the_answer():
     assert "hunter" not in "\n".join(lines)
 
 
+def test_null_counts_as_left_out_for_an_optional_field():
+    required = {name: value for name, value in ANSWER.items() if name not in ("above", "price")}
+    given = {name: required.get(name) for name in AllFields.model_fields} | {"above": 3}
+    assert Form.from_model(AllFields).parse(given) == Form.from_model(AllFields).parse(
+        required | {"above": 3}
+    )
+
+
+@pytest.mark.parametrize("name", ["name", "day", "above", "mode", "shades"])
+def test_null_is_no_value_of_a_required_field(name):
+    assert [line.partition(":")[0] for line in refused(AllFields, ANSWER | {name: None})] == [name]
+
+
+def test_null_stays_a_value_of_an_optional_field_that_accepts_it():
+    class Nickname(BaseModel):
+        nickname: str | None = "Ada"
+
+    assert Form.from_model(Nickname).parse({"nickname": None}).nickname is None
+
+
 def test_a_lone_surrogate_is_an_invalid_answer():
     assert refused(str, {"value": "\ud800"})
 

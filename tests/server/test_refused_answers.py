@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, Player, Round
 
 SECRET = "hunter2"
@@ -60,6 +60,20 @@ def namespaced(ctx: Context) -> Any:
 def form_in_task(ctx: Context) -> str:
     ctx.run_as_task()
     return ctx.elicit("q", "Who?", User).name
+
+
+@server.tool(task="required")
+async def form_beside_sleep(ctx: AsyncContext) -> None:
+    await ctx.run_as_task()
+
+    async def ask(branch: AsyncContext) -> None:
+        await branch.elicit("q", "Who?", User)
+
+    async def sleep(branch: AsyncContext) -> None:
+        for number in range(3):
+            await branch.sleep(f"nap {number}", 60_000)
+
+    await ctx.gather({"a": ask, "b": sleep})
 
 
 @server.tool(task="required")
@@ -214,6 +228,17 @@ def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent(
         {"q": {**SAMPLED, "stopReason": None, "_meta": None}}
     )
     assert sampled.status == "completed"
+
+
+def test_a_refused_form_is_logged_once_while_another_branch_sleeps() -> None:
+    play = Player(server, WITH_TASKS)
+    task = play.call("form_beside_sleep").task.respond({"a/q": accepted(name=SECRET)})
+    for _ in range(3):
+        task = task.wake()
+    assert [line["key"] for line in refusals(play)] == ["a/q"]
+    task = task.respond({"a/q~2": accepted(name=SECRET)})
+    assert len(refusals(play)) == 2
+    assert task.respond({"a/q~3": accepted(name="ada")}).status == "completed"
 
 
 def test_the_error_of_a_task_that_asked_too_often_names_the_reason() -> None:

@@ -70,7 +70,8 @@ class TaskOptions(Struct, frozen=True):
     and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.
     `is_postponed`: the call may become a task in its next round, and not in this one.
     `is_parked`: the recorder stores a parked call, whose passes are rounds and may become a task.
-    `created_in` is the span context in which the task was created, if that was traced.
+    `created_in` is the span context in which the task was created, if that was traced. `outstanding_keys` are
+    the keys of the questions that the task was asking when the pass began.
     """
 
     recorder: Recorder | None = None
@@ -79,3 +80,4 @@ class TaskOptions(Struct, frozen=True):
     is_postponed: bool = False
     is_parked: bool = False
     created_in: str | None = None
+    outstanding_keys: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ itself is built and checked only where strict mode differs from it, so most call
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
@@ -81,7 +81,7 @@ class ExactReader(Struct, frozen=True, eq=False):
             raise InvalidValue(own if is_costly else self._add_pydantic_errors(lines, text), lambda: own)
         return self._validate_lax(raw, text)
 
-    def without_refused_nulls(self, raw: Mapping[str, Any], optional: frozenset[str]) -> Mapping[str, Any]:
+    def without_refused_nulls(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
         """Return `raw` without those `optional` members that are null and whose schema refuses null.
 
         Clients send null for what was left out. Where null is a value of the schema, it stays one.

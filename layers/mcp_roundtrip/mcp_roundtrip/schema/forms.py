@@ -52,12 +52,14 @@ class Form(Struct, frozen=True, eq=False):
         return bool(names) and all(properties[name]["type"] == "boolean" for name in names)
 
     def parse(self, content: Mapping[str, Any]) -> Any:
-        """Return the value of an accepted answer's `content`.
+        """Return the value of an accepted answer's `content`. A field with a default may be null.
 
         Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
         """
+        optional = self.requested_schema["properties"].keys() - self.requested_schema.get("required", ())
+        optional -= self.reader.nullable
         try:
-            value = self.reader.read(content)
+            value = self.reader.read(self.reader.without_refused_nulls(content, optional))
         except InvalidValue as error:
             raise InvalidAnswer(str(error), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value

@@ -187,10 +187,13 @@ def _log_questions(call: FeatureCall, run: Run) -> None:
 
     A changed price is a valid reason. A text with the current time, or the items of a set in any order,
     changes in every round, and no answer to it ever counts. The state holds fingerprints only, and a text may
-    quote arguments, so the record has the key and which part changed.
+    quote arguments, so the record has the key and which part changed. A question of a task is logged by the
+    pass that asks it again, and not by further passes until it is answered.
     """
-    observer, identity = call.context.ports.observer, call.log_identity
+    observer, identity, logged = call.context.ports.observer, call.log_identity, run.tasks.outstanding_keys
     for key, reason in run.requests.refused.items():
-        observer.record("answer_refused", **identity, key=key, reason=reason)
+        if key not in logged:
+            observer.record("answer_refused", **identity, key=key, reason=reason)
     for key, changed in run.changed_questions().items():
-        observer.record("question_changed", **identity, key=key, changed=changed)
+        if key not in logged:
+            observer.record("question_changed", **identity, key=key, changed=changed)

@@ -92,7 +92,12 @@ class TaskRunner(Struct, frozen=True):
             ),
             host_services(call),
             StatusMessages(write=recorder.report_status),
-            TaskOptions(recorder=recorder, is_offered=True, created_in=task.created_in),
+            TaskOptions(
+                recorder=recorder,
+                is_offered=True,
+                created_in=task.created_in,
+                outstanding_keys=frozenset(asked.key for asked in task.requests.values()),
+            ),
         )
         outcome = run_pass(call, run)
         if isinstance(run.fault, RETRYABLE):
