@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.console_browser"]
 
-SIZES: Final = [(400, 700), (800, 600), (1280, 800)]
+PHONE, TABLET, DESKTOP = (400, 700), (800, 600), (1280, 800)
+SIZES: Final = [PHONE, TABLET, DESKTOP]
 CALL: Final = ("click", "Call")
 ROUND: Final = ("shows", ".call[open] .round:last-child")
 FOCUSED: Final = ("focused",)
@@ -35,8 +36,9 @@ def focuses(visit: Any) -> list[str]:
     return [seen for seen in visit.seen if isinstance(seen, str)]
 
 
-@every_size
-@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+@pytest.mark.parametrize(
+    ("size", "motion"), [(PHONE, "no-preference"), (TABLET, "reduce"), (DESKTOP, "no-preference")], ids=str
+)
 def test_questions_and_results_are_in_view_and_have_the_focus(
     console: Console, size: tuple[int, int], motion: str
 ) -> None:
@@ -65,8 +67,7 @@ def test_questions_and_results_are_in_view_and_have_the_focus(
     assert visit.complaints == []
 
 
-@every_size
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (TABLET, "light"), (DESKTOP, "dark")], ids=str)
 def test_errors_are_in_view_and_have_the_focus(console: Console, size: tuple[int, int], scheme: str) -> None:
     pages = [{"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "1"}]
     visit = console(
@@ -108,16 +109,15 @@ def test_a_field_with_an_error_is_in_view_with_the_error(console: Console, size:
     assert visit.seen[-2:] == ["pattern", [True, True]]
 
 
-@every_size
 @pytest.mark.parametrize(
-    "elsewhere",
+    ("size", "elsewhere"),
     [
-        [("fill", "text", "half a sen")],
-        [("focus", ".call-form textarea"), ("type", "half")],
-        [("scroll", -4000)],
-        [("press", "Home")],
-        [("click", "Request")],
-        [("press", "Shift+Tab")],
+        (PHONE, [("fill", "text", "half a sen")]),
+        (TABLET, [("focus", ".call-form textarea"), ("type", "half")]),
+        (PHONE, [("scroll", -4000)]),
+        (DESKTOP, [("press", "Home")]),
+        (TABLET, [("click", "Request")]),
+        (DESKTOP, [("press", "Shift+Tab")]),
     ],
     ids=["fills a field", "types", "scrolls", "scrolls by key", "reads", "moves the focus"],
 )

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.console_browser"]
 
-every_size = pytest.mark.parametrize("size", [(400, 700), (800, 600), (1280, 800)], ids=str)
-
+SMALLEST: Final = (400, 700)
 FOCUSED: Final = ("focused",)
 QUESTION: Final = ("shows", ".task-body .questions")
 FORM: Final = (("fill", "name", "orders"), ("fill", "region", "eu-west-1"), ("click", "Call"))
@@ -44,7 +43,7 @@ def window(size: tuple[int, int]) -> dict[str, Any]:
     return {"viewport": {"width": size[0], "height": size[1]}}
 
 
-@every_size
+@pytest.mark.parametrize("size", [SMALLEST, (800, 600), (1280, 800)], ids=str)
 def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(
     console: Console, size: tuple[int, int]
 ) -> None:
@@ -82,17 +81,14 @@ def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(
     assert visit.seen[-1] == []
 
 
-@every_size
-def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(
-    console: Console, size: tuple[int, int]
-) -> None:
+def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console: Console) -> None:
     visit = console(
         "#/tools/provision_database",
         ("hold", "tasks/get"),
         *(*TO_TASK, ("wait", ".became-task"), ("shows", ".timeline > .round:last-child")),
         *(("fill", "name", "invoi"), ("evaluate", "window.scrollTo(0, 0)"), WHERE),
         *(("release",), KEEP, ("texts", "#announcements"), ("type", "ces"), WHERE),
-        options=window(size),
+        options=window(SMALLEST),
     )
     before, announced, after = [seen for seen in visit.seen if isinstance(seen, list)]
     assert announced == ["The task asks a question."]
@@ -100,9 +96,8 @@ def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(
     assert (before[2], after[2]) == ("invoi", "invoices")
 
 
-@every_size
 def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(
-    open_console: Callable[[str], Console], monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+    open_console: Callable[[str], Console], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASES_TAKE_S", "4")  # as in make run: the time in which the worker is killed
     template = FUNCTIONS.parent / "template.yaml"
@@ -113,15 +108,14 @@ def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(
             *(("see", "The worker is lost."), ("shows", ".lost"), FOCUSED),
             *(("click", "Do not wait for the lease"), ("wait", ".worker:nth-child(2)")),
             *(("shows", ".worker:nth-child(2)"), FOCUSED, KEEP, QUESTION, FOCUSED),
-            options=window(size),
+            options=window(SMALLEST),
         )
     lost, second, question = [seen for seen in visit.seen if isinstance(seen, str)]
     assert lost.startswith("The worker is lost.")
     assert (second, question) == ("Worker 2", "Yes")
 
 
-@every_size
-def test_what_the_editor_of_a_version_says_is_in_view(console: Console, size: tuple[int, int]) -> None:
+def test_what_the_editor_of_a_version_says_is_in_view(console: Console) -> None:
     edit = (
         "(() => {{ const source = document.querySelector('.source'); source.value = {};"
         "source.dispatchEvent(new Event('input')); }})()"
@@ -143,7 +137,7 @@ def test_what_the_editor_of_a_version_says_is_in_view(console: Console, size: tu
         *(("shows", ".source-editor .error"),),
         *(("click", "Return to the project’s files"), ("see", "The files of the project run.")),
         *(("shows", ".source-editor .actions"), FOCUSED),
-        options=window(size),
+        options=window(SMALLEST),
     )
     assert [seen for seen in visit.seen if seen is not None] == [
         True,

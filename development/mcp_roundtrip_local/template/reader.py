@@ -5,7 +5,7 @@ Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Global
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from mcp_roundtrip_local.template.local_names import (
     local_names,
     name_of_function,
 )
-from mcp_roundtrip_local.template.model import Application, Storage
+from mcp_roundtrip_local.template.model import Application, Function, Storage
 from mcp_roundtrip_local.template.parameters import PSEUDO_PARAMETERS, resolve_parameters
 from mcp_roundtrip_local.template.queues import read_queues
 from mcp_roundtrip_local.template.resource import TemplateResource
@@ -100,12 +100,7 @@ class Template:
             self._layers(names, left_out), folder, api_url, variables, self._names.values, left_out
         )
         resources = list(self._resources.of_type(types.FUNCTION, names))
-        for each in resources:
-            if each.name in self._resources.problems:
-                left_out.targets[name_of_function(each)] = self._resources.problems[each.name]
-        possible = [each for each in resources if each.name not in self._resources.problems]
-        read = [function for each in possible if (function := reader.read(each)) is not None]
-        reader.note_layers()
+        read = self._functions(resources, reader, left_out)
         configs = read_invoke_configs(
             resources, self._resources.of_type(types.INVOKE_CONFIG, names), left_out
         )
@@ -128,6 +123,19 @@ class Template:
             left_out.targets,
             tuple(left_out.notes),
         )
+
+    def _functions(
+        self, resources: Iterable[TemplateResource], reader: FunctionReader, left_out: LeftOut
+    ) -> list[Function]:
+        """Return the functions that can run here."""
+        found = []
+        for resource in resources:
+            if resource.name in self._resources.problems:
+                left_out.targets[name_of_function(resource)] = self._resources.problems[resource.name]
+            elif (function := reader.read(resource)) is not None:
+                found.append(function)
+        reader.note_layers()
+        return found
 
     def _layers(self, names: TemplateNames, left_out: LeftOut) -> dict[str, Path]:
         found = {}
