@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_local import serve
+from mcp_roundtrip_local.issuer.users import User
 from mcp_roundtrip_local.observation.records import Event, Note
-from support.sam_applications import write_application
+from support.app_client import APPS, QUESTIONS, answer_arguments, text
+from support.messages import META, call, headers
+from support.page_user import answer_page, link_in
+from support.sam_applications import http, write_application
 
 if TYPE_CHECKING:
     from support.console_browser import Console
@@ -19,13 +26,15 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.console_browser"]
 
 TEMPLATE = """
+    Parameters: {AuthMode: {Type: String}, TokenIssuer: {Type: String}}
     Globals:
       Function:
         CodeUri: clock
         Timeout: 20
         Environment:
           Variables:
-            MCP_AUTH_MODE: none
+            MCP_AUTH_MODE: !Ref AuthMode
+            MCP_TOKEN_ISSUER: !Ref TokenIssuer
             MCP_ISSUER: local
             MCP_AUDIENCE: http://127.0.0.1/mcp
             MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
@@ -57,7 +66,7 @@ SOURCES = {
         minutes = count(10)
 
         @server.tool
-        def by_time(ctx: Context) -> bool:
+        def by_time(ctx: Context, zone: str = "UTC") -> bool:
             return ctx.elicit("c", f"It is 19:{next(minutes)}. Go on?", bool)
 
         @server.tool(task="required")
@@ -78,19 +87,27 @@ class Run:
     """A running application. `notes` are those of its terminal."""
 
     url: str = ""
+    token: str = ""
     notes: list[str] = field(default_factory=list)
 
     def listen(self, event: Event) -> None:
         if isinstance(event, Note):
             self.notes.append(event.text)
 
+    def call(self, tool: str, arguments: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Any:
+        """Return the result of a call of a client with these capabilities."""
+        body = call(tool, arguments, meta={**META, META_CLIENT_CAPABILITIES: capabilities})
+        sent = {**headers(body), "authorization": f"Bearer {self.token}"}
+        return http(self.url, method="POST", body=json.dumps(body).encode(), headers=sent).json()["result"]
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     found = Run()
     template = write_application(tmp_path_factory.mktemp("clock"), TEMPLATE, SOURCES)
-    with serve(template, log=None, listeners=[found.listen]) as app:
-        found.url = app.url("/")
+    with serve(template, users=[User("ada")], log=None, listeners=[found.listen]) as app:
+        assert app.issuer is not None
+        found.url, found.token = app.url("/"), app.issuer.token("ada")
         yield found
 
 
@@ -156,6 +173,29 @@ def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console)
     assert [f"{quoted(messages[1:])} {REMEDY}" in text for text in shown] == [True]
     assert_notes(run, "question 'c'", messages)
     assert visit.complaints == []
+
+
+def test_a_question_on_the_page_has_both_texts_in_the_terminal(run: Run) -> None:
+    run.notes.clear()
+    asked = []
+    for _ in range(3):
+        shown = text(run.call("by_time", {}, {}))
+        assert text(run.call("by_time", {}, {})) == shown, "nothing is answered, and the tool does not run"
+        asked += re.findall("^- (.*)", shown, re.MULTILINE)
+        answer_page(link_in(shown).replace("http://127.0.0.1/", run.url), "Yes")
+    assert_notes(run, "by_time: question 'c'", asked)
+
+
+def test_a_question_in_a_view_has_both_texts_in_the_terminal(run: Run) -> None:
+    run.notes.clear()
+    asked = []
+    result = run.call("by_time", {"zone": "CET"}, APPS)
+    for _ in range(3):
+        [(key, request)] = result["_meta"][QUESTIONS]["requests"].items()
+        asked.append(request["params"]["message"])
+        arguments = answer_arguments(result, **{key: {"value": True}})
+        result = run.call("answer_questions", arguments, APPS) if len(asked) < 3 else None
+    assert_notes(run, "by_time: question 'c'", asked)
 
 
 def quoted(pair: list[str]) -> str:

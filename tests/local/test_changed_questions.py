@@ -193,3 +193,11 @@ def test_malformed_messages_are_harmless(run: Run, state: Any, requests: Any) ->
     assert changed_questions(exchange, run.recorder) == ()
     run.round(1, requests)
     assert len(run.round(2, {"c": form("Sure?")}, "c")) <= 1
+
+
+@pytest.mark.parametrize("content", [None, [], [None], ["- a"], [{"text": 1}], [{"text": "nothing"}]])
+@pytest.mark.parametrize("meta", [None, 1, {"mcp-roundtrip/questions": 1}, {"mcp-roundtrip/questions": {}}])
+def test_malformed_results_of_parked_calls_are_harmless(run: Run, content: Any, meta: Any) -> None:
+    run.exchange({"name": "clock"}, {"content": [{"text": "- Sure?"}]})
+    result = {"content": content, "_meta": meta}
+    assert changed_questions(run.exchange({"name": "clock"}, result, "c"), run.recorder) == ()

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.inputs import own_message
+from mcp_roundtrip.server.app_questions import META_QUESTIONS
 from mcp_roundtrip_local.execution.log_text import is_library_event, json_object
 from mcp_roundtrip_local.observation.messages import member, request_message, response_message
 from mcp_roundtrip_local.observation.recorder import RunRecorder
@@ -27,7 +28,7 @@ _REPEATED_KEY: Final = re.compile(r"(.+)~[0-9]+")
 """The wire key of a task's question that is asked again; it begins with the key of the code."""
 
 _REMEDY: Final = (
-    "No answer to it counts. Use ctx.now for the time, ctx.step for other values, sorted() for a set."
+    "No answer to it counts. Use ctx.now for the time, ctx.step for other values, and sorted() for a set."
 )
 
 
@@ -52,7 +53,7 @@ def note_changed_questions(event: Event, recorder: RunRecorder) -> None:
     """Note the questions that changed, when the response that asks them is sent."""
     if isinstance(event, Ended) and isinstance(event.root, HttpExchange):
         exchange = event.root
-        subject = member(request_message(exchange), "params", "name")
+        subject, _ = _call(exchange)
         for changed in changed_questions(exchange, recorder):
             recorder.note(f"{subject}: {changed.describe()}" if subject else changed.describe())
 
@@ -61,7 +62,7 @@ def changed_questions(exchange: HttpExchange, recorder: RunRecorder) -> tuple[Ch
     """Return the questions of a response that were asked in another way before."""
     asked = _requests(exchange)
     if not asked:
-        return ()
+        return tuple(_changed_in_parked_call(exchange, recorder))
     task_id = member(response_message(exchange), "result", "taskId")
     if isinstance(task_id, str):
         return tuple(_changed_in_task(exchange, task_id, recorder))
@@ -140,6 +141,41 @@ def _request_before(wire: str, key: str, earlier: list[dict[str, Any]]) -> Any:
     return None
 
 
+def _changed_in_parked_call(exchange: HttpExchange, recorder: RunRecorder) -> Iterator[ChangedQuestion]:
+    """Yield the questions that a page or a view asks in another way than before.
+
+    The text for the model lists their messages. A call that was repeated before the user answered has the
+    same ones, and its tool did not run.
+    """
+    keys, call, asked = _logged_keys(exchange), _call(exchange), _listed_messages(exchange)
+    if not keys or not asked:
+        return
+    others = [each for each in _earlier(exchange, recorder) if _call(each) == call]
+    before = next((found for each in others if (found := _listed_messages(each)) not in ("", asked)), None)
+    if before is None:
+        return
+    logged = [_logged_keys(each) for each in others if _listed_messages(each) == before]
+    for key in sorted(keys):
+        first, second = _shorten_alike(before, asked)
+        yield ChangedQuestion(key, first, second, is_repeated=any(key in each for each in logged))
+
+
+def _call(exchange: HttpExchange) -> tuple[Any, Any]:
+    """Return what is called, and with which arguments. A view calls the answer tool."""
+    result = response_message(exchange).get("result")
+    source = member(result, "_meta", META_QUESTIONS) or request_message(exchange).get("params")
+    tool = member(source, "tool") or member(source, "name")
+    return tool, member(source, "arguments")
+
+
+def _listed_messages(exchange: HttpExchange) -> str:
+    """Return the messages that the text for the model lists, in one line; empty if it lists none."""
+    content = member(response_message(exchange), "result", "content")
+    text = member(content[0], "text") if isinstance(content, list) and content else None
+    lines = text.split("\n") if isinstance(text, str) else []
+    return " ".join(line[2:] for line in lines if line.startswith("- "))
+
+
 def _requests(exchange: HttpExchange) -> dict[str, Any]:
     """Return the input requests of a response by their keys on the wire."""
     requests = member(response_message(exchange), "result", "inputRequests")
@@ -161,13 +197,20 @@ def _compare(key: str, before: Any, after: Any, *, is_repeated: bool) -> Changed
     texts = [_message(each) for each in (before, after)]
     if not all(texts) or texts[0] == texts[1]:
         texts = [compact_json(member(each, "params")) for each in (before, after)]
-    same = next((at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
-    first, second = (_shorten(text, max(0, same - _BEFORE_DIFFERENCE)) for text in texts)
+    first, second = _shorten_alike(*texts)
     return ChangedQuestion(key, first, second, is_repeated)
 
 
 def _message(request: Any) -> str:
     return " ".join(own_message(request).split()) if member(request, "params", "message") else ""
+
+
+def _shorten_alike(one: str, other: str) -> tuple[str, str]:
+    """Return the parts of two texts around their first difference."""
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((at for at, (first, second) in pairs if first != second), 0)
+    start = max(0, same - _BEFORE_DIFFERENCE)
+    return _shorten(one, start), _shorten(other, start)
 
 
 def _shorten(text: str, start: int) -> str:
