@@ -136,7 +136,8 @@ def test_the_terminal_and_the_round_show_both_texts_and_the_second_time_the_reme
         ("wait", ".activity-list li"),
         (
             "evaluate",
-            "[...document.querySelectorAll('.activity-row:has(.asked)')][0].click()",
+            "[...document.querySelectorAll('.activity-row:has(.asked)')]"
+            ".find((row) => row.innerText.includes('tools/call')).click()",
         ),
         ("wait", ".activity-body .waterfall"),
         ("texts", ".changed-question"),
@@ -167,7 +168,11 @@ def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console)
         ("wait", ".questions"),
         ("texts", ".question-message"),
         ("texts", ".changed-question"),
+        ("open", "#/activity"),
+        ("wait", ".activity-list .asked"),
+        ("evaluate", "document.querySelector('.activity-list .asked').innerText"),
     )
+    assert visit.seen[-1] == "asked c~3", "the poll, too"
     *asked, shown = (found for found in visit.seen if isinstance(found, list))
     messages = [message for [message] in asked]
     assert [f"{quoted(messages[1:])} {REMEDY}" in text for text in shown] == [True]

@@ -102,7 +102,8 @@ function requestOutcome({ outcome, asked = [], errorCode, errorMessage, status, 
   if (outcome === "challenge") return ["", "asks for a sign-in"];
   if (outcome === "error") return ["failed", `${errorCode} ${errorMessage}`];
   if (outcome === "tool_error") return ["failed", "tool error"];
-  if (outcome === "input_required") return asked.length > 0 ? ["asked", `asked ${asked.join(", ")}`] : ["replayed", "continues"];
+  if (asked.length > 0) return ["asked", `asked ${asked.join(", ")}`]; // also a poll of a task
+  if (outcome === "input_required") return ["replayed", "continues"];
   if (outcome === "task") return ["ran", "became a task"];
   if (failed || status >= 400) return ["failed", `HTTP ${status}`];
   return ["", status === null ? "running" : ""];
