@@ -108,9 +108,11 @@ def test_only_versions_that_nothing_needs_are_deleted(
     account.publish(TOOL, MCP_TASK_WORKER=fifth)  # not deployed
     account.send_traffic(TOOL, tool)
     account.send_traffic(WORKER, fourth, **{sixth.rpartition(":")[2]: 0.1})
-    account.add(replace(NEW, worker=second, ttl_ms=FAR))
-    account.add(replace(NEW, pk="a#2", worker=second, ttl_ms=FAR, work_state=WorkState.SLEEPING))
-    account.add(replace(NEW, pk="a#3", worker=first, ttl_ms=FAR, work_state=WorkState.DONE))
+    account.add(replace(NEW, worker=second, ttl_ms=FAR, expires_s=FAR))
+    account.add(
+        replace(NEW, pk="a#2", worker=second, ttl_ms=FAR, expires_s=FAR, work_state=WorkState.SLEEPING)
+    )
+    account.add(replace(NEW, pk="a#3", worker=first, ttl_ms=FAR, expires_s=FAR, work_state=WorkState.DONE))
     account.add(replace(NEW, pk="a#4", worker=third, created_at_ms=1))
 
     assert main(["--stack", STACK], account.client) == 0

@@ -66,10 +66,12 @@ def test_the_documented_commands_of_the_inspector_work(served: Served, inspector
 def test_the_documented_versions_are_the_tested_ones() -> None:
     pins = (ROOT / "Makefile").read_text("utf-8") + (ROOT / "pyproject.toml").read_text("utf-8")
     [sdk] = re.findall(r'"mcp==([\d.]+)"', pins)
-    [fastmcp] = re.findall(r'"fastmcp\[tasks\]==([\d.]+)"', pins)
+    [with_tasks] = re.findall(r'"fastmcp-tasks==([\d.]+)"', pins)
+    agents = (ROOT / "tests/clients/requirements-agents.txt").read_text("utf-8")
+    [fastmcp] = re.findall(r"^fastmcp==([\d.]+)$", agents, re.M)
     [inspector] = re.findall(r"@modelcontextprotocol/inspector@([\d.]+)", pins)
     assert f"(#the-python-sdk) {sdk} |" in PAGE
-    assert f"(#fastmcp) {fastmcp} |" in PAGE
+    assert f"(#fastmcp) {fastmcp}; with tasks {with_tasks} |" in PAGE
     assert f"command line {inspector} |" in PAGE
     assert {*re.findall(r"inspector@([\d.]+)", PAGE)} == {inspector}
     typescript = pinned_versions(".cache/typescript")["@modelcontextprotocol/client"]

@@ -223,7 +223,6 @@ def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.Capt
 
     states = []
     responses: list[dict[str, Any]] = [
-        {"roots": {"roots": [{"uri": f"file:///{MARKER}", "name": {"x": MARKER}}]}},
         {"roots": {"roots": [{"uri": f"file:///{MARKER}"}]}},
         {"say": {"role": "assistant", "content": {"type": "text", "text": MARKER}, "model": MARKER}},
         {"name": {"action": "accept", "content": {"value": [MARKER]}}},
@@ -234,6 +233,8 @@ def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.Capt
         states.append(result["requestState"])
         result = post({"text": MARKER}, inputResponses=answers, requestState=states[-1])["result"]
     assert MARKER in result["content"][0]["text"]
+    malformed = {"roots": {"roots": [{"uri": f"file:///{MARKER}", "name": {"x": MARKER}}]}}
+    assert "error" in post({"text": MARKER}, inputResponses=malformed, requestState=states[0])
     post({"text": MARKER}, requestState=states[-1] + MARKER)
     post({"text": MARKER, "number": MARKER})
     post({MARKER: MARKER})

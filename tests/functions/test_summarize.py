@@ -72,9 +72,10 @@ def test_a_client_without_roots_is_asked_only_for_a_summary() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, {"role": "assistant"}, {**SAMPLED, "content": "text"}])
-def test_an_answer_that_is_no_sampling_result_is_asked_again(wrong: Any) -> None:
+def test_an_answer_that_is_no_sampling_result_is_refused_and_can_be_sent_again(wrong: Any) -> None:
     asked = play(sampling={}, roots={}).call("summarize", DOCUMENT)
-    assert asked.answer(summary=wrong, roots=ROOTS).asked.keys() == {"summary"}
+    assert asked.answer(summary=wrong, roots=ROOTS).error["code"] == -32602
+    assert not asked.answer(summary=SAMPLED, roots=ROOTS).failed
 
 
 class RfcEditor:

@@ -98,13 +98,17 @@ def live_events(invoke: Invoke) -> dict[str, Event]:
 
 
 def _provision(state: RequestState) -> dict[str, Event]:
-    sized = call(
-        "provision_database",
-        ORDERS,
-        number=2,
-        capabilities=WITH_TASKS,
-        inputResponses=_accepted("size", "small"),
-        requestState=state("provision", call("provision_database", ORDERS, capabilities=WITH_TASKS)),
+    # Two flows, so that the events can be invoked in any order: a flow that has become a task stays one.
+    retried, sized = (
+        call(
+            "provision_database",
+            ORDERS,
+            number=2,
+            capabilities=WITH_TASKS,
+            inputResponses=_accepted("size", "small"),
+            requestState=state("provision", call("provision_database", ORDERS, capabilities=WITH_TASKS)),
+        )
+        for _ in range(2)
     )
     placed = call(
         "provision_database",
@@ -115,7 +119,7 @@ def _provision(state: RequestState) -> dict[str, Event]:
         requestState=state("provision", sized),
     )
     return {
-        "live/provision/retry.json": post(PROVISION, sized),
+        "live/provision/retry.json": post(PROVISION, retried),
         "live/provision/becomes_a_task.json": post(PROVISION, placed),
     }
 
