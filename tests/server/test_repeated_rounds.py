@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,29 +13,33 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.server import client_behavior
 from mcp_roundtrip.server.app_questions import META_QUESTIONS
 from mcp_roundtrip.server.options import ANSWER_TOOL
-from mcp_roundtrip.tasks.model import RETENTION_MS, TASK, Task
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip.tasks.model import RETENTION_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
-from support.dynamodb_clients import new_table
+from support.charging_shop import (
+    Client,
+    charge,
+    charged,
+    clocks,
+    concurrent,
+    count_calls_of_creation,
+    finish,
+    last_outcome,
+    server,
+    stored_tasks,
+    text_of,
+)
 from support.parked_deployment import ParkedDeployment
 from support.question_links import answer_link
 from support.task_deployment import UNDECLARED, TaskDeployment, accepted
 
-pytest_plugins = ["support.task_stores"]
-
 FLOW_TTL_S = 3_600
 SKEW_S = 5
 RETENTION_S = RETENTION_MS / 1_000
-
-server = Server("shop")
-charged: list[tuple[str, str]] = []
 
 
 @pytest.fixture(autouse=True)
@@ -46,132 +48,12 @@ def reset_charged() -> None:
     concurrent.clear()
 
 
-def charge(account: str, key: str) -> str:
-    charged.append((account, key))
-    return account
-
-
-def finish(ctx: Context, account: str) -> str:
-    key = ctx.idempotency_key("charge")
-    return ctx.step("charge", charge, account, key, at_most_once=True)
-
-
-@server.tool(task="optional")
-def optional(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.run_as_task()
-    return finish(ctx, account)
-
-
-@server.tool(task="required")
-def required(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.run_as_task()
-    return finish(ctx, account)
-
-
-@server.tool(task="optional")
-def short(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.run_as_task(ttl_ms=1_000)
-    return finish(ctx, account)
-
-
-@server.tool(task="optional")
-def asks_often(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.elicit("really", "Really?", bool)  # the third round is the last one that a test allows
-    return finish(ctx, account)
-
-
-concurrent: list[Callable[[], object]] = []
-
-
-@server.tool(task="optional")
-def prepares(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.step("prepare", str)
-    while concurrent:
-        concurrent.pop()()
-    ctx.run_as_task()
-    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
-
-
-clocks: list[FakeClock] = []
-
-
-@server.tool(task="optional")
-def takes_long(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.step("wait", lambda: clocks[-1].advance(27))
-    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
-
-
-@server.tool
-def never_a_task(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    return account
-
-
 TOOLS = ["optional", "required", "short"]
-
-
-@pytest.fixture(params=["memory", "ministack"])
-def threaded_store(request: pytest.FixtureRequest) -> TaskStore:
-    """An empty store for several threads: moto loses updates."""
-    if request.param == "memory":
-        return MemoryStore()
-    dynamodb = request.getfixturevalue("ministack_dynamodb")
-    return DynamoStore(dynamodb, new_table(dynamodb))
-
-
-class Client:
-    """A client of one deployment that keeps the state of each round."""
-
-    def __init__(self, deployment: TaskDeployment, tool: str = "optional") -> None:
-        self.deployment, self.tool = deployment, tool
-        first = deployment.call(tool)["result"]
-        second = self.send(first["requestState"], account="acc-1")["result"]
-        self.states = [first["requestState"], second["requestState"]]
-
-    def send(self, state: str, store: TaskStore | None = None, **answers: Any) -> Any:
-        """The response to a round with this state."""
-        responses = {key: accepted(value) for key, value in answers.items()}
-        return self.deployment.call(self.tool, requestState=state, inputResponses=responses, store=store)
-
-    def become_task(self, store: TaskStore | None = None, *, sure: bool = True) -> Any:
-        """The result of the round in which the call becomes a task."""
-        return self.send(self.states[1], store, sure=sure)["result"]
-
-    def repeat_first(self, account: str = "acc-2") -> Any:
-        """The response to the round before, with another answer."""
-        return self.send(self.states[0], account=account)
 
 
 @pytest.fixture
 def deployment() -> TaskDeployment:
     return TaskDeployment(server)
-
-
-def stored_tasks(store: TaskStore) -> list[Task]:
-    assert isinstance(store, MemoryStore)
-    return [Task.from_item(item) for (_, sk), item in store._items.items() if sk == TASK]
-
-
-def last_outcome(deployment: TaskDeployment) -> Any:
-    events = deployment.observer.events
-    return [fields["outcome"] for event, fields in events if event == "request_completed"][-1]
-
-
-def text_of(deployment: TaskDeployment, task_id: str) -> Any:
-    return deployment.get(task_id)["result"]["result"]["content"][0]["text"]
 
 
 # -- one flow, one task -------------------------------------------------------------------------------------
@@ -303,14 +185,6 @@ def test_the_log_of_a_repetition_has_the_flow(deployment: TaskDeployment) -> Non
 # -- concurrent rounds, lost processes ----------------------------------------------------------------------
 
 
-def count_calls_of_creation(max_open: int = 0) -> int:
-    deployment = TaskDeployment(server)
-    deployment.table.max_open = max_open
-    counting = CrashingStore(deployment.store, NEVER, is_done=False)
-    Client(deployment).become_task(counting)
-    return counting.calls
-
-
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("max_open", [0, 1])
 def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open: int, is_done: bool) -> None:
@@ -332,26 +206,6 @@ def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open:
 
 
 @pytest.mark.parametrize("is_done", [False, True])
-@pytest.mark.parametrize("call", range(count_calls_of_creation()))
-def test_of_two_requests_in_every_order_one_creates_the_task(
-    task_store: TaskStore, call: int, is_done: bool
-) -> None:
-    """The second request runs as a whole at each call of the first one's store, before it or after it."""
-    deployment = TaskDeployment(server, store=task_store)
-    client = Client(deployment)
-    later = client.repeat_first()["result"]["requestState"]
-    other: list[Any] = []
-    store = CrashingStore(
-        task_store, call, is_done, on_reached=lambda: other.append(client.send(later, sure=True))
-    )
-    task = client.become_task(store)
-    [second] = other
-    assert second["result"]["taskId"] == task["taskId"]
-    deployment.run_workers()
-    assert [account for account, _ in charged] == [text_of(deployment, task["taskId"])]
-
-
-@pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("call", range(7))
 def test_at_the_limit_two_rounds_in_every_order_share_their_place(call: int, is_done: bool) -> None:
     """Both have run a step, so a round without a place would continue in rounds, and repeat the effects."""
@@ -368,19 +222,6 @@ def test_at_the_limit_two_rounds_in_every_order_share_their_place(call: int, is_
     assert len(charged) == len(stored_tasks(deployment.store)) == 1
     assert deployment.status(task["taskId"]) == "completed"
     assert Client(deployment, "prepares").become_task()["resultType"] == "task", "no place is left over"
-
-
-@pytest.mark.parametrize("repetition", range(4))
-def test_of_two_rounds_at_once_one_creates_the_task(threaded_store: TaskStore, repetition: int) -> None:
-    deployment = TaskDeployment(server, store=threaded_store)
-    client = Client(deployment)
-    later = client.repeat_first()["result"]["requestState"]
-    with ThreadPoolExecutor(2) as threads:
-        sent = [threads.submit(client.send, state, sure=True) for state in (client.states[1], later)]
-        ids = {each.result()["result"]["taskId"] for each in sent}
-    [task_id] = ids
-    deployment.run_workers()
-    assert [account for account, _ in charged] == [text_of(deployment, task_id)]
 
 
 @pytest.mark.parametrize("max_open", [0, 1])
