@@ -11,13 +11,16 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec import structs
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.server import client_behavior
 from mcp_roundtrip.server.app_questions import META_QUESTIONS
 from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.tasks.model import RETENTION_MS
+from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
 from support.charging_shop import (
@@ -442,6 +445,17 @@ def signs_in_and_waits(ctx: Context) -> str:
     return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 
+class InOtherDialect(ParkedDeployment):
+    """Its requests become tasks of the dialect of SEP-2322."""
+
+    def ports(self, store: TaskStore | None = None) -> Ports:
+        def dialect_port() -> TaskPort:
+            port = self.table.port(store)
+            return structs.replace(port, tasks=structs.replace(port.tasks, dialect="sep-2322"))
+
+        return structs.replace(super().ports(store), tasks=dialect_port)
+
+
 def test_a_round_whose_parked_call_became_a_task_gets_that_task(
     parked: ParkedDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -462,3 +476,6 @@ def test_a_round_whose_parked_call_became_a_task_gets_that_task(
     assert repeated["taskId"] == task["taskId"]
     assert [pk.partition("#")[2] for _, pk in with_tasks.table.dispatcher.sent] == [task["taskId"]]
     assert parked.post("signs_in_and_waits", params=round_two)["error"]["code"] == -32021
+    other = InOtherDialect(page_server, capabilities=declared, clock=parked.clock)
+    other.table = parked.table
+    assert other.post("signs_in_and_waits", params=round_two)["error"]["code"] == -32602

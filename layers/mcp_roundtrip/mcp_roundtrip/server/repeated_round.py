@@ -7,6 +7,8 @@ there, and the answers in the repetition do not count.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import CallAborted, StoreError
@@ -16,6 +18,7 @@ from mcp_roundtrip.server.errors import invalid_state
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
+from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import DIALECT
 
 
@@ -37,7 +40,7 @@ def reply_if_stored(this_round: Round, channels: Channels) -> Reply | None:
         raise task_table_unavailable(error, call.context) from error
     if task is None:
         return None
-    if task.dialect == DIALECT:
+    if task.dialect == DIALECT and not _has_become_task(task):
         from mcp_roundtrip.server.parked_calls import resume_task  # few calls are parked
 
         return resume_task(this_round, task, channels)
@@ -48,3 +51,8 @@ def reply_if_stored(this_round: Round, channels: Channels) -> Reply | None:
         raise invalid_state(call, StateRejected("other_dialect"))
     require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
     return this_round.reply_with_task(task_members(task.as_created), "task_repeated")
+
+
+def _has_become_task(parked: Task) -> bool:
+    """Return whether a parked call has become a task. `find` returns that task if it has this dialect."""
+    return isinstance(parked.result, Mapping) and parked.result.get("resultType") == "task"
