@@ -131,13 +131,13 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRe
         raise InvalidEnvelope(INVALID_REQUEST, "'params' must be an object", request_id)
     if request_id is None:
         return Notification(method)
-    return JsonRpcRequest(request_id, method, without_null_members(params or {}))
+    if params and None in params.values():
+        params = without_null_members(params)
+    return JsonRpcRequest(request_id, method, params or {})
 
 
 def without_null_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an object of the client without members that are null: an optional one counts as absent."""
-    if None not in value.values():
-        return value
     return {name: member for name, member in value.items() if member is not None}
 
 

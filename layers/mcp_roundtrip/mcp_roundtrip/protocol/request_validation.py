@@ -176,7 +176,8 @@ def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     if not isinstance(meta, dict):
         required = f"{META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
         raise _invalid("_meta", f"must be an object with {required}")
-    meta = without_null_members(meta)
+    if None in meta.values():
+        meta = without_null_members(meta)
     return RequestMeta(
         protocol_version=_required(meta, META_PROTOCOL_VERSION, str, "a string"),
         capabilities=_required(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
@@ -195,7 +196,8 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise _invalid("_meta", "must be an object")
-    meta = without_null_members(meta)
+    if None in meta.values():
+        meta = without_null_members(meta)
     capabilities = _optional(meta, META_CLIENT_CAPABILITIES, dict, "an object")
     log_level = _log_level(meta)
     if session is not None:

@@ -77,8 +77,9 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         Raises ArgumentsError with one line per problem, which quotes no value.
         """
         try:
-            given = self._reader.without_refused_nulls(raw, self._optional_names)
-            values: dict[str, Any] = self._reader.read(given)
+            if None in raw.values():
+                raw = self._reader.without_refused_nulls(raw, self._optional_names)
+            values: dict[str, Any] = self._reader.read(raw)
         except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values

@@ -86,8 +86,6 @@ class ExactReader(Struct, frozen=True, eq=False):
 
         Clients send null for what was left out. Where null is a value of the schema, it stays one.
         """
-        if None not in raw.values():
-            return raw
         from mcp_roundtrip.schema.json_schema_check import SchemaCheck  # few requests have nulls
 
         nulls = {name: None for name, member in raw.items() if member is None and name in optional}

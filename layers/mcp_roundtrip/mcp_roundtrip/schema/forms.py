@@ -56,13 +56,19 @@ class Form(Struct, frozen=True, eq=False):
 
         Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
         """
-        optional = self.requested_schema["properties"].keys() - self.requested_schema.get("required", ())
-        optional -= self.reader.nullable
         try:
-            value = self.reader.read(self.reader.without_refused_nulls(content, optional))
+            if None in content.values():
+                content = self.reader.without_refused_nulls(content, self._nullable_names)
+            value = self.reader.read(content)
         except InvalidValue as error:
             raise InvalidAnswer(str(error), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
+
+    @property
+    def _nullable_names(self) -> set[str]:
+        """The names of the fields with a default whose type does not include None."""
+        names: set[str] = set(self.requested_schema["properties"])
+        return names.difference(self.requested_schema.get("required", ()), self.reader.nullable)
 
 
 def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:
