@@ -59,8 +59,8 @@ def serve(
     `port`. Raises TemplateError, and OSError if `port` is in use.
     """
     running: list[LocalApp] = []  # the servers need the application, and it needs their URLs
-    told = [*(() if log is None else (PlainLines(log),)), *listeners]
-    recorder = RunRecorder(*told, lambda event: note_changed_questions(event, recorder))
+    observers = [*(() if log is None else (PlainLines(log),)), *listeners]
+    recorder = RunRecorder(*observers, lambda event: note_changed_questions(event, recorder))
     with ExitStack() as stack:
         given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
         services = listen_for_sdks(stack, lambda: running[0], recorder, given, retry_delay_scale)

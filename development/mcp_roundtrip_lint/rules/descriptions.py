@@ -33,6 +33,6 @@ def _registers_tool(source: Source, decorator: ast.expr) -> bool:
 
 
 def _is_described(decorator: ast.expr) -> bool:
-    """Return whether the decorator has a description, or arguments that nobody sees here."""
+    """Return whether the decorator has a description, or arguments that this rule cannot read."""
     given = decorator.keywords if isinstance(decorator, ast.Call) else []
     return any(each.arg in ("description", None) for each in given)

@@ -1,4 +1,4 @@
-"""Tell a caller of this computer why a function cannot run. A deployment tells nobody but its log."""
+"""Tell a caller of this computer why a function cannot run. On Lambda, only the log has the reason."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def declarable_path(where: str, name: str) -> CapabilityPath:
 
 def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
     """Return whether a client declares a capability. `elicitation: {}` is form mode (client/elicitation)."""
-    if wanted == ELICITATION_FORM and _is_empty(capabilities.get("elicitation")):
+    if wanted == ELICITATION_FORM and is_empty(capabilities.get("elicitation")):
         return True
     node: Any = capabilities
     for name in wanted:
@@ -66,7 +66,7 @@ def declares(capabilities: Mapping[str, Any], wanted: CapabilityPath) -> bool:
     return True
 
 
-def _is_empty(value: Any) -> bool:
+def is_empty(value: Any) -> bool:
     """Return whether an object has no members; those that are null count as absent."""
     return isinstance(value, Mapping) and all(member is None for member in value.values())
 

@@ -2,8 +2,8 @@
 ListRootsResult).
 
 This module checks their shape, for which the client is responsible. Whether the content of a form fits its
-schema is for the user to mend (`schema.forms`). An optional member that is null counts as absent: the models
-of official SDKs accept it, and some clients send it.
+schema is for the user to correct (`schema.forms`). An optional member that is null counts as absent: the
+models of official SDKs accept it, and some clients send it.
 """
 
 from __future__ import annotations

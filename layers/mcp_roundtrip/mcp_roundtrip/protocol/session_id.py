@@ -20,6 +20,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.protocol.capabilities import is_empty
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSIONS,
     LOG_LEVELS,
@@ -159,8 +160,7 @@ def _skeleton(capabilities: Mapping[str, Any]) -> dict[str, Any]:
         value = capabilities.get(name)
         declared = _empty_objects(value, modes)
         # An empty `elicitation` declares forms, so one with unknown members only must not become empty.
-        is_empty = isinstance(value, Mapping) and all(member is None for member in value.values())
-        if isinstance(value, Mapping) and (declared or is_empty or name != "elicitation"):
+        if isinstance(value, Mapping) and (declared or is_empty(value) or name != "elicitation"):
             skeleton[name] = declared
     skeleton |= _empty_objects(capabilities, ("roots", "tasks"))
     extensions = capabilities["extensions"]

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from mcp_roundtrip import canonical
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol.jsonrpc import without_null_members
 from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
@@ -217,7 +218,7 @@ def _without_nulls(answer: Any) -> Any:
     """Return an ElicitResult as it is stored: a member that is null counts as absent."""
     if not isinstance(answer, dict):
         return answer
-    return {name: member for name, member in answer.items() if member is not None}
+    return without_null_members(answer)
 
 
 def _became(parked: Task, task: Task) -> bool:
