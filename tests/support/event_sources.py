@@ -1,12 +1,16 @@
-"""Events of a call from each event source."""
+"""Events from each event source, and the responses that it gets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip_local.api_gateway.payload import to_event
+from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.sample_events.messages import Event, post
 from mcp_roundtrip_local.sample_events.sources import FORMATS
+from mcp_roundtrip_local.template.model import Route
 from support.messages import call
 
 HTTP_SOURCES = ("http_api", *FORMATS)
@@ -18,6 +22,42 @@ def sent_by(source: str, body: Mapping[str, Any], path: str = "/mcp") -> Event:
     """Return the event of a POST request."""
     sends: Callable[[Mapping[str, Any]], Event] = FORMATS.get(source, dict)
     return sends(post(path, body))
+
+
+def event_of(source: str, request: HttpRequest, now: float) -> Event:
+    """Return the event of a request, whose authorizer context is in payload format 2.0."""
+    path = request.path or "/mcp"
+    body = request.body or b""
+    sent = Request(
+        request.method,
+        f"{path}?{request.query}" if request.query else path,
+        tuple({"host": "mcp.test", **request.headers}.items()),
+        body.encode() if isinstance(body, str) else body,
+    )
+    event = to_event(sent, Route(request.method, path, "F"), {}, request_id="request-1", now=now)
+    event = FORMATS.get(source, dict)(event)
+    if not request.authorizer:
+        return event
+    if source in GATEWAYS:
+        return with_context(event, **_flat_context(request.authorizer))
+    return with_context(event, authorizer=dict(request.authorizer))
+
+
+def _flat_context(authorizer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request context in payload format 1.0."""
+    [(kind, given)] = authorizer.items()
+    if kind == "iam":
+        user = str(given["userId"]).removeprefix("AROA").partition(":")[0]
+        arn = f"arn:aws:sts::{given['accountId']}:assumed-role/{user}/session"
+        return {"identity": {"accountId": given["accountId"], "user": given["userId"], "userArn": arn}}
+    return {"authorizer": given if kind == "jwt" else {"principalId": "any", **given}}
+
+
+def response_of(answer: Mapping[str, Any]) -> HttpResponse:
+    """Return the response in a function's answer to an event."""
+    lists = answer.get("multiValueHeaders", {})
+    found = answer.get("headers") or {name: value for name, [value] in lists.items()}
+    return HttpResponse(answer["statusCode"], answer.get("body", ""), found)
 
 
 def with_header(event: Event, name: str, *values: str) -> Event:

@@ -1,0 +1,164 @@
+"""A deployment in this process as one of its callers meets it. Tests build every deployment here.
+
+::
+
+    alice = Deployment(server)                              # signed in, with a client of 2026-07-28
+    assert alice.text("add", a=1, b=2) == "3"
+    bob = alice.by(user="bob", version=LEGACY_VERSION)      # another caller and client of the same deployment
+    lost = alice.by(store=CrashingStore(alice.store, 2, is_done=True))    # requests that meet another store
+
+Requests and workers share only the key, the clock, the table and the logs. `ClientRequests` has the requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextvars import Context
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, cast
+
+from msgspec import structs
+
+from mcp_roundtrip import FrontDoor, Server
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.entry.worker import work
+from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tracing import Tracer
+from mcp_roundtrip_local.catalog import catalog_lists, merged_scopes
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.task_table import TaskTable
+from support import callers
+from support.audit_lines import AuditLines
+from support.client_requests import ASKABLE, ClientRequests
+from support.event_sources import event_of, response_of
+from support.lambda_context import LambdaContext
+
+KEY: Final = LocalKey.generate()
+MARGIN_MS: Final = 1_000
+"""What a handler keeps of the time of an invocation."""
+
+
+@dataclass
+class Deployment(ClientRequests):
+    """A deployment and one of its callers. The facets stand in groups, each with its default."""
+
+    server: Server
+    # Its environments. Requests pass through a front door, come as events of a `source` (`event_sources`), or
+    # reach the endpoint without an event. `given` are further arguments of make_ports.
+    through_door: bool = False
+    source: str | None = None
+    key: LocalKey = KEY
+    clock: FakeClock = field(default_factory=FakeClock)
+    store: TaskStore = field(default_factory=MemoryStore)
+    has_table: bool = True
+    max_open: int = 0
+    observer: Any = field(default_factory=RecordingObserver)
+    audit: AuditLines | None = None
+    tracer: Tracer | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    # The caller. `mode` None: signed in by a JWT authorizer, or anonymous without a user.
+    user: str | None = "alice"
+    mode: AuthMode | None = None
+    scopes: tuple[str, ...] = ()
+    session_id: str | None = None
+    # The client. One of another version opens with `initialize`; None sends no MCP-Protocol-Version.
+    version: str | None = PROTOCOL_VERSION
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: ASKABLE)
+    # A request: its time, and what happens at each pause. `stands_still`: pauses take no time, because
+    # threads share the clock.
+    round_ms: float = 29_000
+    while_waiting: Callable[[], object] = lambda: None
+    stands_still: bool = False
+    table: TaskTable = field(default=cast(TaskTable, None))  # of `store` and `clock`, and shared by `by`
+
+    def __post_init__(self) -> None:
+        if self.table is None:
+            self.table = TaskTable(self.clock, self.store, max_open=self.max_open)
+
+    def by(self, **facets: Any) -> Deployment:
+        """Return another view of this deployment: another caller, client, request or store."""
+        return replace(self, **facets)
+
+    def ports(self) -> Ports:
+        """Return the ports of a new environment."""
+        ports = make_ports(
+            key=self.key,
+            clock=self.clock,
+            observer=self.observer,
+            tasks=self.table if self.has_table else None,
+            tracer=self.tracer,
+            audit=None if self.audit is None else self.audit.log,
+            **{"auth": callers.authenticator(self.auth_mode, self.clock), **self.given},
+        )
+        port = partial(self.table.port, self.store)
+        return structs.replace(ports, tasks=port, pause_ms=self._pause_ms)
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        """Respond in a new environment."""
+        context = LambdaContext(self.clock, self.round_ms)
+        if self.source is None and not self.through_door:
+            deadline_ms = self.clock.monotonic_ms() + self.round_ms - MARGIN_MS
+            invocation = Invocation(context.aws_request_id, deadline_ms, context)
+            return self.server.endpoint.respond(request, self.ports(), invocation)
+        event = event_of(self.source or "http_api", request, self.clock())
+        return response_of(self.invoke(event, context))
+
+    def invoke(self, event: Mapping[str, Any], context: LambdaContext | None = None) -> Any:
+        """Invoke the function that is called first: the front door, or the server."""
+        self.server._ports = self.ports
+        entry = self._front_door() if self.through_door else self.server
+        return entry.lambda_handler(event, context or LambdaContext(self.clock, self.round_ms))
+
+    def _front_door(self) -> FrontDoor:
+        servers = {"owner": self.server}
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "catalog.json")
+            path.write_text(json.dumps({"scopes": merged_scopes(servers), **catalog_lists(servers)}))
+            return FrontDoor("door", path, ports=lambda: structs.replace(self.ports(), forward=self._forward))
+
+    def _forward(
+        self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+    ) -> Any:
+        """Invoke the owner as another process does, which has no context variables of this one."""
+        context = LambdaContext(self.clock, timeout_s * 1_000, json.loads(json.dumps(custom)))
+        return Context().run(self.server.lambda_handler, json.loads(json.dumps(event)), context)
+
+    def run_workers(self) -> None:
+        """Run workers until no dispatch is left."""
+        while self.table.dispatcher.sent:
+            self.run_worker()
+
+    def run_worker(self) -> None:
+        """Run a worker for the first dispatch."""
+        _, pk = self.table.dispatcher.sent.popleft()
+        self.work({"task": pk})
+
+    def work(self, event: Mapping[str, Any]) -> Any:
+        """Run a worker for an event of its function."""
+        return work(self.server._tool_methods, event, LambdaContext(self.clock, 900_000), self.ports)
+
+    @property
+    def outcome(self) -> str:
+        """The outcome of the last request in the log."""
+        records = [fields for event, fields in self.observer.events if event == "request_completed"]
+        return str(records[-1].get("outcome"))
+
+    @property
+    def auth_mode(self) -> AuthMode:
+        return self.mode or (AuthMode.NONE if self.user is None else AuthMode.JWT)
+
+    def _pause_ms(self, duration_ms: float) -> None:
+        if not self.stands_still:
+            self.clock.advance(duration_ms / 1000)
+        self.while_waiting()
