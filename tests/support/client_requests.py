@@ -31,6 +31,9 @@ TASKS: Final[Mapping[str, Any]] = {"extensions": {TASKS_EXTENSION: {}}}
 ASKABLE: Final[Mapping[str, Any]] = {"elicitation": {}, "sampling": {}, **TASKS}
 """Capabilities of a client that answers questions and follows tasks."""
 
+FORMS: Final[Mapping[str, Any]] = {"elicitation": {}}
+"""Capabilities of a client that shows forms, and cannot follow tasks."""
+
 APPS: Final[Mapping[str, Any]] = {"extensions": {UI_EXTENSION: {"mimeTypes": [UI_MIME_TYPE]}}}
 """Capabilities of a client that shows MCP Apps, and answers no input requests."""
 
@@ -114,6 +117,10 @@ class ClientRequests(ABC):
         assert "error" in response, response
         return response["error"]
 
+    def refusal(self, method: str, /, **params: Any) -> tuple[int, int]:
+        """Return the HTTP status and the code of the error that refuses a request."""
+        return refused(self.send(self.body(method, **params)))
+
     def initialize(self) -> Any:
         """Open a session, and return the result."""
         info = {"name": "host", "version": "1"}
@@ -146,6 +153,10 @@ class ClientRequests(ABC):
         assert result["isError"] is True
         return text(result)
 
+    def retry(self, tool: str, asked: Mapping[str, Any], /, **answers: Any) -> Any:
+        """Return the result of a call without arguments that is sent again with the state of a result."""
+        return self.result("tools/call", name=tool, arguments={}, **next_round(asked, **answers))
+
     # -- tasks --------------------------------------------------------------------------------------------
 
     def start(self, tool: str, /, **arguments: Any) -> str:
@@ -157,8 +168,16 @@ class ClientRequests(ABC):
     def get(self, task_id: str) -> Any:
         return self.post("tasks/get", taskId=task_id)
 
+    def poll(self, task_id: str) -> Any:
+        """Return a task as its client sees it."""
+        return self.result("tasks/get", taskId=task_id)
+
     def status(self, task_id: str) -> str:
-        return str(self.get(task_id)["result"]["status"])
+        return str(self.poll(task_id)["status"])
+
+    def text_of(self, task_id: str) -> str:
+        """Return the text of the result of a task that has completed."""
+        return text(self.poll(task_id)["result"])
 
     def update(self, task_id: str, **responses: Any) -> Any:
         return self.post("tasks/update", taskId=task_id, inputResponses=responses)
@@ -185,8 +204,7 @@ class ClientRequests(ABC):
     def answer(self, text: str, **values: Any) -> str:
         """Answer the questions behind the link in a text by their keys; None declines."""
         assert self.asked_by(text).keys() == values.keys()
-        responses = {key: response(value) for key, value in values.items()}
-        return answer_link(self.links, self.token(text), responses)
+        return answer_link(self.links, self.token(text), responses(**values))
 
     def answer_in_app(self, asked: Mapping[str, Any], /, **answers: Any) -> Any:
         """Answer a result that asks, as the view does: a value is the content of a form."""
@@ -198,21 +216,40 @@ def text(result: Mapping[str, Any]) -> str:
     return "\n".join(block["text"] for block in result["content"])
 
 
+def refused(response: HttpResponse) -> tuple[int, int]:
+    """Return the HTTP status and the code of an error."""
+    return response.status, json.loads(response.body)["error"]["code"]
+
+
 def accepted(value: Any) -> dict[str, Any]:
     """Return the response that accepts a form with this content, or with this only value."""
     return {"action": "accept", "content": value if isinstance(value, dict) else {"value": value}}
 
 
 def response(value: Any) -> dict[str, Any]:
-    """Return the response of a user; None declines."""
-    return {"action": "decline"} if value is None else accepted(value)
+    """Return the response of a user; None declines, and a value may be a response itself."""
+    if value is None:
+        return {"action": "decline"}
+    return value if isinstance(value, dict) and "action" in value else accepted(value)
+
+
+def responses(**values: Any) -> dict[str, Any]:
+    """Return the responses of a user by key."""
+    return {key: response(value) for key, value in values.items()}
+
+
+def next_round(asked: Mapping[str, Any], /, **answers: Any) -> dict[str, Any]:
+    """Return the members that a call has when it is sent again, for the result that asked."""
+    return {"requestState": asked["requestState"], "inputResponses": responses(**answers)}
 
 
 def answer_arguments(asked: Mapping[str, Any], /, **answers: Any) -> dict[str, Any]:
     """Return the arguments of the answer tool for a result that asks."""
     questions = asked["_meta"][QUESTIONS]
-    given = {key: answer if "action" in answer else accepted(answer) for key, answer in answers.items()}
-    return {**{name: questions[name] for name in ("tool", "arguments", "state")}, "answers": given}
+    return {
+        **{name: questions[name] for name in ("tool", "arguments", "state")},
+        "answers": responses(**answers),
+    }
 
 
 def app_status(result: Mapping[str, Any]) -> str | None:

@@ -7,7 +7,8 @@
     bob = alice.by(user="bob", version=LEGACY_VERSION)      # another caller and client of the same deployment
     lost = alice.by(store=CrashingStore(alice.store, 2, is_done=True))    # requests that meet another store
 
-Requests and workers share only the key, the clock, the table and the logs. `ClientRequests` has the requests.
+Requests and workers share only the key, the clock, the table and the logs. `ClientRequests` has the requests,
+and `Observed` what the table and the log contain.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import TaskTable
 from support import callers
 from support.audit_lines import AuditLines
-from support.client_requests import ASKABLE, ClientRequests
+from support.client_requests import ASKABLE, ClientRequests, responses
 from support.event_sources import event_of, response_of
 from support.lambda_context import LambdaContext
+from support.observed import Observed
 
 KEY: Final = LocalKey.generate()
 MARGIN_MS: Final = 1_000
@@ -50,12 +52,13 @@ MARGIN_MS: Final = 1_000
 
 
 @dataclass
-class Deployment(ClientRequests):
+class Deployment(ClientRequests, Observed):
     """A deployment and one of its callers. The facets stand in groups, each with its default."""
 
     server: Server
     # Its environments. Requests pass through a front door, come as events of a `source` (`event_sources`), or
-    # reach the endpoint without an event. `given` are further arguments of make_ports.
+    # reach the endpoint without an event. `given` are further arguments of make_ports, and `replaced` members
+    # of the ports that it returns.
     through_door: bool = False
     source: str | None = None
     key: LocalKey = KEY
@@ -67,6 +70,7 @@ class Deployment(ClientRequests):
     audit: AuditLines | None = None
     tracer: Tracer | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
+    replaced: Mapping[str, Any] = field(default_factory=dict)
     # The caller. `mode` None: signed in by a JWT authorizer, or anonymous without a user.
     user: str | None = "alice"
     mode: AuthMode | None = None
@@ -102,7 +106,7 @@ class Deployment(ClientRequests):
             **{"auth": callers.authenticator(self.auth_mode, self.clock), **self.given},
         )
         port = partial(self.table.port, self.store)
-        return structs.replace(ports, tasks=port, pause_ms=self._pause_ms)
+        return structs.replace(ports, **{"tasks": port, "pause_ms": self._pause_ms, **self.replaced})
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Respond in a new environment."""
@@ -136,23 +140,28 @@ class Deployment(ClientRequests):
 
     def run_workers(self) -> None:
         """Run workers until no dispatch is left."""
-        while self.table.dispatcher.sent:
+        while self.sent:
             self.run_worker()
 
     def run_worker(self) -> None:
         """Run a worker for the first dispatch."""
-        _, pk = self.table.dispatcher.sent.popleft()
+        _, pk = self.sent.popleft()
         self.work({"task": pk})
 
-    def work(self, event: Mapping[str, Any]) -> Any:
-        """Run a worker for an event of its function."""
-        return work(self.server._tool_methods, event, LambdaContext(self.clock, 900_000), self.ports)
+    def work(self, event: Mapping[str, Any], context: LambdaContext | None = None) -> Any:
+        """Run a worker for an event of its function. Lambda repeats an invocation with the same `context`."""
+        return work(self.server._tool_methods, event, context or LambdaContext(self.clock), self.ports)
 
-    @property
-    def outcome(self) -> str:
-        """The outcome of the last request in the log."""
-        records = [fields for event, fields in self.observer.events if event == "request_completed"]
-        return str(records[-1].get("outcome"))
+    def run_task(self, tool: str, /, **arguments: Any) -> str:
+        """Start a task, run its workers, and return its id."""
+        task_id = self.start(tool, **arguments)
+        self.run_workers()
+        return task_id
+
+    def resume(self, task_id: str, /, **answers: Any) -> None:
+        """Answer questions of a task, and run its workers."""
+        self.update(task_id, **responses(**answers))
+        self.run_workers()
 
     @property
     def auth_mode(self) -> AuthMode:

@@ -1,0 +1,54 @@
+"""A store of tasks that refuses operations, or lets something happen before them, as a test decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+
+
+class Operation(NamedTuple):
+    """An operation, with the key of its item. `sets` has the attributes that an update sets."""
+
+    name: str
+    pk: str
+    sk: str = ""
+    sets: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, name: str, given: Sequence[Any]) -> Operation:
+        if name.startswith("put_new"):
+            return cls(name, given[0]["pk"], given[0]["sk"])
+        pk, sk, change = [*given, "", ""][:3]
+        return cls(name, pk, sk, frozenset(change.set) if isinstance(change, Change) else frozenset())
+
+
+def refuse(operation: Operation) -> None:
+    """Refuse an operation as a table does that is overloaded."""
+    raise StoreError("ThrottlingException")
+
+
+@dataclass
+class FaultyStore:
+    """A store that calls `before` with each of the next `times` operations that match."""
+
+    store: TaskStore = field(default_factory=MemoryStore)
+    matches: Callable[[Operation], bool] = lambda operation: True
+    before: Callable[[Operation], object] = refuse
+    times: float = float("inf")
+
+    def __getattr__(self, name: str) -> Any:
+        perform = getattr(self.store, name)
+
+        def call(*given: Any) -> Any:
+            operation = Operation.of(name, given)
+            if self.times > 0 and self.matches(operation):
+                self.times -= 1
+                self.before(operation)
+            return perform(*given)
+
+        return call

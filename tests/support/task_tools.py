@@ -1,0 +1,52 @@
+"""Parts of tools that become tasks, and what their steps did.
+
+A `conftest.py` imports the fixture, which forgets it before each test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, Server
+
+ran: list[str] = []
+"""The names of the steps that ran."""
+
+meanwhile: list[Callable[[], object]] = []
+"""Functions for the next steps to call, each for one step."""
+
+
+def run_step(name: str) -> str:
+    """Record the name of a step, and return it."""
+    ran.append(name)
+    if meanwhile:
+        in_another_process(meanwhile.pop())
+    return name
+
+
+def in_another_process(call: Callable[[], object]) -> None:
+    """Call a function in a thread, where it does not find the pass that runs here."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(call).result()
+
+
+@pytest.fixture(autouse=True)
+def no_step_ran() -> None:
+    ran.clear()
+    meanwhile.clear()
+
+
+def task_server(body: Callable[[Context], Any], ttl_ms: int = 24 * 3_600_000, **options: Any) -> Server:
+    """Return a server whose tool `works` runs a body as a task."""
+    server = Server("works", **options)
+
+    @server.tool(task="required")
+    def works(ctx: Context) -> Any:
+        ctx.run_as_task(ttl_ms=ttl_ms)
+        return body(ctx)
+
+    return server
