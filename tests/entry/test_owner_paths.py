@@ -3,88 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from mcp_roundtrip import FrontDoor, Server
+from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
-from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_local.sample_events.messages import Event, post
-from mcp_roundtrip_testing import FakeClock, make_ports
-from mcp_roundtrip_testing.observers import RecordingObserver
-from support.event_sources import HTTP_SOURCES, sent_by
+from support import callers
+from support.deployment import Deployment
+from support.event_sources import HTTP_SOURCES, sent_by, with_context
+from support.lambda_context import LambdaContext
 from support.messages import call, message
 
 BASE = "https://x.test"
-OWN = "/mcp"
+
+server = Server("greetings")
 
 
-class Context:
-    """A Lambda context with 20 s left. `custom` is what a front door sent."""
-
-    aws_request_id = "quoted"
-
-    def __init__(self, custom: Mapping[str, Any] | None = None) -> None:
-        self.client_context = SimpleNamespace(custom=custom)
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 20_000
-
-
-class Deployment:
-    """A front door and one owner, `greetings`, in this process. `forwarded` has what the owner was sent."""
-
-    def __init__(self, folder: Path, failure: str | None = None, audience: str = BASE + OWN) -> None:
-        self.clock, self.observer = FakeClock(), RecordingObserver()
-        self.failure = failure
-        self.forwarded: list[tuple[Any, Mapping[str, Any], int]] = []
-        auth = EventAuthenticator(AuthMode.JWT)
-        ports = make_ports(clock=self.clock, observer=self.observer, auth=auth, forward=self._forward)
-        self.ports: Ports = replace(ports, config=replace(ports.config, audience=lambda: audience))
-        self.owner = Server("greetings", ports=lambda: self.ports)
-        self.owner.tool(greet)
-        catalog = folder / "catalog.json"
-        catalog.write_text(json.dumps(catalog_lists({"greetings": self.owner})))
-        self.door = FrontDoor("door", catalog, ports=lambda: self.ports)
-
-    def send(self, event: Event) -> Any:
-        return self.door.lambda_handler(event, Context())
-
-    def _forward(
-        self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
-    ) -> Any:
-        assert owner == "greetings"
-        self.forwarded.append((event, custom, timeout_s))
-        if self.failure is not None:
-            raise ForwardingFailed(self.failure)
-        return self.owner.lambda_handler(event, Context(custom))
-
-
+@server.tool
 def greet(name: str) -> str:
     return f"Hello, {name}!"
 
 
+def behind_door(audience: str = BASE + "/mcp", **facets: Any) -> Deployment:
+    return Deployment(server, through_door=True, config={"audience": lambda: audience}, **facets)
+
+
 @pytest.fixture
-def deployment(tmp_path: Path) -> Deployment:
-    return Deployment(tmp_path)
+def deployment() -> Deployment:
+    return behind_door()
 
 
-CLAIMS = {"claims": {"sub": "alice", "iss": "https://idp.test/"}}
+def send(deployment: Deployment, event: Event) -> Any:
+    return deployment.invoke(event, LambdaContext(deployment.clock, 20_000, aws_request_id="quoted"))
+
+
 CALL = call("greet", {"name": "Ada"})
 
 
-def with_caller(event: Event, claims: Mapping[str, Any] = CLAIMS) -> Event:
+def with_caller(event: Event) -> Event:
     """Return an HTTP API event of a caller that an authorizer has identified."""
-    return {**event, "requestContext": {**event["requestContext"], "authorizer": {"jwt": claims}}}
+    return with_context(event, authorizer=callers.authorizer(AuthMode.JWT, "alice"))
 
 
 def body(response: Any) -> Any:
@@ -92,42 +54,40 @@ def body(response: Any) -> Any:
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-@pytest.mark.parametrize("path", ["/tools/greetings", "/base/path/tools/greetings"])
+@pytest.mark.parametrize("path", ["/tools/owner", "/base/path/tools/owner"])
 def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(
     source: str, path: str, deployment: Deployment
 ) -> None:
     event = sent_by(source, CALL, path)
-    response = deployment.send(event)
+    response = send(deployment, event)
     [(forwarded, custom, _)] = deployment.forwarded
     assert forwarded == event
-    assert response == deployment.owner.lambda_handler(event, Context(custom))
+    assert response == server.lambda_handler(event, LambdaContext(custom=custom))
 
 
 def test_the_owner_answers_with_its_own_name_and_its_own_checks(deployment: Deployment) -> None:
-    event = with_caller(post("/tools/greetings", message("tools/list")))
-    result = body(deployment.send(event))["result"]
+    event = with_caller(post("/tools/owner", message("tools/list")))
+    result = body(send(deployment, event))["result"]
     assert result["_meta"][META_SERVER_INFO]["name"] == "greetings"
-    assert deployment.send(post("/tools/greetings", CALL))["statusCode"] == 401
-    assert deployment.send({**event, "body": "{"})["statusCode"] == 400
+    assert send(deployment, post("/tools/owner", CALL))["statusCode"] == 401
+    assert send(deployment, {**event, "body": "{"})["statusCode"] == 400
     assert "catalog_drift" not in dict(deployment.observer.events)
 
 
 def test_a_request_of_any_method_is_passed_on(deployment: Deployment) -> None:
-    event = post("/tools/greetings", CALL)
+    event = post("/tools/owner", CALL)
     for method in ("GET", "DELETE", "OPTIONS"):
-        http = {**event["requestContext"]["http"], "method": method}
-        changed = {**event, "requestContext": {**event["requestContext"], "http": http}}
-        assert deployment.send(changed)["statusCode"] == 405
+        assert send(deployment, with_method(event, method))["statusCode"] == 405
     assert len(deployment.forwarded) == 3
 
 
 def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment: Deployment) -> None:
-    deployment.send(with_caller(post("/tools/greetings", CALL)))
+    send(deployment, with_caller(post("/tools/owner", CALL)))
     [(_, custom, timeout_s)] = deployment.forwarded
     assert timeout_s == 18
     assert custom["mcpDeadlineMs"] == int((deployment.clock() + 18) * 1000)
     assert custom["mcpCorrelationId"] == "quoted"
-    assert ("request_forwarded", {"owner": "greetings"}) in deployment.observer.events
+    assert ("request_forwarded", {"owner": "owner"}) in deployment.observer.events
 
 
 @pytest.mark.parametrize(
@@ -139,74 +99,82 @@ def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment:
         ([], None),
     ],
 )
-def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(
-    sent: Any, request_id: Any, tmp_path: Path
-) -> None:
-    deployment = Deployment(tmp_path, failure="TooManyRequestsException")
-    response = deployment.send({**post("/tools/greetings", CALL), "body": json.dumps(sent)})
+def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent: Any, request_id: Any) -> None:
+    attempts: list[str] = []
+
+    def forward(owner: str, *rest: Any) -> Any:
+        attempts.append(owner)
+        raise ForwardingFailed("TooManyRequestsException")
+
+    deployment = behind_door(given={"forward": forward})
+    response = send(deployment, {**post("/tools/owner", CALL), "body": json.dumps(sent)})
     assert (response["statusCode"], body(response)["error"]["code"]) == (200, -32603)
     assert body(response).get("id") == request_id
     assert "quoted" in body(response)["error"]["message"]
     [(event, error)] = deployment.observer.failures
     assert (event, getattr(error, "reason", None)) == ("forwarding_failed", "TooManyRequestsException")
-    assert len(deployment.forwarded) == 1
+    assert attempts == ["owner"]
 
 
-def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status(tmp_path: Path) -> None:
-    deployment = Deployment(tmp_path, failure="timeout")
-    event = post("/tools/greetings", CALL)
-    http = {**event["requestContext"]["http"], "method": "GET"}
-    got = {**event, "body": None, "requestContext": {**event["requestContext"], "http": http}}
-    assert deployment.send(got)["statusCode"] == 500
+def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status() -> None:
+    def forward(*rest: Any) -> Any:
+        raise ForwardingFailed("timeout")
+
+    got = {**with_method(post("/tools/owner", CALL), "GET"), "body": None}
+    assert send(behind_door(given={"forward": forward}), got)["statusCode"] == 500
+
+
+def with_method(event: Event, method: str) -> Event:
+    return with_context(event, http={**event["requestContext"]["http"], "method": method})
 
 
 NO_OWNERS = [
     "/tools/",
     "/tools/other",
     "/tools/door",
-    "/tools/Greetings",
-    "/tools/greetings/",
-    "/tools/greetings/mcp",
-    "/tools/greetings/questions",
-    "/tools/greetings_worker",
-    "/tools/../greetings",
-    "/tools/other/tools/greetings",
-    "/tools/greetings/tools/greetings",
+    "/tools/Owner",
+    "/tools/owner/",
+    "/tools/owner/mcp",
+    "/tools/owner/questions",
+    "/tools/owner_worker",
+    "/tools/../owner",
+    "/tools/other/tools/owner",
+    "/tools/owner/tools/owner",
     "/tools/*",
 ]
 
 
 @pytest.mark.parametrize("path", NO_OWNERS)
 def test_a_path_that_no_owner_has_does_not_exist(path: str, deployment: Deployment) -> None:
-    response = deployment.send(with_caller(post(path, CALL)))
+    response = send(deployment, with_caller(post(path, CALL)))
     assert response["statusCode"] == 404
     assert deployment.forwarded == []
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/tools", "/mcptools/greetings", "/greetings", ""])
+@pytest.mark.parametrize("path", ["/mcp", "/tools", "/mcptools/owner", "/owner", ""])
 def test_other_paths_are_the_front_doors_own(path: str, deployment: Deployment) -> None:
-    result = body(deployment.send(with_caller(post(path, message("tools/list")))))["result"]
+    result = body(send(deployment, with_caller(post(path, message("tools/list")))))["result"]
     assert result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
 @pytest.mark.parametrize("path", ["/tools/mcp", "/tools/mcp/"])
-def test_a_front_door_below_tools_is_found_by_its_audience(path: str, tmp_path: Path) -> None:
-    deployment = Deployment(tmp_path, audience=BASE + "/tools/mcp")
-    assert "result" in body(deployment.send(with_caller(post(path, message("tools/list")))))
-    deployment.send(with_caller(post("/tools/greetings", CALL)))
+def test_a_front_door_below_tools_is_found_by_its_audience(path: str) -> None:
+    deployment = behind_door(BASE + "/tools/mcp")
+    assert "result" in body(send(deployment, with_caller(post(path, message("tools/list")))))
+    send(deployment, with_caller(post("/tools/owner", CALL)))
     assert len(deployment.forwarded) == 1
-    assert deployment.send(with_caller(post("/tools/mcp2", CALL)))["statusCode"] == 404
+    assert send(deployment, with_caller(post("/tools/mcp2", CALL)))["statusCode"] == 404
 
 
-def test_a_base_path_below_tools_is_found_by_the_audience(tmp_path: Path) -> None:
-    deployment = Deployment(tmp_path, audience=BASE + "/tools/team/mcp")
-    deployment.send(with_caller(post("/tools/team/tools/greetings", CALL)))
+def test_a_base_path_below_tools_is_found_by_the_audience() -> None:
+    deployment = behind_door(BASE + "/tools/team/mcp")
+    send(deployment, with_caller(post("/tools/team/tools/owner", CALL)))
     assert len(deployment.forwarded) == 1
-    assert deployment.send(with_caller(post("/tools/other/tools/greetings", CALL)))["statusCode"] == 404
+    assert send(deployment, with_caller(post("/tools/other/tools/owner", CALL)))["statusCode"] == 404
 
 
 def test_metadata_are_not_passed_on(deployment: Deployment) -> None:
-    response = deployment.send(post("/.well-known/oauth-protected-resource/tools/greetings", CALL))
+    response = send(deployment, post("/.well-known/oauth-protected-resource/tools/owner", CALL))
     assert response["statusCode"] == 401
     assert deployment.forwarded == []
 
@@ -215,8 +183,8 @@ def test_headers_and_direct_events_name_no_owner(deployment: Deployment) -> None
     event = with_caller(post("/mcp", message("tools/list")))
     headers = {
         **event["headers"],
-        **dict.fromkeys(("x-original-url", "x-forwarded-path", "x-rewrite-url"), "/tools/greetings"),
+        **dict.fromkeys(("x-original-url", "x-forwarded-path", "x-rewrite-url"), "/tools/owner"),
     }
-    assert "result" in body(deployment.send({**event, "headers": headers}))
-    deployment.send({**message("tools/list"), "path": "/tools/greetings", "rawPath": "/tools/greetings"})
+    assert "result" in body(send(deployment, {**event, "headers": headers}))
+    send(deployment, {**message("tools/list"), "path": "/tools/owner", "rawPath": "/tools/owner"})
     assert deployment.forwarded == []

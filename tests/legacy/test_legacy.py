@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
-from support.legacy_client import LegacyClient, assert_valid, text
-from support.messages import META, call, headers, message
+from support.client_requests import refused, text
+from support.deployment import Deployment, legacy
+from support.legacy_schema import assert_valid
+from support.messages import call, message
 
 VERSIONS = ["2025-11-25", "2025-06-18", None]
 
@@ -69,8 +71,8 @@ def ids(value: str) -> Completion:
 
 
 @pytest.fixture(params=VERSIONS, ids=str)
-def client(request: pytest.FixtureRequest) -> LegacyClient:
-    return LegacyClient(server, request.param)
+def client(request: pytest.FixtureRequest) -> Deployment:
+    return legacy(server, version=request.param)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +84,15 @@ def client(request: pytest.FixtureRequest) -> LegacyClient:
     ],
 )
 def test_initialize_negotiates_a_version_and_starts_a_session(requested: str, agreed: str) -> None:
-    client = LegacyClient(server, version=None)
-    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    params = {**INITIALIZE, "protocolVersion": requested}
+    client = legacy(server, version=None)
     assert client.result("initialize", **params) == {
         "protocolVersion": agreed,
         "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
         "serverInfo": {"name": "everything", "version": "1.0.0", "title": "Everything"},
         "instructions": "Ask me.",
     }
-    response = client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    response = client.request("initialize", **params)
     assert response.headers.keys() == {"content-type", "mcp-session-id"}
 
 
@@ -113,35 +115,33 @@ INITIALIZE = {
     ],
 )
 def test_an_incomplete_initialize_is_invalid_params(params: dict[str, Any]) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    response = LegacyClient(server, version=None).send(body)
-    assert (response.status, json.loads(response.body)["error"]["code"]) == (200, -32602)
+    assert legacy(server, version=None).refusal("initialize", **params) == (200, -32602)
 
 
 def test_a_header_of_an_older_version_gets_the_supported_versions() -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    error = json.loads(LegacyClient(server, "2024-11-05").send(body).body)["error"]
-    assert (error["code"], error["data"]["supported"]) == (-32022, ["2026-07-28", "2025-11-25", "2025-06-18"])
     modern = Server("modern", legacy_clients=False)
-    error = json.loads(LegacyClient(modern, "2024-11-05").send(body).body)["error"]
-    assert error["data"]["supported"] == ["2026-07-28"]
+    supported = {server: ["2026-07-28", "2025-11-25", "2025-06-18"], modern: ["2026-07-28"]}
+    for each, versions in supported.items():
+        response = legacy(each, version="2024-11-05").request("tools/list")
+        error = json.loads(response.body)["error"]
+        assert (error["code"], error["data"]["supported"]) == (-32022, versions)
 
 
 def test_initialize_declares_the_offered_capabilities() -> None:
-    assert LegacyClient(Server("bare")).result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
+    assert legacy(Server("bare")).result("initialize", **INITIALIZE)["capabilities"] == {"tools": {}}
 
 
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
-def test_notifications_are_accepted(client: LegacyClient, method: str) -> None:
+def test_notifications_are_accepted(client: Deployment, method: str) -> None:
     response = client.send({"jsonrpc": "2.0", "method": method})
     assert (response.status, response.body) == (202, "")
 
 
-def test_a_ping_has_an_empty_result(client: LegacyClient) -> None:
+def test_a_ping_has_an_empty_result(client: Deployment) -> None:
     assert client.result("ping") == {}
 
 
-def test_list_items_have_only_members_of_the_legacy_version(client: LegacyClient) -> None:
+def test_list_items_have_only_members_of_the_legacy_version(client: Deployment) -> None:
     tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     assert list(tools) == ["add", "numbers", "fails", "large", "takes_long"]
     assert tools["add"]["outputSchema"]["type"] == "object"
@@ -158,7 +158,7 @@ def test_lists_are_paginated() -> None:
     paged = Server("paged", page_size=1)
     paged.tool(add)
     paged.tool(numbers)
-    client = LegacyClient(paged)
+    client = legacy(paged)
     first = client.result("tools/list")
     second = client.result("tools/list", cursor=first["nextCursor"])
     assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["add", "numbers"]
@@ -166,7 +166,7 @@ def test_lists_are_paginated() -> None:
     assert client.error("tools/list", cursor="x")["code"] == -32602
 
 
-def test_tools_are_called(client: LegacyClient) -> None:
+def test_tools_are_called(client: Deployment) -> None:
     result = client.call("add", a=1, b=2)
     assert (result["isError"], result["structuredContent"]) == (False, {"sum": 3})
     assert client.error_text("add", a="one", b=2)
@@ -177,45 +177,44 @@ def test_tools_are_called(client: LegacyClient) -> None:
     assert json.loads(text(result)) == [1, 2]
 
 
-def test_a_result_over_the_limit_is_a_legacy_error(client: LegacyClient) -> None:
+def test_a_result_over_the_limit_is_a_legacy_error(client: Deployment) -> None:
     assert client.error_text("large")
 
 
-def test_a_tool_that_requires_tasks_is_listed_and_its_call_is_an_error(client: LegacyClient) -> None:
+def test_a_tool_that_requires_tasks_is_listed_and_its_call_is_an_error(client: Deployment) -> None:
     assert "tasks" in client.error_text("takes_long")
 
 
-def test_progress_precedes_the_response(client: LegacyClient) -> None:
-    body = call("add", {"a": 1, "b": 2}, meta={"progressToken": "t"})
-    response = client.send(body)
+def test_progress_precedes_the_response(client: Deployment) -> None:
+    response = client.send(call("add", {"a": 1, "b": 2}, meta={"progressToken": "t"}))
     assert response.headers["content-type"] == "text/event-stream"
     events = [json.loads(line[6:]) for line in response.body.splitlines() if line]
     assert events[0]["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
     assert_valid("tools/call", events[1])
 
 
-def test_prompts_are_returned(client: LegacyClient) -> None:
+def test_prompts_are_returned(client: Deployment) -> None:
     got = client.result("prompts/get", name="review", arguments={"language": "rust"})
     assert "rust" in got["messages"][0]["content"]["text"]
     assert client.error("prompts/get", name="review", arguments={"language": "c"})["code"] == -32602
     assert client.error("prompts/get", name="nothing")["code"] == -32602
 
 
-def test_resources_are_read(client: LegacyClient) -> None:
+def test_resources_are_read(client: Deployment) -> None:
     assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
     assert "blob" in client.result("resources/read", uri="notes://7")["contents"][0]
 
 
 @pytest.mark.parametrize("uri", ["notes://0", "other://x"])
-def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client: LegacyClient, uri: str) -> None:
+def test_a_missing_resource_has_the_error_code_of_the_legacy_version(client: Deployment, uri: str) -> None:
     error = client.error("resources/read", uri=uri)
     assert (error["code"], error["data"]) == (-32002, {"uri": uri})
     assert client.error("resources/read", uri=7)["code"] == -32602
 
 
-def test_arguments_are_completed(client: LegacyClient) -> None:
+def test_arguments_are_completed(client: Deployment) -> None:
     def complete(ref: Any, name: str) -> Any:
-        return client.ask("completion/complete", ref=ref, argument={"name": name, "value": "p"})
+        return client.post("completion/complete", ref=ref, argument={"name": name, "value": "p"})
 
     prompt = {"type": "ref/prompt", "name": "review"}
     assert complete(prompt, "language")["result"]["completion"]["values"] == ["python"]
@@ -235,19 +234,18 @@ def test_arguments_are_completed(client: LegacyClient) -> None:
         "tasks/list",
     ],
 )
-def test_modern_methods_and_stateful_methods_do_not_exist(client: LegacyClient, method: str) -> None:
+def test_modern_methods_and_stateful_methods_do_not_exist(client: Deployment, method: str) -> None:
     assert client.error(method)["code"] == -32601
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_there_is_no_stream_and_no_session_to_end(client: LegacyClient, method: str) -> None:
-    response = client.send("", method=method, mcp_session_id="x")
+def test_there_is_no_stream_and_no_session_to_end(client: Deployment, method: str) -> None:
+    response = client.send("", http_method=method, mcp_session_id="x")
     assert (response.status, response.headers["allow"]) == (405, "POST")
 
 
-def test_batches_are_refused(client: LegacyClient) -> None:
-    response = client.send([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
-    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32600)
+def test_batches_are_refused(client: Deployment) -> None:
+    assert refused(client.send([client.body("ping")])) == (400, -32600)
 
 
 # -- legacy and modern clients on one endpoint ------------------------------------------------------------
@@ -259,7 +257,7 @@ STRAY = {
 }
 
 
-def test_a_legacy_request_may_have_modern_fields(client: LegacyClient) -> None:
+def test_a_legacy_request_may_have_modern_fields(client: Deployment) -> None:
     params = {"name": "add", "arguments": {"a": 1, "b": 2}, "inputResponses": {}, "requestState": "x"}
     response = client.send(
         message("tools/call", **params, meta=STRAY), mcp_method="tools/call", mcp_name="add"
@@ -269,36 +267,29 @@ def test_a_legacy_request_may_have_modern_fields(client: LegacyClient) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_request_that_names_its_version_in_the_metadata_is_modern(version: str | None) -> None:
-    response = LegacyClient(server, version).send(message("tools/list"), mcp_method="tools/list")
-    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32020)
+    response = legacy(server, version=version).send(message("tools/list"), mcp_method="tools/list")
+    assert refused(response) == (400, -32020)
 
 
 @pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])
 def test_a_request_with_a_modern_header_and_without_metadata_is_malformed(method: str) -> None:
-    response = LegacyClient(server, "2026-07-28").send(message(method, meta=None), mcp_method=method)
-    code = json.loads(response.body)["error"]["code"]
-    assert (response.status, code) == (400, -32022 if method == "initialize" else -32602)
+    response = legacy(server, version="2026-07-28").send(message(method, meta=None))
+    assert refused(response) == (400, -32022 if method == "initialize" else -32602)
 
 
 @pytest.mark.parametrize("version", ["2025-03-26", "2024-11-05", "2027-01-01"])
 def test_an_unknown_version_is_refused(version: str) -> None:
-    response = LegacyClient(server, version).send(message("tools/list", meta=None))
-    assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32022)
+    assert legacy(server, version=version).refusal("tools/list") == (400, -32022)
 
 
 def test_a_modern_client_gets_no_legacy_members() -> None:
-    client = LegacyClient(server, "2026-07-28")
     for method in ("initialize", "ping"):
-        body = message(method, meta=META)
-        response = client.send(body, **{k.replace("-", "_"): v for k, v in headers(body).items()})
-        assert (response.status, json.loads(response.body)["error"]["code"]) == (404, -32601)
+        assert Deployment(server, user=None).refusal(method) == (404, -32601)
 
 
 def test_legacy_clients_get_the_supported_versions_if_they_are_not_served() -> None:
-    client = LegacyClient(Server("modern", legacy_clients=False))
     for method in ("initialize", "tools/list"):
-        response = client.send(message(method, meta=None))
-        assert (response.status, json.loads(response.body)["error"]["code"]) == (400, -32022)
+        assert legacy(Server("modern", legacy_clients=False)).refusal(method) == (400, -32022)
 
 
 def test_nothing_legacy_is_imported_before_the_first_legacy_request() -> None:
@@ -324,14 +315,8 @@ assert "mcp_roundtrip.server.legacy" in sys.modules
 
 
 def test_a_mirrored_header_is_optional_but_must_agree() -> None:
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "numbers", "arguments": {"region": "us"}},
-    }
-    client = LegacyClient(server)
+    client = legacy(server)
+    body = client.body("tools/call", name="numbers", arguments={"region": "us"})
     assert "result" in json.loads(client.send(body).body)
     assert "result" in json.loads(client.send(body, mcp_param_region="us").body)
-    response = client.send(body, mcp_param_region="eu")
-    assert json.loads(response.body)["error"]["code"] == -32020
+    assert refused(client.send(body, mcp_param_region="eu"))[1] == -32020

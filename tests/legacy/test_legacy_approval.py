@@ -6,26 +6,27 @@ import pytest
 
 from mcp_roundtrip_testing import load_module
 from support.approval import APP, Approval
-from support.legacy_client import LegacyClient
+from support.deployment import legacy
 
 pytest_plugins = ["support.approval"]
 
-ARGUMENTS = {"purpose": "A week in the library", "amount_eur": 1250}
-EXPENSE = {"name": "request_approval", "arguments": ARGUMENTS}
+EXPENSE = {"purpose": "A week in the library", "amount_eur": 1250}
 
 
 @pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])
 def test_the_same_request_completes_after_the_decision(
     approval: Approval, decision: str, approved: bool
 ) -> None:
-    client = LegacyClient.of(load_module(APP).server, "alice")
+    client = legacy(load_module(APP).server, user="alice")
     pages = set()
     for _ in range(2):
-        [asked] = client.error("tools/call", **EXPENSE)["data"]["elicitations"]
+        [asked] = client.call_error("request_approval", **EXPENSE)["data"]["elicitations"]
         pages.add(asked["url"])
     assert len(pages) == len(approval.mailbox.emails) == 1
     approval.decide(approval.mailbox.link(), decision)
-    assert client.result("tools/call", **EXPENSE)["structuredContent"]["approved"] is approved
-    assert client.error("tools/call", **EXPENSE)["code"] == -32042, "a decision applies to one call"
-    other = {**EXPENSE, "arguments": {**ARGUMENTS, "amount_eur": 9}}
-    assert client.error("tools/call", **other)["code"] == -32042
+    assert client.call("request_approval", **EXPENSE)["structuredContent"]["approved"] is approved
+    assert client.call_error("request_approval", **EXPENSE)["code"] == -32042, (
+        "a decision applies to one call"
+    )
+    other = {**EXPENSE, "amount_eur": 9}
+    assert client.call_error("request_approval", **other)["code"] == -32042

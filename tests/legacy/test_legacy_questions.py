@@ -25,9 +25,8 @@ from mcp_roundtrip import (
     Server,
 )
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import make_ports
-from support.legacy_client import LegacyClient, text
+from support.client_requests import refused, text
+from support.deployment import Deployment, legacy
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -57,11 +56,12 @@ def by_support(ctx: Context) -> list[bool]:
     return [ctx.supports(name) for name in ("elicitation.form", "elicitation.url", "sampling", "roots")]
 
 
-def serving(*tools: Callable[..., Any], version: str = "2025-11-25", **options: Any) -> LegacyClient:
+def serving(*tools: Callable[..., Any], user: str | None = None, **options: Any) -> Deployment:
+    """Return a client of a server without a table that has these tools."""
     server = Server("asks", **options)
     for tool in tools:
         server.tool(tool)
-    return LegacyClient(server, version)
+    return legacy(server, user=user)
 
 
 # -- an error, or a default -----------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def serving(*tools: Callable[..., Any], version: str = "2025-11-25", **options: 
 def test_a_question_without_a_channel_is_an_error_that_quotes_it_and_names_who_could_be_asked(
     version: str,
 ) -> None:
-    message = serving(size, guess, version=version).error_text("size", name="db")
+    message = serving(size, guess).by(version=version).error_text("size", name="db")
     assert "How large is db?" in message
     assert "2026-07-28" in message
 
@@ -83,8 +83,8 @@ def test_without_the_channel_default_a_default_is_not_used() -> None:
 @pytest.mark.parametrize("options", [{}, {"channels": ("default",)}])
 def test_defaults_are_used_unless_the_author_chooses_otherwise(options: dict[str, Any]) -> None:
     client = serving(guess, size, summarize, **options)
-    assert text(client.call("guess")) == "x" * 7
-    assert text(client.call("summarize")) == "local"
+    assert client.text("guess") == "x" * 7
+    assert client.text("summarize") == "local"
     assert "How large is db?" in client.error_text("size", name="db"), (
         "a question without a default is an error"
     )
@@ -94,7 +94,7 @@ def test_a_tool_may_choose_for_itself() -> None:
     server = Server("asks", channels=("default",))
     server.tool(guess)
     server.tool(name="strict", channels=())(guess)
-    client = LegacyClient(server)
+    client = legacy(server)
     assert not client.call("guess")["isError"]
     assert client.error_text("strict")
 
@@ -110,7 +110,7 @@ def test_the_clients_model_and_roots_are_never_asked_for(choice: Any) -> None:
 def test_what_a_tool_requires_of_every_client_is_named() -> None:
     server = Server("asks")
     server.tool(requires=["sampling.tools", "elicitation.form"])(guess)
-    message = LegacyClient(server).error_text("guess")
+    message = legacy(server).error_text("guess")
     assert "sampling.tools" in message
     assert "elicitation.form" in message
 
@@ -125,7 +125,7 @@ def test_what_a_tool_requires_of_every_client_is_named() -> None:
     ],
 )
 def test_a_tool_can_tell_what_it_may_ask(choice: Any, version: str, supported: list[bool]) -> None:
-    client = serving(by_support, version=version, channels=choice)
+    client = serving(by_support, channels=choice).by(version=version)
     declared: dict[str, Any] = {CAPABILITIES: {"sampling": {}, "elicitation": {"form": {}, "url": {}}}}
     for meta in ({}, declared):
         result = client.result("tools/call", name="by_support", arguments={}, _meta=meta)
@@ -169,7 +169,7 @@ def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
     def read(ctx: Context, name: str) -> str:
         return ctx.elicit("title", f"Which title has {name}?", str)
 
-    client = LegacyClient(server)
+    client = legacy(server)
     error = client.error("prompts/get", name="greeting")
     assert (error["code"], "Who are you?" in error["message"]) == (-32603, True)
     error = client.error("resources/read", uri="greeting://Ada")
@@ -183,7 +183,7 @@ def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
     def greeting(ctx: Context) -> str:
         return ctx.elicit("name", "Who are you?", str, default="nobody")
 
-    assert "nobody" in json.dumps(LegacyClient(server).result("prompts/get", name="greeting"))
+    assert "nobody" in json.dumps(legacy(server).result("prompts/get", name="greeting"))
 
 
 def test_a_call_that_cannot_resume_later_is_not_postponed() -> None:
@@ -193,9 +193,7 @@ def test_a_call_that_cannot_resume_later_is_not_postponed() -> None:
         ctx.step("one", lambda: clock.advance(1e12))
         return str(ctx.step("two", lambda: 2))
 
-    client = serving(slow)
-    client.ports = make_ports(clock=clock)
-    assert text(client.call("slow")) == "2"
+    assert serving(slow).by(clock=clock).text("slow") == "2"
 
 
 def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
@@ -210,7 +208,7 @@ def test_an_explicit_checkpoint_without_time_ends_in_an_error() -> None:
 # -- asked through the model ----------------------------------------------------------------------------
 
 
-def through_model(*tools: Callable[..., Any], **options: Any) -> LegacyClient:
+def through_model(*tools: Callable[..., Any], **options: Any) -> Deployment:
     return serving(*tools, channels=("model",), **options)
 
 
@@ -236,7 +234,7 @@ def test_the_model_gets_the_question_and_how_to_call_again() -> None:
 def test_answers_accumulate_in_the_arguments() -> None:
     client = through_model(size)
     answers: dict[str, Any] = {"size": {"vcpus": 4}}
-    assert "4 CPUs. Keep it?" in text(client.call("size", name="db", input_responses=answers))
+    assert "4 CPUs. Keep it?" in client.text("size", name="db", input_responses=answers)
     answers["keep"] = {"value": True}
     done = client.call("size", name="db", input_responses=answers)
     assert done["structuredContent"] == {"vcpus": 4, "kept": True}
@@ -271,7 +269,7 @@ def test_a_question_that_only_the_user_may_answer_falls_back_to_its_default_wher
     None
 ):
     client = serving(pay, channels=("default",))
-    assert text(client.call("pay", to="eve", amount=5000)) == "not paid, for nothing"
+    assert client.text("pay", to="eve", amount=5000) == "not paid, for nothing"
 
 
 def test_a_model_answers_no_question_that_follows_a_user_only_one() -> None:
@@ -298,9 +296,9 @@ def test_a_form_with_an_action_is_asked_for_so_that_no_answer_looks_like_a_refus
         return ctx.elicit("decision", "What now?", Decision).action
 
     client = through_model(decide)
-    assert '"content"' in text(client.call("decide"))
+    assert '"content"' in client.text("decide")
     answer = {"action": "accept", "content": {"action": "decline"}}
-    assert text(client.call("decide", input_responses={"decision": answer})) == "decline"
+    assert client.text("decide", input_responses={"decision": answer}) == "decline"
 
 
 def test_an_answer_that_does_not_fit_is_asked_for_again_with_the_reason() -> None:
@@ -316,18 +314,15 @@ def test_answers_that_are_no_object_are_an_error(answers: Any) -> None:
 
 def test_null_counts_as_no_answers_and_for_the_other_members_of_one() -> None:
     client = through_model(size)
-    assert "How large" in text(client.call("size", name="db", input_responses=None))
+    assert "How large" in client.text("size", name="db", input_responses=None)
     answered = {"size": {"action": "accept", "content": {"vcpus": 2}, "_meta": None}, "keep": {"value": True}}
-    assert '"vcpus":2' in text(client.call("size", name="db", input_responses=answered))
+    assert '"vcpus":2' in client.text("size", name="db", input_responses=answered)
     declined = {"size": {"action": "decline", "content": None}}
-    assert client.result("tools/call", name="size", arguments={"name": "db", "input_responses": declined})[
-        "isError"
-    ]
+    assert client.error_text("size", name="db", input_responses=declined)
 
 
 def test_answers_to_questions_that_were_not_asked_are_ignored() -> None:
-    asked = through_model(size).call("size", name="db", input_responses={"other": {}})
-    assert "How large" in text(asked)
+    assert "How large" in through_model(size).text("size", name="db", input_responses={"other": {}})
 
 
 def test_several_questions_are_asked_at_once() -> None:
@@ -336,11 +331,11 @@ def test_several_questions_are_asked_at_once() -> None:
         return f"{name}, {age}"
 
     client = through_model(several)
-    message = text(client.call("several"))
+    message = client.text("several")
     assert "Who?" in message
     assert "How old?" in message
-    assert "How old?" in text(client.call("several", input_responses={"name": "Ada"}))
-    assert text(client.call("several", input_responses={"name": "Ada", "age": 36})) == "Ada, 36"
+    assert "How old?" in client.text("several", input_responses={"name": "Ada"})
+    assert client.text("several", input_responses={"name": "Ada", "age": 36}) == "Ada, 36"
 
 
 @pytest.mark.parametrize("effect", ["step", "now", "uuid"])
@@ -356,11 +351,9 @@ def test_a_question_after_an_effect_is_refused(effect: str) -> None:
         return ctx.elicit("name", "Who?", str)
 
     client = through_model(late)
-    observer = RecordingObserver()
-    client.ports = make_ports(observer=observer)
     for answers in ({}, {"name": "Ada"}):
         assert "has started its work" in client.error_text("late", input_responses=answers)
-    assert "asked_after_steps" in json.dumps(observer.events, default=str)
+    assert "asked_after_steps" in json.dumps(client.observer.events, default=str)
 
 
 def test_effects_after_the_last_question_are_fine() -> None:
@@ -370,7 +363,7 @@ def test_effects_after_the_last_question_are_fine() -> None:
         assert made.tzinfo is UTC
         return ctx.step("greet", lambda: f"Hello, {name}!")
 
-    assert text(through_model(early).call("early", input_responses={"name": "Ada"})) == "Hello, Ada!"
+    assert through_model(early).text("early", input_responses={"name": "Ada"}) == "Hello, Ada!"
 
 
 def test_the_argument_is_the_toolkits_own() -> None:
@@ -402,8 +395,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["size", "keep", "other"]), JSON) | JSON)
 def test_an_invented_answer_is_asked_again_or_an_error_that_the_model_can_read(answers: Any) -> None:
-    result = through_model(size).call("size", name="db", input_responses=answers)
-    assert text(result)
+    assert through_model(size).text("size", name="db", input_responses=answers)
 
 
 # -- URLs -----------------------------------------------------------------------------------------------
@@ -427,14 +419,12 @@ class Page:
         return ctx.step("read", lambda: f"{account} is connected")
 
 
-def connecting(page: Page, user: str | None = "ada", **options: Any) -> LegacyClient:
-    server = Server("pages", **options)
-    server.tool(page.connect)
-    return LegacyClient(server) if user is None else LegacyClient.of(server, user)
+def connecting(page: Page, user: str | None = "ada", **options: Any) -> Deployment:
+    return serving(page.connect, user=user, **options)
 
 
-def elicitation(client: LegacyClient, **arguments: Any) -> Any:
-    error = client.error("tools/call", name="connect", arguments=arguments)
+def elicitation(client: Deployment, **arguments: Any) -> Any:
+    error = client.call_error("connect", **arguments)
     assert error["code"] == -32042
     [asked] = error["data"]["elicitations"]
     return asked
@@ -449,7 +439,7 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice: Any) -> None:
     assert elicitation(client, account="bank")["elicitationId"] == asked["elicitationId"]
     [reference] = {each for each in page.references if each in asked["url"]}
     page.visited.add(reference)
-    assert text(client.call("connect", account="bank")) == "bank is connected"
+    assert client.text("connect", account="bank") == "bank is connected"
 
 
 def test_the_message_of_the_error_has_each_question_and_its_url() -> None:
@@ -458,7 +448,7 @@ def test_the_message_of_the_error_has_each_question_and_its_url() -> None:
         ctx.ask(first, ElicitUrl("shop", "Connect your shop", "https://shop.test/b", lambda: False))
         return "connected"
 
-    error = serving(connect).error("tools/call", name="connect")
+    error = serving(connect).call_error("connect")
     assert len(error["data"]["elicitations"]) == 2
     for asked in error["data"]["elicitations"]:
         assert f"{asked['message']}: {asked['url']}" in error["message"]
@@ -496,27 +486,23 @@ def test_answers_before_the_url_are_part_of_what_was_agreed_to() -> None:
         note = ctx.elicit("note", "A note?", str)
         return f"paid {amount}: {note}"
 
-    server = Server("pays", channels=("model",))
-    server.tool(pay)
-    client = LegacyClient.of(server, "ada")
+    client = through_model(pay, user="ada")
     answers: dict[str, Any] = {"amount": 5}
-    error = client.error("tools/call", name="pay", arguments={"input_responses": answers})
+    error = client.call_error("pay", input_responses=answers)
     visited.add(seen[-1])
     assert error["data"]["elicitations"][0]["url"].endswith(seen[-1])
-    assert "A note?" in text(client.call("pay", input_responses=answers))
-    assert text(client.call("pay", input_responses={**answers, "note": "x"})) == "paid 5: x"
-    changed = {"input_responses": {"amount": 5_000, "note": "x"}}
-    assert client.error("tools/call", name="pay", arguments=changed)["code"] == -32042
+    assert "A note?" in client.text("pay", input_responses=answers)
+    assert client.text("pay", input_responses={**answers, "note": "x"}) == "paid 5: x"
+    changed = {"amount": 5_000, "note": "x"}
+    assert client.call_error("pay", input_responses=changed)["code"] == -32042
 
 
 def test_a_call_that_needs_no_url_is_a_run_of_its_own_each_time() -> None:
     def key(ctx: Context) -> str:
         return ctx.idempotency_key("x")
 
-    server = Server("keys")
-    server.tool(key)
-    client = LegacyClient.of(server, "ada")
-    assert text(client.call("key")) != text(client.call("key"))
+    client = serving(key, user="ada")
+    assert client.text("key") != client.text("key")
 
 
 def test_the_page_is_not_waited_for_before_the_client_has_shown_it() -> None:
@@ -529,10 +515,7 @@ def test_the_page_is_not_waited_for_before_the_client_has_shown_it() -> None:
 
         ctx.elicit_url("page", "Go", "https://x.test", done=done)
 
-    server = Server("pages")
-    server.tool(visit)
-    client = LegacyClient.of(server, "ada")
-    assert client.error("tools/call", name="visit")["code"] == -32042
+    assert serving(visit, user="ada").call_error("visit")["code"] == -32042
     assert len(looks) == 1
 
 
@@ -544,11 +527,9 @@ def test_a_call_that_is_repeated_after_its_page_is_another_effect() -> None:
         ctx.elicit_url("pay", "Pay", "https://x.test", done=lambda: True)
         return "paid"
 
-    server = Server("pays")
-    server.tool(pay)
-    client = LegacyClient.of(server, "ada")
+    client = serving(pay, user="ada")
     for _ in range(2):
-        assert text(client.call("pay")) == "paid"
+        assert client.text("pay") == "paid"
     references, idempotency_keys = zip(*keys, strict=True)
     assert len(set(references)) == 1
     assert len(set(idempotency_keys)) == 2, "one for each call, in all of its passes"
@@ -569,7 +550,7 @@ def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
     client = serving(both)
 
     def asked() -> list[str]:
-        error = client.error("tools/call", name="both")
+        error = client.call_error("both")
         return [each["url"][-1] for each in error["data"]["elicitations"]]
 
     assert asked() == ["a", "b"]
@@ -578,7 +559,7 @@ def test_several_urls_are_required_at_once_and_one_after_the_other() -> None:
     done.add("b")
     assert asked() == ["c"]
     done.add("c")
-    assert text(client.call("both")) == "done"
+    assert client.text("both") == "done"
 
 
 def test_an_async_tool_asks_through_the_model_and_sends_to_urls() -> None:
@@ -593,11 +574,11 @@ def test_an_async_tool_asks_through_the_model_and_sends_to_urls() -> None:
 
     done: list[bool] = []
     client = through_model(both)
-    assert '"a/name"' in text(client.call("both"))
+    assert '"a/name"' in client.text("both")
     answered = {"input_responses": {"a/name": "Ada"}}
-    assert client.error("tools/call", name="both", arguments=answered)["code"] == -32042
+    assert client.call_error("both", **answered)["code"] == -32042
     done.append(True)
-    assert text(client.call("both", **answered)) == "Ada"
+    assert client.text("both", **answered) == "Ada"
 
 
 def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered() -> None:
@@ -612,18 +593,12 @@ def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered(
         )
         return "paid"
 
-    server = Server("pays", channels=("model",))
-    server.tool(pay)
-    client = LegacyClient.of(server, "ada")
-    assert '"note"' in text(client.call("pay"))
+    client = through_model(pay, user="ada")
+    assert '"note"' in client.text("pay")
     answered = {"input_responses": {"note": "x"}}
-    urls = {
-        client.error("tools/call", name="pay", arguments=answered)["data"]["elicitations"][0]["url"]
-        for _ in range(3)
-    }
-    [url] = urls
+    [url] = {client.call_error("pay", **answered)["data"]["elicitations"][0]["url"] for _ in range(3)}
     paid.add(url.rpartition("/")[2])
-    assert text(client.call("pay", **answered)) == "paid"
+    assert client.text("pay", **answered) == "paid"
 
 
 @pytest.mark.parametrize("number", ["1e999", '"\\ud800"', "12345678901234567890123", "1.0", "-0"])
@@ -635,8 +610,8 @@ def test_arguments_of_every_spelling_name_a_run(number: str) -> None:
     server = Server("raw")
     server.tool(input_schema={"type": "object"})(raw)
     body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"x":%s}}}'
-    answer = json.loads(LegacyClient.of(server, "ada").send(body % number).body)
-    assert answer["error"]["code"] in (-32042, -32602, -32700)
+    client = legacy(server, user="ada")
+    assert refused(client.send(body % number))[1] in (-32042, -32602, -32700)
 
 
 def test_keys_that_change_on_every_pass_end_in_an_error() -> None:
@@ -646,7 +621,7 @@ def test_keys_that_change_on_every_pass_end_in_an_error() -> None:
         ctx.elicit_url(f"key {next(keys)}", "Open", "https://x.test", done=lambda: False)
         return "done"
 
-    assert serving(endless).error("tools/call", name="endless")["code"] == -32042
+    assert serving(endless).call_error("endless")["code"] == -32042
     assert next(keys) < 20
 
 
@@ -660,10 +635,7 @@ def test_a_url_after_a_step_is_refused() -> None:
 
 
 def test_before_2025_11_25_the_url_is_in_the_text() -> None:
-    page = Page()
-    client = connecting(page)
-    client.version = "2025-06-18"
-    message = client.error_text("connect", account="bank")
+    message = connecting(Page()).by(version="2025-06-18").error_text("connect", account="bank")
     assert "Connect bank" in message
     assert "https://x.test/" in message
 
@@ -676,9 +648,9 @@ def test_a_client_that_says_it_opens_no_urls_is_sent_to_none() -> None:
         ({"elicitation": {"url": {}}}, True),
         ({}, False),
     ):
-        answer = client.ask("tools/call", **params, _meta={CAPABILITIES: declared})
+        answer = client.post("tools/call", **params, _meta={CAPABILITIES: declared})
         assert ("error" in answer) is is_sent
-    assert "error" in client.ask("tools/call", **params), "it may have declared URLs"
+    assert "error" in client.post("tools/call", **params), "it may have declared URLs"
 
 
 def test_prompts_and_resources_send_to_urls_too() -> None:
@@ -689,4 +661,4 @@ def test_prompts_and_resources_send_to_urls_too() -> None:
         ctx.elicit_url("open", f"Open {name}", "https://x.test", done=lambda: False)
         return "done"
 
-    assert LegacyClient(server).error("resources/read", uri="page://x")["code"] == -32042
+    assert legacy(server).error("resources/read", uri="page://x")["code"] == -32042

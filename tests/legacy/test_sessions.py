@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.session_id import SessionId
-from mcp_roundtrip_local.sample_events.messages import post
-from mcp_roundtrip_local.sample_events.sources import FORMATS
-from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip_testing.http_requests import read_messages
+from support.client_requests import text
+from support.deployment import Deployment, legacy
 from support.event_sources import HTTP_SOURCES
-from support.legacy_client import LegacyClient, text
 
 UI = "io.modelcontextprotocol/ui"
 URLS: dict[str, Any] = {"elicitation": {"url": {}}}
@@ -38,56 +39,52 @@ def sign_in(ctx: Context) -> str:
     return "signed in"
 
 
-def initialize(
-    client: LegacyClient, capabilities: dict[str, Any], version: str = "2025-11-25", **members: Any
-) -> HttpResponse:
-    info = {"name": "claude-ai", "version": "2.0", "title": "Claude"}
-    params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info, **members}
-    response = client.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
-    assert response.status == 200
-    return response
+INFO = {"name": "claude-ai", "version": "2.0"}
 
 
 def session(capabilities: dict[str, Any], version: str = "2025-11-25", **members: Any) -> str:
     """The id of a session in which the client declared this."""
-    client = LegacyClient(server, version=None)
-    return initialize(client, capabilities, version, **members).headers["mcp-session-id"]
+    given = {
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "clientInfo": {**INFO, "title": "Claude"},
+    }
+    response = legacy(server, version=None).request("initialize", **given, **members)
+    assert response.status == 200
+    return response.headers["mcp-session-id"]
 
 
 def call(
     tool: str, session_id: str | None, *, version: str | None = "2025-11-25", **meta: Any
-) -> tuple[HttpResponse, Any]:
-    params = {"name": tool, "arguments": {}, **({"_meta": meta} if meta else {})}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {} if session_id is None else {"mcp_session_id": session_id}
-    response = LegacyClient(server, version).send(body, **headers)
-    lines = [line[6:] for line in response.body.splitlines() if line.startswith("data: ")]
-    return response, json.loads(lines[-1] if lines else response.body)
+) -> HttpResponse:
+    client = legacy(server, version=version, session_id=session_id)
+    return client.request("tools/call", name=tool, arguments={}, _meta=meta)
 
 
 def described(session_id: str | None, **given: Any) -> Any:
-    response, message = call("describe_client", session_id, **given)
+    return result_of(call("describe_client", session_id, **given))
+
+
+def result_of(response: HttpResponse) -> Any:
+    """Return the JSON in the text of a result."""
     assert response.status == 200
-    return json.loads(text(message["result"]))
+    return json.loads(text(read_messages(response)[-1]["result"]))
 
 
 def test_initialize_begins_a_session_and_no_other_response_has_one() -> None:
-    client = LegacyClient(server)
-    first, second = (initialize(client, FORMS).headers["mcp-session-id"] for _ in range(2))
+    first, second = session(FORMS), session(FORMS)
     read = SessionId.decode(first)
     assert read is not None
-    assert (read.version, read.client_info) == ("2025-11-25", {"name": "claude-ai", "version": "2.0"})
+    assert (read.version, read.client_info) == ("2025-11-25", INFO)
     assert read.capabilities == FORMS
     assert first != second, "the nonce differs"
-    response, _ = call("describe_client", first)
-    assert "mcp-session-id" not in response.headers
+    assert "mcp-session-id" not in call("describe_client", first).headers
 
 
 def test_a_tool_knows_the_client_and_its_capabilities() -> None:
     apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
-    info = {"name": "claude-ai", "version": "2.0"}
-    assert described(session(apps)) == {"client": info, "urls": True, "apps": True}
-    assert described(session(URLS)) == {"client": info, "urls": True, "apps": False}
+    assert described(session(apps)) == {"client": INFO, "urls": True, "apps": True}
+    assert described(session(URLS)) == {"client": INFO, "urls": True, "apps": False}
 
 
 @pytest.mark.parametrize(
@@ -98,11 +95,8 @@ def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_
 
 
 def test_one_environment_reads_the_session_that_another_began() -> None:
-    session_id = session(URLS)
-    other = LegacyClient(server, ports=make_ports())  # other keys, other randomness
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "sign_in"}}
-    response = other.send(body, mcp_session_id=session_id)
-    assert json.loads(response.body)["error"]["code"] == -32042
+    other = legacy(server, key=LocalKey.generate(), session_id=session(URLS))
+    assert other.call_error("sign_in")["code"] == -32042
 
 
 @pytest.mark.parametrize(
@@ -113,7 +107,7 @@ def test_one_environment_reads_the_session_that_another_began() -> None:
 def test_a_client_is_sent_to_a_url_if_it_declared_them_or_nothing_is_known(
     session_id: str | None, is_sent: bool
 ) -> None:
-    _, message = call("sign_in", session_id)
+    message = legacy(server, session_id=session_id).post_call("sign_in")
     assert (message.get("error", {}).get("code") == -32042) is is_sent
     if not is_sent:
         assert "https://x.test/" in text(message["result"])
@@ -134,7 +128,7 @@ def test_log_messages_have_the_level_that_the_client_named() -> None:
     name = "io.modelcontextprotocol/logLevel"
 
     def is_logged(session_id: str | None, **meta: Any) -> bool:
-        return "notifications/message" in call("describe_client", session_id, **meta)[0].body
+        return "notifications/message" in call("describe_client", session_id, **meta).body
 
     assert not is_logged(session({}))
     assert is_logged(session({}, _meta={name: "info"}))
@@ -144,36 +138,21 @@ def test_log_messages_have_the_level_that_the_client_named() -> None:
 
 
 def test_a_new_session_inherits_nothing_from_an_earlier_one() -> None:
-    params = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "x", "version": "1"},
-    }
-    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     earlier = session(URLS, _meta={"io.modelcontextprotocol/logLevel": "info"})
-    response = LegacyClient(server).send(body, mcp_session_id=earlier)
-    read = SessionId.decode(response.headers["mcp-session-id"])
+    opening = legacy(server, session_id=earlier, capabilities={})
+    opening.initialize()
+    read = SessionId.decode(opening.session_id or "")
     assert read is not None
-    assert (read.capabilities, read.log_level, read.client_name) == ({}, None, "x")
+    assert (read.capabilities, read.log_level, read.client_name) == ({}, None, "host")
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 def test_every_event_source_delivers_the_session_in_both_directions(source: str) -> None:
-    def invoke(method: str, session_id: str | None = None, **params: Any) -> Any:
-        event = dict(post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
-        given = {} if session_id is None else {"Mcp-Session-Id": session_id}
-        event["headers"] = {"accept": "application/json", "content-type": "application/json", **given}
-        return signed_out.lambda_handler(FORMATS.get(source, dict)(event), None)
-
-    signed_out = Server("sessions", ports=make_ports)
-    signed_out.tool(describe_client)
-    info = {"name": "claude-ai", "version": "2.0"}
-    opened = invoke("initialize", protocolVersion="2025-11-25", capabilities=URLS, clientInfo=info)
-    headers = opened.get("headers") or opened["multiValueHeaders"]
-    given = {name.lower(): value for name, value in headers.items()}["mcp-session-id"]
-    session_id = given if isinstance(given, str) else given[0]
-    called = json.loads(invoke("tools/call", session_id, name="describe_client")["body"])
-    assert json.loads(text(called["result"])) == {"client": info, "urls": True, "apps": False}
+    client = legacy(server, source=source, capabilities=URLS)
+    client.initialize()
+    assert client.session_id
+    client_info = {"name": "host", "version": "1"}
+    assert json.loads(client.text("describe_client")) == {"client": client_info, "urls": True, "apps": False}
 
 
 def test_a_session_is_no_part_of_the_caller() -> None:
@@ -185,42 +164,25 @@ def test_a_session_is_no_part_of_the_caller() -> None:
         contexts.append((ctx.principal, ctx.reference("x")))
         return ""
 
-    client = LegacyClient.of(plain, "alice")
     for session_id in (session(URLS), session(URLS), "foreign"):
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "who", "arguments": {}}}
-        assert client.send(body, mcp_session_id=session_id).status == 200
+        legacy(plain, user="alice", session_id=session_id).call("who")
     assert len(set(contexts)) == 1
 
 
 def test_a_session_admits_no_caller() -> None:
-    session_id = session(URLS)
-    client = LegacyClient.of(server, "alice")
-    client.user = None
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    assert client.send(body, mcp_session_id=session_id).status == 401
+    client = legacy(server, mode=AuthMode.JWT, session_id=session(URLS))
+    assert client.request("tools/list").status == 401
 
 
 def test_clients_of_2026_have_no_session() -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    response = LegacyClient(server, "2026-07-28").send(
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": "describe_client", "_meta": meta},
-        },
-        mcp_method="tools/call",
-        mcp_name="describe_client",
-        mcp_session_id=session(URLS),
-    )
-    result = json.loads(response.body)["result"]
-    assert json.loads(text(result)) == {"client": {}, "urls": False, "apps": False}
+    client = Deployment(server, user=None, capabilities={})
+    body = client.body("tools/call", name="describe_client")
+    body["params"]["_meta"].pop("io.modelcontextprotocol/clientInfo")
+    response = client.send(body, mcp_session_id=session(URLS))
+    assert result_of(response) == {"client": {}, "urls": False, "apps": False}
 
 
 @pytest.mark.parametrize("method", ["DELETE", "GET"])
 def test_a_session_cannot_be_ended_and_has_no_stream(method: str) -> None:
-    response = LegacyClient(server).send("", method=method, mcp_session_id=session(URLS))
+    response = legacy(server).send("", http_method=method, mcp_session_id=session(URLS))
     assert (response.status, response.headers["allow"]) == (405, "POST")

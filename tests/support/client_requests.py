@@ -98,9 +98,13 @@ class ClientRequests(ABC):
             HEADER_SESSION_ID: self.session_id,
         }
 
+    def request(self, method: str, /, **params: Any) -> HttpResponse:
+        """Return the HTTP response to a request."""
+        return self.send(self.body(method, **params))
+
     def post(self, method: str, /, **params: Any) -> Any:
         """Return the JSON-RPC response, which is valid in the client's version of the protocol."""
-        response = self.send(self.body(method, **params))
+        response = self.request(method, **params)
         answer: Any = read_messages(response)[-1]
         if self.is_legacy:
             assert response.status == 200
@@ -119,7 +123,7 @@ class ClientRequests(ABC):
 
     def refusal(self, method: str, /, **params: Any) -> tuple[int, int]:
         """Return the HTTP status and the code of the error that refuses a request."""
-        return refused(self.send(self.body(method, **params)))
+        return refused(self.request(method, **params))
 
     def initialize(self) -> Any:
         """Open a session, and return the result."""

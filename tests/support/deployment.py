@@ -29,12 +29,12 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip.tracing import Tracer
-from mcp_roundtrip_local.catalog import catalog_lists, merged_scopes
+from mcp_roundtrip_local.catalog import render_servers
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
@@ -57,9 +57,12 @@ class Deployment(ClientRequests, Observed):
 
     server: Server
     # Its environments. Requests pass through a front door, come as events of a `source` (`event_sources`), or
-    # reach the endpoint without an event. `given` are further arguments of make_ports, and `replaced` members
-    # of the ports that it returns.
+    # reach the endpoint without an event. `given` are further arguments of make_ports, `config` changes their
+    # DeploymentConfig, and `replaced` other members. `door` are further arguments of FrontDoor, whose catalog
+    # is written at first.
     through_door: bool = False
+    door: Mapping[str, Any] = field(default_factory=dict)
+    front_door: FrontDoor | None = None
     source: str | None = None
     key: LocalKey = KEY
     clock: FakeClock = field(default_factory=FakeClock)
@@ -70,7 +73,10 @@ class Deployment(ClientRequests, Observed):
     audit: AuditLines | None = None
     tracer: Tracer | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
     replaced: Mapping[str, Any] = field(default_factory=dict)
+    # What a front door sent to the owner: the event, the client context, and the timeout.
+    forwarded: list[tuple[Any, Any, int]] = field(default_factory=list)
     # The caller. `mode` None: signed in by a JWT authorizer, or anonymous without a user.
     user: str | None = "alice"
     mode: AuthMode | None = None
@@ -89,6 +95,11 @@ class Deployment(ClientRequests, Observed):
     def __post_init__(self) -> None:
         if self.table is None:
             self.table = TaskTable(self.clock, self.store, max_open=self.max_open)
+        if self.through_door and self.front_door is None:
+            with TemporaryDirectory() as folder:
+                path = Path(folder, "catalog.json")
+                path.write_text(render_servers({"owner": self.server}))
+                self.front_door = FrontDoor("door", path, **self.door)
 
     def by(self, **facets: Any) -> Deployment:
         """Return another view of this deployment: another caller, client, request or store."""
@@ -103,10 +114,15 @@ class Deployment(ClientRequests, Observed):
             tasks=self.table if self.has_table else None,
             tracer=self.tracer,
             audit=None if self.audit is None else self.audit.log,
-            **{"auth": callers.authenticator(self.auth_mode, self.clock), **self.given},
+            **{
+                "auth": callers.authenticator(self.auth_mode, self.clock),
+                "forward": self._forward,
+                **self.given,
+            },
         )
-        port = partial(self.table.port, self.store)
-        return structs.replace(ports, **{"tasks": port, "pause_ms": self._pause_ms, **self.replaced})
+        port, config = partial(self.table.port, self.store), structs.replace(ports.config, **self.config)
+        changes = {"tasks": port, "config": config, "pause_ms": self._pause_ms, **self.replaced}
+        return structs.replace(ports, **changes)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Respond in a new environment."""
@@ -120,21 +136,18 @@ class Deployment(ClientRequests, Observed):
 
     def invoke(self, event: Mapping[str, Any], context: LambdaContext | None = None) -> Any:
         """Invoke the function that is called first: the front door, or the server."""
-        self.server._ports = self.ports
-        entry = self._front_door() if self.through_door else self.server
-        return entry.lambda_handler(event, context or LambdaContext(self.clock, self.round_ms))
-
-    def _front_door(self) -> FrontDoor:
-        servers = {"owner": self.server}
-        with TemporaryDirectory() as folder:
-            path = Path(folder, "catalog.json")
-            path.write_text(json.dumps({"scopes": merged_scopes(servers), **catalog_lists(servers)}))
-            return FrontDoor("door", path, ports=lambda: structs.replace(self.ports(), forward=self._forward))
+        entry = self.front_door if self.through_door and self.front_door is not None else self.server
+        self.server._ports = entry._ports = self.ports
+        before = len(self.forwarded)
+        answer = entry.lambda_handler(event, context or LambdaContext(self.clock, self.round_ms))
+        assert all(forwarded == event for forwarded, *_ in self.forwarded[before:])
+        return answer
 
     def _forward(
         self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
     ) -> Any:
         """Invoke the owner as another process does, which has no context variables of this one."""
+        self.forwarded.append((event, custom, timeout_s))
         context = LambdaContext(self.clock, timeout_s * 1_000, json.loads(json.dumps(custom)))
         return Context().run(self.server.lambda_handler, json.loads(json.dumps(event)), context)
 
@@ -171,3 +184,8 @@ class Deployment(ClientRequests, Observed):
         if not self.stands_still:
             self.clock.advance(duration_ms / 1000)
         self.while_waiting()
+
+
+def legacy(server: Server, **facets: Any) -> Deployment:
+    """Return an anonymous client of 2025-11-25 that has opened no session, of a server without a table."""
+    return Deployment(server, **{"user": None, "version": LEGACY_VERSION, "has_table": False, **facets})
