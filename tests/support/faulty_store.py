@@ -27,7 +27,7 @@ class Operation(NamedTuple):
         return cls(name, pk, sk, frozenset(change.set) if isinstance(change, Change) else frozenset())
 
 
-def refuse(operation: Operation) -> None:
+def refuse(*operation: Operation) -> None:
     """Refuse an operation as a table does that is overloaded."""
     raise StoreError("ThrottlingException")
 

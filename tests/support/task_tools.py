@@ -24,7 +24,7 @@ def run_step(name: str) -> str:
     """Record the name of a step, and return it."""
     ran.append(name)
     if meanwhile:
-        in_another_process(meanwhile.pop())
+        in_another_process(meanwhile.pop(0))
     return name
 
 
