@@ -17,7 +17,6 @@ import json
 from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
@@ -28,7 +27,7 @@ from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
@@ -38,7 +37,7 @@ from mcp_roundtrip_local.catalog import render_servers
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_testing.task_table import TaskTable
+from mcp_roundtrip_testing.task_table import RecordingDispatcher, TaskTable
 from support import callers
 from support.audit_lines import AuditLines
 from support.client_requests import ASKABLE, ClientRequests, responses
@@ -69,6 +68,7 @@ class Deployment(ClientRequests, Observed):
     store: TaskStore = field(default_factory=MemoryStore)
     has_table: bool = True
     max_open: int = 0
+    dispatcher: Any = field(default_factory=RecordingDispatcher)
     observer: Any = field(default_factory=RecordingObserver)
     audit: AuditLines | None = None
     tracer: Tracer | None = None
@@ -94,7 +94,7 @@ class Deployment(ClientRequests, Observed):
 
     def __post_init__(self) -> None:
         if self.table is None:
-            self.table = TaskTable(self.clock, self.store, max_open=self.max_open)
+            self.table = TaskTable(self.clock, self.store, self.dispatcher, max_open=self.max_open)
         if self.through_door and self.front_door is None:
             with TemporaryDirectory() as folder:
                 path = Path(folder, "catalog.json")
@@ -120,9 +120,14 @@ class Deployment(ClientRequests, Observed):
                 **self.given,
             },
         )
-        port, config = partial(self.table.port, self.store), structs.replace(ports.config, **self.config)
-        changes = {"tasks": port, "config": config, "pause_ms": self._pause_ms, **self.replaced}
+        config = structs.replace(ports.config, **self.config)
+        changes = {"tasks": self._task_port, "config": config, "pause_ms": self._pause_ms, **self.replaced}
         return structs.replace(ports, **changes)
+
+    def _task_port(self) -> TaskPort:
+        port = self.table.port(self.store)
+        hide_message = getattr(self.dispatcher, "hide_message", port.hide_message)
+        return structs.replace(port, hide_message=hide_message)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """Respond in a new environment."""
