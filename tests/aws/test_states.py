@@ -1,13 +1,9 @@
 """States in every configuration with a strict KMS: number of calls, and effects of failures."""
 
-import json
-import subprocess
-import sys
 import threading
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +17,9 @@ from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S
 from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing import FakeClock
+from support import codec_process
 from support.kms_clients import Deployment, client, deployment, mac_key, signing_key
+from support.processes import WITHIN_S, new_process
 from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
 
 TTL_S = Limits().round_ttl_s
@@ -385,38 +383,20 @@ def test_clocks_may_not_differ_by_more_than_the_skew_when_the_epoch_changes(depl
 # processes
 
 
-class Process:
-    def __init__(self, stack, *arguments):
-        script = Path(__file__).parent.parent / "support" / "codec_process.py"
-        self.process = stack.enter_context(
-            subprocess.Popen(
-                [sys.executable, script, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={"PYTHONPATH": str(script.parent.parent)},
-            )
-        )
-        stack.callback(self.process.stdin.close)
-
-    def __call__(self, **request):
-        print(json.dumps(request), file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
-
-
 def test_processes_that_share_only_kms_open_each_others_states(deployed, strict_kms, kms):
-    signing = "delegated" if deployed.delegated else "direct"
-    arguments = (kms.meta.endpoint_url, str(NOW), signing, *deployed.keys, *deployed.mac_keys)
     before = strict_kms.calls.copy()
-    with ExitStack() as stack:
-        one, other = (Process(stack, *arguments) for _ in range(2))
-        first = one(seal={"asked": ["size"]}, round=1, since=None)
-        opened = other(open=first)
-        assert (opened["payload"], opened["round"]) == ({"asked": ["size"]}, 1)
-        second = other(seal={"asked": ["size", "region"]}, round=2, since=opened["since"])
-        assert one(open=second) == {**opened, "payload": {"asked": ["size", "region"]}, "round": 2}
+    with new_process() as one, new_process() as other:
+        for process in (one, other):
+            process.submit(codec_process.start, deployed, kms.meta.endpoint_url).result(WITHIN_S)
+        first = one.submit(codec_process.seal, {"asked": ["size"]}, 1, None).result(WITHIN_S)
+        payload, number, since = other.submit(codec_process.open_state, first).result(WITHIN_S)
+        assert (payload, number) == ({"asked": ["size"]}, 1)
+        both = {"asked": ["size", "region"]}
+        second = other.submit(codec_process.seal, both, 2, since).result(WITHIN_S)
+        assert one.submit(codec_process.open_state, second).result(WITHIN_S) == (both, 2, since)
         tampered = second[:-40] + ("A" if second[-40] != "A" else "B") + second[-39:]
-        assert other(open=tampered) == {"refused": "decryption" if deployed.mac_keys else "signature"}
+        refused = other.submit(codec_process.open_state, tampered).result(WITHIN_S)
+        assert refused == ("decryption" if deployed.mac_keys else "signature")
     macs = {"GenerateMac": 2} if deployed.mac_keys else {}
     assert strict_kms.calls - before == Counter(Sign=2, GetPublicKey=2, **macs)
 

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,10 @@ from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip_local.sample_events.messages import message, post
 from mcp_roundtrip_local.sample_events.stable import WORK_ITEMS
 from mcp_roundtrip_testing import FakeClock, Player, Round
+from support.processes import WITHIN_S, invoke, new_process
 from support.project import FUNCTIONS
 from support.sample_events import environment
 
-SUPPORT = Path(__file__).parents[1] / "support"
 NAME = {"name": "octocat"}
 
 
@@ -244,17 +242,8 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def in_a_process(app: Path, request: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
     """Return the response of a new process that runs `app`."""
     body = message("tools/call", number=request["id"], **request["params"])
-    done = subprocess.run(
-        [sys.executable, str(SUPPORT / "invocation_process.py"), str(app)],
-        input=json.dumps(post(WORK_ITEMS, body)),
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    response = json.loads(done.stdout.splitlines()[-1])
+    with new_process({**os.environ, **variables}) as process:
+        response = process.submit(invoke, app, post(WORK_ITEMS, body)).result(WITHIN_S)
     answer: dict[str, Any] = json.loads(response["body"])
     return answer
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +17,9 @@ import pytest
 from mcp_roundtrip_local.http.messages import Request, Response, json_response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.logs import MAX_BODY, FakeLogs
-from support import audited_process
 from support.audit_lines import collapse
-from support.messages import call
+from support.audited_function import charge
+from support.processes import WITHIN_S, new_process
 
 GROUP = "shop-audit"
 
@@ -33,15 +32,15 @@ def unchanged(name: str, answer: Callable[[], Response]) -> Response:
 
 
 @dataclass
-class Deployment:
-    """Processes that run a tool with an effect, and their log. `fault` changes the answers of the log."""
+class AuditedFunction:
+    """A function with an effect, and the log of its processes. `fault` changes the answers of the log."""
 
     effects_path: Path
     logs: FakeLogs = field(default_factory=lambda: FakeLogs(lambda group: group == GROUP))
     fault: Fault = unchanged
+    url: str = ""
     pid: int = 0
     requests: list[str] = field(default_factory=list)
-    process: Any = None
 
     def respond(self, request: Request) -> Response:
         given = json.loads(request.body)
@@ -62,54 +61,37 @@ class Deployment:
 
     def invoke(self, dies: str | None = None) -> Any:
         """Run one invocation in a new process; return its response, or None if the process was killed."""
-        print(json.dumps({"event": call("charge"), "dies": dies}), file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())["response"]
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    folder = tmp_path_factory.mktemp("audited")
-    deployment = Deployment(folder / "effects")
-    with (
-        closing(HttpServer(lambda request: deployment.respond(request), max_body=MAX_BODY).start()) as log,
-        (folder / "log").open("w") as printed,
-    ):
         variables = {
             "MCP_AUTH_MODE": "none",
             "MCP_AUDIT": f"principal:{GROUP}",
-            "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": log.url,
+            "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": self.url,
             "AWS_REGION": "eu-west-1",
             "AWS_DEFAULT_REGION": "eu-west-1",
             "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
             "AWS_SECRET_ACCESS_KEY": "example",
-            "PATH": os.environ["PATH"],
         }
-        deployment.process = subprocess.Popen(
-            [sys.executable, audited_process.__file__, str(deployment.effects_path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=printed,
-            text=True,
-            env=variables,
-        )
-        yield deployment
-        deployment.process.communicate()
+        with new_process(variables) as process:
+            try:
+                return process.submit(charge, self.effects_path, dies).result(WITHIN_S)
+            except BrokenProcessPool:
+                return None
 
 
 @pytest.fixture
-def deployment(running: Deployment) -> Deployment:
-    running.effects_path.unlink(missing_ok=True)
-    running.logs = FakeLogs(lambda group: group == GROUP)
-    running.fault = unchanged
-    running.requests.clear()
-    return running
+def deployment(tmp_path: Path) -> Iterator[AuditedFunction]:
+    function = AuditedFunction(tmp_path / "effects")
+    with closing(HttpServer(function.respond, max_body=MAX_BODY).start()) as log:
+        function.url = log.url
+        yield function
 
 
 def text_of(response: Any) -> str:
     return str(response["result"]["content"][0]["text"])
 
 
-def test_a_call_makes_two_requests_besides_the_one_that_creates_the_stream(deployment: Deployment) -> None:
+def test_a_call_makes_two_requests_besides_the_one_that_creates_the_stream(
+    deployment: AuditedFunction,
+) -> None:
     assert text_of(deployment.invoke()) == "charged"
     assert deployment.requests == ["stream", "begun", "ended"]
     assert [record["outcome"] for record in deployment.records()] == ["complete"]
@@ -127,7 +109,7 @@ KILLS = {
 
 @pytest.mark.parametrize(("at", "is_stored", "effects", "outcomes"), KILLS.values(), ids=KILLS)
 def test_a_process_that_is_killed_leaves_at_most_one_record_and_no_effect_without_one(
-    deployment: Deployment, at: str, is_stored: bool, effects: int, outcomes: list[str]
+    deployment: AuditedFunction, at: str, is_stored: bool, effects: int, outcomes: list[str]
 ) -> None:
     def fault(name: str, answer: Callable[[], Response]) -> Response:
         if name != at:
@@ -144,7 +126,7 @@ def test_a_process_that_is_killed_leaves_at_most_one_record_and_no_effect_withou
 
 @pytest.mark.parametrize(("dies", "effects"), [("before", 0), ("after", 1)])
 def test_a_process_that_is_killed_beside_its_effect_leaves_one_record_with_an_unknown_outcome(
-    deployment: Deployment, dies: str, effects: int
+    deployment: AuditedFunction, dies: str, effects: int
 ) -> None:
     assert deployment.invoke(dies) is None
     assert deployment.effects() == effects
@@ -152,7 +134,9 @@ def test_a_process_that_is_killed_beside_its_effect_leaves_one_record_with_an_un
     assert (record["outcome"], record["feature"]) == ("unknown", "charge")
 
 
-def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(deployment: Deployment) -> None:
+def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(
+    deployment: AuditedFunction,
+) -> None:
     lost: list[str] = []
 
     def fault(name: str, answer: Callable[[], Response]) -> Response:
@@ -169,14 +153,14 @@ def test_a_line_whose_response_was_lost_is_stored_twice_and_is_one_record(deploy
     assert deployment.effects() == 1
 
 
-def test_nothing_runs_if_the_first_line_cannot_be_stored(deployment: Deployment) -> None:
+def test_nothing_runs_if_the_first_line_cannot_be_stored(deployment: AuditedFunction) -> None:
     deployment.logs = FakeLogs(lambda group: False)
     response = deployment.invoke()
     assert response["error"]["code"] == -32603
     assert (deployment.effects(), deployment.records()) == (0, [])
 
 
-def test_the_response_leaves_if_the_last_line_cannot_be_stored(deployment: Deployment) -> None:
+def test_the_response_leaves_if_the_last_line_cannot_be_stored(deployment: AuditedFunction) -> None:
     refusal = json_response(400, {"__type": "AccessDeniedException"})
     deployment.fault = lambda name, answer: refusal if name == "ended" else answer()
     assert text_of(deployment.invoke()) == "charged"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -17,12 +17,16 @@ from opentelemetry.trace import SpanKind, StatusCode
 from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.protocol.constants import META_TRACEPARENT
+from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_TRACEPARENT
 from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.server.invocation import Forwarded
 from mcp_roundtrip.tracing import FLUSH_MS
+from support.client_requests import ASKABLE, accepted
+from support.deployment import Deployment
+from support.messages import META
 from support.project import ROOT
-from support.traced_deployment import TracedDeployment, linked, mermaid, tree
+from support.traces import MemoryTracer, linked, mermaid, tree
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{SPAN}-01"
@@ -58,29 +62,28 @@ def make_server() -> Server:
     return server
 
 
+def traced(server: Server, x_ray: str | None = None) -> Deployment:
+    return Deployment(server, through_door=True, tracer=MemoryTracer(x_ray))
+
+
 @pytest.fixture
-def deployment(tmp_path: Path) -> TracedDeployment:
-    return TracedDeployment(make_server(), tmp_path)
+def deployment() -> Deployment:
+    return traced(make_server())
 
 
-def book(deployment: TracedDeployment, meta: list[dict[str, Any]] | None = None) -> str:
-    """Call the tool, answer its two questions, and let a worker finish; return the task's id."""
-    metas = iter(meta or [{}, {}, {}])
-    params: dict[str, Any] = {"name": "book", "arguments": {"place": "Hyderabad"}}
-    for key, value in (("size", 4), ("name", "Ada")):
-        result = deployment.post("tools/call", **params, meta=next(metas))["result"]
-        answer = {"action": "accept", "content": {"value": value}}
-        params |= {"requestState": result["requestState"], "inputResponses": {key: answer}}
-    task = deployment.post("tools/call", **params, meta=next(metas))["result"]["taskId"]
-    deployment.run_worker()
-    return str(task)
+def book(*views: Deployment, metas: Sequence[Mapping[str, Any]] = ({}, {}, {})) -> None:
+    """Make the three rounds of a call, each with its view of a deployment, and let a worker finish."""
+    params: dict[str, Any] = {"arguments": {"place": "Hyderabad"}}
+    answers = [("size", 4), ("name", "Ada"), ("", None)]
+    for deployment, meta, (key, value) in zip(cycle(views), metas, answers, strict=False):
+        declared = {**META, META_CLIENT_CAPABILITIES: ASKABLE, **meta}
+        result = deployment.post_call("book", meta=declared, **params)["result"]
+        params |= {"requestState": result.get("requestState"), "inputResponses": {key: accepted(value)}}
+    assert result["resultType"] == "task"
+    views[0].run_worker()
 
 
-def named(deployment: TracedDeployment, name: str) -> list[ReadableSpan]:
-    return [span for span in deployment.spans if span.name == name]
-
-
-def test_no_span_of_a_call_above_the_limit_of_tasks_links_to_itself_or_its_parent(tmp_path: Path) -> None:
+def test_no_span_of_a_call_above_the_limit_of_tasks_links_to_itself_or_its_parent() -> None:
     server = make_server()
 
     @server.tool(task="optional")
@@ -88,22 +91,22 @@ def test_no_span_of_a_call_above_the_limit_of_tasks_links_to_itself_or_its_paren
         ctx.step("work", lambda: 1)
         ctx.run_as_task()
 
-    deployment = TracedDeployment(server, tmp_path)
+    deployment = traced(server)
     deployment.table.max_open = 1
-    result = deployment.post("tools/call", name="work", arguments={})["result"]
+    result = deployment.call("work")
     assert result["resultType"] == "task"
-    deployment.exporter.clear()
-    result = deployment.post("tools/call", name="work", arguments={})["result"]
+    deployment.tracer.exporter.clear()
+    result = deployment.call("work")
     assert result["resultType"] == "complete"
-    message = named(deployment, "tools/call work")[-1]
-    passes = named(deployment, "pass work")
+    message = deployment.tracer.named("tools/call work")[-1]
+    passes = deployment.tracer.named("pass work")
     assert [span.parent for span in passes] == [message.context] * 2
     assert [list(span.links) for span in (message, *passes)] == [[], [], []]
 
 
-def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: TracedDeployment) -> None:
+def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: Deployment) -> None:
     book(deployment)
-    assert tree(deployment.spans) == [
+    assert tree(deployment.tracer.spans) == [
         "A tools/call book",
         "A   tools/call book",
         "A     pass book",
@@ -121,7 +124,7 @@ def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: Tr
     ]
 
 
-def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: TracedDeployment) -> None:
+def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: Deployment) -> None:
     server = deployment.server
 
     @server.around
@@ -134,8 +137,8 @@ def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: Trac
         yield
         call.add_fields(ended=call.outcome or "")
 
-    deployment.post("tools/call", name="refuse", arguments={})
-    [span] = named(deployment, "pass refuse")
+    deployment.post_call("refuse")
+    [span] = deployment.tracer.named("pass refuse")
     assert span.attributes is not None
     fields = {name: value for name, value in span.attributes.items() if ".field." in name}
     assert fields == {
@@ -145,55 +148,51 @@ def test_fields_of_hooks_are_attributes_of_the_span_of_the_pass(deployment: Trac
     }
 
 
-def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(
-    deployment: TracedDeployment,
-) -> None:
+def test_links_connect_each_round_with_the_first_and_each_pass_with_its_round(deployment: Deployment) -> None:
     book(deployment)
-    spans = deployment.spans
-    first, messages, passes = spans[1], named(deployment, "tools/call book"), named(deployment, "pass book")
-    owners = [span for span in messages if span.parent is not None]
+    spans = deployment.tracer.spans
+    first, passes = spans[1], deployment.tracer.named("pass book")
+    owners = [span for span in deployment.tracer.named("tools/call book") if span.parent is not None]
     assert [each.context.span_id for span in owners[1:] for each in span.links] == [first.context.span_id] * 2
     linked_ids = [each.context.span_id for span in passes for each in span.links]
     assert linked_ids == [each.context.span_id for each in owners[1:]]
-    assert linked(named(deployment, "work on book")[0], spans) == ["create task book"]
+    assert linked(deployment.tracer.named("work on book")[0], spans) == ["create task book"]
 
 
-def test_the_documented_picture_is_that_of_real_spans(deployment: TracedDeployment) -> None:
+def test_the_documented_picture_is_that_of_real_spans(deployment: Deployment) -> None:
     book(deployment)
     page = (ROOT / "docs/explanation/traces.md").read_text("utf-8")
-    assert page.split("```mermaid\n")[1].split("\n```")[0] == mermaid(deployment.spans)
+    assert page.split("```mermaid\n")[1].split("\n```")[0] == mermaid(deployment.tracer.spans)
 
 
-def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(
-    deployment: TracedDeployment,
-) -> None:
-    book(deployment, [{META_TRACEPARENT: TRACEPARENT}] * 3)
-    assert {span.context.trace_id for span in deployment.spans} == {int(TRACE, 16)}
-    assert deployment.spans[0].parent.span_id == int(SPAN, 16)
+def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(deployment: Deployment) -> None:
+    book(deployment, metas=[{META_TRACEPARENT: TRACEPARENT}] * 3)
+    assert {span.context.trace_id for span in deployment.tracer.spans} == {int(TRACE, 16)}
+    assert deployment.tracer.spans[0].parent.span_id == int(SPAN, 16)
 
 
-def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployment: TracedDeployment) -> None:
+def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployment: Deployment) -> None:
     other = f"00-{'1' * 32}-{'2' * 16}-01"
-    book(deployment, [{META_TRACEPARENT: TRACEPARENT}, {META_TRACEPARENT: other}, {}])
-    passes = named(deployment, "pass book")
+    book(deployment, metas=[{META_TRACEPARENT: TRACEPARENT}, {META_TRACEPARENT: other}, {}])
+    passes = deployment.tracer.named("pass book")
     assert [f"{each.context.trace_id:032x}" for each in passes] == [TRACE, "1" * 32, TRACE]
     assert passes[1].links[0].context.trace_id == int(TRACE, 16)
 
 
-def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled(tmp_path: Path) -> None:
+def test_the_header_of_x_ray_is_the_parent_if_it_is_sampled() -> None:
     root = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8"
     for sampled, is_parent in ((1, True), (0, False)):
-        deployment = TracedDeployment(make_server(), tmp_path, x_ray=f"{root};Sampled={sampled}")
-        deployment.post("tools/call", name="refuse")
-        first = deployment.spans[0]
+        deployment = traced(make_server(), f"{root};Sampled={sampled}")
+        deployment.post_call("refuse")
+        first = deployment.tracer.spans[0]
         assert (first.parent is not None) is is_parent
         assert (first.context.trace_id == int("5759e988bd862e3fe1be46a994272793", 16)) is is_parent
 
 
-def test_the_current_span_of_the_function_is_the_parent(deployment: TracedDeployment) -> None:
-    with deployment.provider.get_tracer("adot").start_as_current_span("handler"):
+def test_the_current_span_of_the_function_is_the_parent(deployment: Deployment) -> None:
+    with deployment.tracer.provider.get_tracer("adot").start_as_current_span("handler"):
         deployment.post("tools/list")
-    assert tree(deployment.spans) == ["A handler", "A   tools/list"]
+    assert tree(deployment.tracer.spans) == ["A handler", "A   tools/list"]
 
 
 # -- what a span contains -----------------------------------------------------------------------------------
@@ -221,10 +220,10 @@ def check_conventions(span: ReadableSpan, given: Mapping[str, bool]) -> None:
     [("refuse", "tool_error", None), ("break_down", "tool_error", None), ("unknown", "-32602", "-32602")],
 )
 def test_a_message_has_the_attributes_of_the_conventions(
-    deployment: TracedDeployment, tool: str, error_type: str, code: str | None
+    deployment: Deployment, tool: str, error_type: str, code: str | None
 ) -> None:
-    deployment.post("tools/call", name=tool)
-    span = deployment.spans[1 if code is None else 0]
+    deployment.post_call(tool)
+    span = deployment.tracer.spans[1 if code is None else 0]
     assert span.name == ("tools/call" if code else f"tools/call {tool}")
     assert span.attributes["error.type"] == error_type
     assert span.attributes.get("rpc.response.status_code") == code
@@ -239,14 +238,14 @@ def test_a_message_has_the_attributes_of_the_conventions(
     )
 
 
-def test_prompts_and_resources_are_named_without_the_values_of_a_request(tmp_path: Path) -> None:
+def test_prompts_and_resources_are_named_without_the_values_of_a_request() -> None:
     server = Server("owner")
     server.prompt(lambda_prompt)
     server.resource("cards://{card}/limit")(lambda_resource)
-    deployment = TracedDeployment(server, tmp_path)
+    deployment = traced(server)
     deployment.post("prompts/get", name="lambda_prompt", arguments={"card": "visa-4111"})
     deployment.post("resources/read", uri="cards://visa-4111/limit")
-    door, resource = deployment.spans[0], deployment.spans[3]
+    door, resource = deployment.tracer.spans[0], deployment.tracer.spans[3]
     assert (door.name, door.attributes["gen_ai.prompt.name"]) == (
         "prompts/get lambda_prompt",
         "lambda_prompt",
@@ -256,7 +255,7 @@ def test_prompts_and_resources_are_named_without_the_values_of_a_request(tmp_pat
         "cards://{card}/limit",
     )
     check_conventions(resource, {"jsonrpc.request.id": True, "mcp.resource.uri": True})
-    assert "visa-4111" not in "".join(span.to_json() for span in deployment.spans)
+    assert "visa-4111" not in "".join(span.to_json() for span in deployment.tracer.spans)
 
 
 def lambda_prompt(card: str) -> str:
@@ -267,64 +266,61 @@ def lambda_resource(card: str) -> str:
     return card
 
 
-def test_spans_contain_no_argument_answer_result_error_text_state_or_token(
-    deployment: TracedDeployment,
-) -> None:
+def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deployment: Deployment) -> None:
     book(deployment)
-    deployment.post("tools/call", name="break_down")
-    text = "".join(span.to_json() for span in deployment.spans)
+    deployment.post_call("break_down")
+    text = "".join(span.to_json() for span in deployment.tracer.spans)
     assert "LookupError" in text
     found = [value for value in ("Hyderabad", "Ada", "seat", "receipt", "4111", "eyJ") if value in text]
     assert found == []
-    assert not any(span.events for span in deployment.spans), "exceptions quote arguments"
+    assert not any(span.events for span in deployment.tracer.spans), "exceptions quote arguments"
 
 
-def test_log_lines_have_the_ids_of_the_trace(deployment: TracedDeployment) -> None:
-    deployment.post("tools/call", name="refuse")
+def test_log_lines_have_the_ids_of_the_trace(deployment: Deployment) -> None:
+    deployment.post_call("refuse")
     tags = deployment.observer.tags
-    assert tags["trace_id"] == f"{deployment.spans[0].context.trace_id:032x}"
-    assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.spans}
+    assert tags["trace_id"] == f"{deployment.tracer.spans[0].context.trace_id:032x}"
+    assert tags["span_id"] in {f"{span.context.span_id:016x}" for span in deployment.tracer.spans}
 
 
-def test_a_session_of_an_earlier_client_is_a_digest(deployment: TracedDeployment) -> None:
+def test_a_session_of_an_earlier_client_is_a_digest(deployment: Deployment) -> None:
     session = SessionId.create("2025-11-25", {"name": "old", "version": "1"}, {}, secrets.token_bytes(16))
-    body = {"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "refuse"}}
-    changes = {"mcp_session_id": session.encode(), "mcp_protocol_version": "2025-11-25", "mcp_method": None}
-    deployment.send(body, **changes, mcp_name=None)
-    spans = deployment.spans
+    client = deployment.by(version="2025-11-25", session_id=session.encode())
+    client.send(client.body("tools/call", name="refuse"))
+    spans = deployment.tracer.spans
     digests = {span.attributes["mcp.session.id"] for span in spans if span.kind is SpanKind.SERVER}
     assert len(digests) == 1
     assert session.nonce not in digests | {session.encode()}
     assert spans[0].attributes["mcp.protocol.version"] == "2025-11-25"
 
 
-def test_steps_of_async_tools_are_in_the_span_of_their_pass(tmp_path: Path) -> None:
+def test_steps_of_async_tools_are_in_the_span_of_their_pass() -> None:
     server = Server("owner")
 
     @server.tool
     async def both(ctx: AsyncContext) -> list[str]:
         async def read() -> str:
             await asyncio.sleep(0)
-            return trace.get_current_span().name  # type: ignore[attr-defined]  # a span of the SDK
+            return trace.get_current_span().name
 
         return [
             await ctx.step("one", read),
             *await asyncio.gather(ctx.step("two", read), ctx.step("three", read)),
         ]
 
-    deployment = TracedDeployment(server, tmp_path)
+    deployment = traced(server)
     for _ in range(2):  # asyncio keeps the context in which its loop was started
-        result = deployment.post("tools/call", name="both")["result"]["structuredContent"]
+        result = deployment.call("both")["structuredContent"]
         assert result == ["step one", "step two", "step three"]
-    steps = [span for span in deployment.spans if span.name.startswith("step")]
+    steps = [span for span in deployment.tracer.spans if span.name.startswith("step")]
     parents = [span.parent.span_id for span in steps if span.parent]
-    first, second = (span.context.span_id for span in named(deployment, "pass both"))
+    first, second = (span.context.span_id for span in deployment.tracer.named("pass both"))
     assert parents == [first] * 3 + [second] * 3
 
 
-def test_every_invocation_exports_its_spans_before_it_ends(deployment: TracedDeployment) -> None:
+def test_every_invocation_exports_its_spans_before_it_ends(deployment: Deployment) -> None:
     flushed: list[int] = []
-    deployment.provider.force_flush = lambda timeout_millis=0: bool(flushed.append(timeout_millis))  # type: ignore[method-assign]
+    deployment.tracer.provider.force_flush = lambda timeout_millis=0: bool(flushed.append(timeout_millis))
     book(deployment)
     assert flushed == [FLUSH_MS] * 7, "three in the front door, three in the owner, one in the worker"
 
@@ -332,22 +328,14 @@ def test_every_invocation_exports_its_spans_before_it_ends(deployment: TracedDep
 # -- off, and mixed deployments -----------------------------------------------------------------------------
 
 
-def test_a_state_of_an_untraced_round_has_no_trace(tmp_path: Path) -> None:
-    deployment = TracedDeployment(make_server(), tmp_path, is_traced=False)
-    book(deployment)
-    assert deployment.spans == []
+def test_a_state_of_an_untraced_round_has_no_trace(deployment: Deployment) -> None:
+    book(deployment.by(tracer=None))
+    assert deployment.tracer.spans == []
 
 
-def test_a_round_that_is_not_traced_passes_the_trace_on(deployment: TracedDeployment) -> None:
-    params: dict[str, Any] = {"name": "book", "arguments": {"place": "Hyderabad"}}
-    for key, value, is_traced in (("size", 4, True), ("name", "Ada", False)):
-        deployment.is_traced = is_traced
-        result = deployment.post("tools/call", **params)["result"]
-        answer = {"action": "accept", "content": {"value": value}}
-        params |= {"requestState": result["requestState"], "inputResponses": {key: answer}}
-    deployment.is_traced = True
-    deployment.post("tools/call", **params)
-    first, third = named(deployment, "pass book")
+def test_a_round_that_is_not_traced_passes_the_trace_on(deployment: Deployment) -> None:
+    book(deployment, deployment.by(tracer=None), deployment)
+    first, third = deployment.tracer.named("pass book")
     assert first.context.trace_id == third.context.trace_id
 
 
@@ -362,8 +350,6 @@ def test_a_malformed_span_context_is_refused_in_a_state_and_ignored_in_a_client_
     assert Forwarded.read(context).trace is None
 
 
-def test_without_a_provider_nothing_is_traced_and_calls_work(tmp_path: Path) -> None:
-    deployment = TracedDeployment(make_server(), tmp_path)
-    deployment.provider = trace.NoOpTracerProvider()  # type: ignore[assignment]  # what the API has by default
-    book(deployment)
-    assert deployment.spans == []
+def test_without_a_provider_nothing_is_traced_and_calls_work() -> None:
+    provider = trace.NoOpTracerProvider()  # what the API has by default
+    book(Deployment(make_server(), through_door=True, tracer=OpenTelemetryTracer(provider, lambda: None)))

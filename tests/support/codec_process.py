@@ -1,31 +1,29 @@
-"""A process that seals and opens tokens with KMS keys.
+"""The codec of a process of its own: `start` makes it, and the other functions use it."""
 
-`codec_process.py <endpoint> <now> direct|delegated <key ARN> [<MAC key ARN>]` reads one JSON line for each
-request, {"seal": payload, "round": n, "since": t} or {"open": token}, and writes one line for each. Its
-clock is fixed at <now>.
-"""
+from __future__ import annotations
 
-import json
-import sys
+from typing import Any
 
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.state.codec import RequestStateCodec
 from support.kms_clients import Deployment, client
-from support.tokens import BINDING
+from support.tokens import BINDING, NOW
 
-endpoint, now, signing, key, *mac_keys = sys.argv[1:]
-codec = Deployment([key], mac_keys, signing == "delegated").environment(client(endpoint), lambda: float(now))
+_codecs: list[RequestStateCodec] = []
 
-for line in sys.stdin:
-    request = json.loads(line)
-    answer: object
+
+def start(deployment: Deployment, endpoint: str) -> None:
+    _codecs[:] = [deployment.environment(client(endpoint), lambda: NOW)]
+
+
+def seal(payload: Any, number: int, since: int | None) -> str:
+    return _codecs[0].seal(BINDING, payload, round=number, first_issued_at=since)
+
+
+def open_state(token: str) -> Any:
+    """Return the payload, the round and the time of the first one, or the reason of a refusal."""
     try:
-        if "seal" in request:
-            answer = codec.seal(
-                BINDING, request["seal"], round=request["round"], first_issued_at=request["since"]
-            )
-        else:
-            state = codec.open(BINDING, request["open"])
-            answer = {"payload": state.payload, "round": state.round, "since": state.first_issued_at}
+        state = _codecs[0].open(BINDING, token)
     except StateRejected as refused:
-        answer = {"refused": refused.reason}
-    print(json.dumps(answer), flush=True)
+        return refused.reason
+    return state.payload, state.round, state.first_issued_at

@@ -1,11 +1,8 @@
 """The limit of open tasks is exact for concurrent processes and after crashes, in every store."""
 
-import subprocess
-import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from pathlib import Path
 from secrets import token_hex
 
 import pytest
@@ -33,6 +30,8 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.dynamodb_clients import new_table
+from support.one_table import open_tasks_until_refused
+from support.processes import run_at_once
 
 pytest_plugins = ["support.ministack"]
 
@@ -42,7 +41,6 @@ BOB = caller_binding(VerifiedCaller("jwt", "bob", "https://id.example", "c1"))
 TTL_MS = 60_000
 CALL = TaskCall("tools/call", "x", {}, None, None)
 JOURNAL = Journal("run", (Entry("step", Kind.STEP, 1),))
-PROCESS = Path(__file__).parents[1] / "support/limit_process.py"
 
 
 @pytest.fixture(params=["memory", "ministack"])
@@ -284,21 +282,13 @@ def test_concurrent_threads_never_exceed_the_limit(store, clock):
 
 def test_tasks_and_parked_calls_of_concurrent_processes_never_exceed_the_limit(ministack, ministack_dynamodb):
     table, processes, limit = new_table(ministack_dynamodb), 4, 10
-    arguments = [ministack, table, str(processes), str(limit)]
-    ran = subprocess.run(
-        [sys.executable, PROCESS, *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PYTHONPATH": str(PROCESS.parents[1])},
-    )
-    outcomes = Counter(line.split()[0] for line in ran.stdout.splitlines())
+    ran = run_at_once(processes, open_tasks_until_refused, ministack, table, limit)
+    outcomes = Counter(outcome for process in ran for outcome, _ in process)
     assert outcomes["refused"] == processes
     assert outcomes["created"] + outcomes["parked"] == limit
     assert outcomes["created"], "tasks and parked calls competed"
     assert outcomes["parked"]
-    ids = {line.split()[1] for line in ran.stdout.splitlines() if line != "refused"}
+    ids = {task_id for process in ran for _, task_id in process if task_id}
     assert len(ids) == limit
 
 

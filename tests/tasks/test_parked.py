@@ -1,11 +1,7 @@
 """Parked calls in the table: found by caller, tool and arguments, and written once."""
 
-import subprocess
-import sys
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -25,11 +21,12 @@ from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
 from support.dynamodb_clients import new_table
+from support.one_table import park
+from support.processes import run_at_once
 from support.question_links import answer_link
 
 pytest_plugins = ["support.task_stores"]
 
-PROCESS = Path(__file__).parents[1] / "support/parking_process.py"
 LIMIT = 3
 CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
 STEP = Entry("step", Kind.STEP, {"price": 3})
@@ -204,18 +201,7 @@ def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier
 
 
 def test_of_many_processes_one_parks_the_call_and_the_others_get_it(ministack, ministack_dynamodb):
-    table, processes = new_table(ministack_dynamodb), 4
-    ran = subprocess.run(
-        [sys.executable, PROCESS, ministack, table, str(processes)],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PYTHONPATH": str(PROCESS.parents[1])},
-    )
-    outcomes = Counter(ran.stdout.splitlines())
-    assert len(outcomes) == 1
-    assert outcomes.total() == processes
+    assert len(set(run_at_once(4, park, ministack, new_table(ministack_dynamodb)))) == 1
 
 
 @pytest.mark.parametrize("is_done", [False, True])

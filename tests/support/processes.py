@@ -1,0 +1,51 @@
+"""Processes that run functions of `support`, one after another, as an execution environment runs invocations.
+
+They share nothing with this process or with one another but what their calls name, such as a table or a key.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_roundtrip_testing import load_module
+
+WITHIN_S: Final = 60
+
+# A process is forked from one that has imported these, so it starts in milliseconds.
+_FORKING: Final = get_context("forkserver")
+_FORKING.set_forkserver_preload(["__main__", "mcp_roundtrip.aws.dynamodb", "mcp_roundtrip_testing"])
+
+
+def new_process(variables: Mapping[str, str] | None = None) -> ProcessPoolExecutor:
+    """Return an executor that runs all calls in one process, which has these environment variables and PATH.
+
+    Its calls raise `BrokenProcessPool` after the process was killed.
+    """
+    given = {"PATH": os.environ["PATH"], **(variables or {})}
+    return ProcessPoolExecutor(1, _FORKING, initializer=_set_variables, initargs=(given,))
+
+
+def _set_variables(variables: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+
+
+def run_at_once(count: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """Return the results of a function in new processes at once. Its last argument is their number."""
+    processes = [new_process() for _ in range(count)]
+    running = [each.submit(function, *arguments, number) for number, each in enumerate(processes)]
+    try:
+        return [each.result(WITHIN_S) for each in running]
+    finally:
+        for each in processes:
+            each.shutdown()
+
+
+def invoke(app: Path, event: Any) -> Any:
+    """Return the response of the function in a file to an event."""
+    return load_module(app).handler(event, None)
