@@ -9,7 +9,6 @@ import pytest
 
 from mcp_roundtrip import Completion, DefinitionError, Server
 from mcp_roundtrip_testing import Player
-from support.mcp_schema import assert_valid
 
 server = Server("completions")
 LANGUAGES = ["python", "pytorch", "pyside", "rust"]
@@ -50,11 +49,21 @@ def names(value: str) -> list[str]:
     raise RuntimeError("secret")
 
 
-def complete(ref: Any, argument: str, value: str, **more: Any) -> Any:
+def complete(ref: Any, argument: str, value: str, on: Server = server, **more: Any) -> Any:
     params = {"ref": ref, "argument": {"name": argument, "value": value}, **more}
-    response = Player(server).request("completion/complete", **params)
-    assert_valid("completion/complete", response)
-    return response
+    return Player(on).request("completion/complete", **params)
+
+
+def suggesting(suggest: Callable[..., Any] | None) -> Server:
+    """Return a server whose prompt `p` has this completion of `language`."""
+    other = Server("other")
+    other.prompt("p")(review)
+    if suggest is not None:
+        other.completion("p", "language")(suggest)
+    return other
+
+
+P = {"type": "ref/prompt", "name": "p"}
 
 
 PROMPT = {"type": "ref/prompt", "name": "review"}
@@ -84,10 +93,7 @@ def test_choices_of_a_literal_are_suggested() -> None:
 
 
 def test_an_argument_without_a_completion_has_no_suggestions() -> None:
-    other = Server("other")
-    other.prompt("p")(review)
-    params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": "x"}}
-    found = Player(other).request("completion/complete", **params)["result"]["completion"]
+    found = complete(P, "language", "x", suggesting(None))["result"]["completion"]
     assert (found["values"], found["hasMore"]) == ([], False)
 
 
@@ -145,26 +151,16 @@ def test_a_completion_that_raises_is_a_logged_internal_error() -> None:
     ],
 )
 def test_a_malformed_suggestion_is_an_internal_error(suggest: Callable[[str], Any]) -> None:
-    other = Server("other")
-    other.prompt("p")(review)
-    other.completion("p", "language")(suggest)
-    params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": ""}}
-    assert Player(other).request("completion/complete", **params)["error"]["code"] == -32603
+    assert complete(P, "language", "", suggesting(suggest))["error"]["code"] == -32603
 
 
 def test_suggestions_may_be_a_set() -> None:
-    other = Server("other")
-    other.prompt("p")(review)
-    other.completion("p", "language")(lambda value: {"python"})
-    params = {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "language", "value": ""}}
-    found = Player(other).request("completion/complete", **params)["result"]["completion"]
+    found = complete(P, "language", "", suggesting(lambda value: {"python"}))["result"]["completion"]
     assert (found["values"], found["total"]) == (["python"], 1)
 
 
 def test_an_argument_has_at_most_one_completion() -> None:
-    other = Server("other")
-    other.prompt("p")(review)
-    other.completion("p", "language")(languages)
+    other = suggesting(languages)
     with pytest.raises(DefinitionError):
         other.completion("p", "language")(languages)
 

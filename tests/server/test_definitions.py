@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -12,13 +12,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import DefinitionError, Server
-from mcp_roundtrip.http import HttpRequest
-from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import Player, load_module
-from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import make_ports
-from support.legacy_client import LegacyClient
-from support.messages import call, headers, message
+from support.deployment import Deployment, legacy
 
 
 class Connection:
@@ -77,30 +72,23 @@ def make_server() -> Server:
     return server
 
 
-class DirectClient:
-    """A client of the endpoint. `Player` refuses such a server."""
-
-    def __init__(self, server: Server) -> None:
-        self.server, self.observer = server, RecordingObserver()
-        self.ports = make_ports(observer=self.observer)
-
-    def __call__(self, body: Mapping[str, Any]) -> Any:
-        request = HttpRequest("POST", headers(body), json.dumps(body))
-        return json.loads(self.server.endpoint.respond(request, self.ports, Invocation("id-7", 1e18)).body)
+@pytest.fixture
+def client() -> Deployment:
+    """Return a client of this server. `Player` refuses such a server."""
+    return Deployment(make_server(), user=None)
 
 
-def names(answer: Any, member: str) -> list[str]:
-    return [item["name"] for item in answer["result"][member]]
+def names(client: Deployment, member: str) -> list[str]:
+    return [item["name"] for item in client.result(f"{member}/list")[member]]
 
 
-def test_only_broken_tools_are_missing_in_the_list() -> None:
-    posted = DirectClient(make_server())
+def test_only_broken_tools_are_missing_in_the_list(client: Deployment) -> None:
     for _ in range(2):
-        assert names(posted(message("tools/list")), "tools") == ["first", "wrong_schema", "last"]
-        assert names(posted(message("prompts/list")), "prompts") == ["greeting"]
-        listed = posted(message("resources/templates/list"))["result"]["resourceTemplates"]
+        assert names(client, "tools") == ["first", "wrong_schema", "last"]
+        assert names(client, "prompts") == ["greeting"]
+        listed = client.result("resources/templates/list")["resourceTemplates"]
         assert "docs://{name}" in [template["uriTemplate"] for template in listed]
-    failures = [fields for event, fields in posted.observer.events if event == "definition_failed"]
+    failures = [fields for event, fields in client.observer.events if event == "definition_failed"]
     assert failures == [
         {"tool": "broken"},
         {"tool": "undescribed"},
@@ -110,25 +98,23 @@ def test_only_broken_tools_are_missing_in_the_list() -> None:
 
 
 def test_legacy_clients_get_the_same_tools() -> None:
-    listed = LegacyClient(make_server()).result("tools/list")["tools"]
-    assert [tool["name"] for tool in listed] == ["first", "wrong_schema", "last"]
+    assert names(legacy(make_server()), "tools") == ["first", "wrong_schema", "last"]
 
 
 @pytest.mark.parametrize(
     ("name", "arguments"), [("broken", {"number": 1, "inside": []}), ("wrong_schema", {"a": 1})]
 )
 def test_a_call_of_a_broken_tool_is_an_error_that_names_the_place_in_the_log(
-    name: str, arguments: dict[str, Any]
+    client: Deployment, name: str, arguments: dict[str, Any]
 ) -> None:
-    posted = DirectClient(make_server())
-    answer = posted(call(name, **arguments))
-    assert answer["error"]["code"] == -32603
-    assert answer["error"]["message"] == "Internal error. Quote id-7 to the server's operator."
-    ((event, error),) = posted.observer.failures
+    refused = client.error("tools/call", name=name, **arguments)
+    assert refused["code"] == -32603
+    assert re.fullmatch(r"Internal error\. Quote \S+ to the server's operator\.", refused["message"])
+    ((event, error),) = client.observer.failures
     assert (event, type(error)) == ("definition_failed", DefinitionError)
     assert str(error).startswith(f"{name}: ")
-    assert ("definition_failed", {"tool": name}) in posted.observer.events
-    assert posted(call("first"))["result"]["content"][0]["text"] == "first"
+    assert ("definition_failed", {"tool": name}) in client.observer.events
+    assert client.text("first") == "first"
 
 
 def test_all_errors_are_named_together_with_their_parameters() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,25 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_roundtrip import Server
 from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
-from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.constants import (
-    META_CLIENT_CAPABILITIES,
-    META_SERVER_INFO,
-    SUBSCRIPTIONS_LISTEN,
-    TASKS_EXTENSION,
-)
-from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID, discovery_methods
-from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip_testing.ports import make_ports
-from support import mcp_schema
-from support.messages import META, headers, message
+from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN, TASKS_EXTENSION
+from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID
+from mcp_roundtrip_testing.http_requests import read_messages
+from support.deployment import Deployment
 
+SERVER = Server("test", version="1")
+SERVER.tool(name="lasting", task="optional")(lambda: "done")
 INFO = {"name": "test", "version": "1"}
-ENDPOINT = Endpoint(discovery_methods(ServerOptions(INFO), "tools", has_tasks=True))
-PORTS = make_ports()
 EVERYTHING = {
     "toolsListChanged": True,
     "promptsListChanged": True,
@@ -42,16 +33,10 @@ def send(
     requested: Any, *, capabilities: Mapping[str, Any] | None = None, **changes: Any
 ) -> tuple[HttpResponse, list[Any]]:
     """Return the response and its messages. `changes` replace the request's id or `accept` header."""
-    meta = {**META, META_CLIENT_CAPABILITIES: capabilities or {}}
-    body = message(SUBSCRIPTIONS_LISTEN, id=changes.pop("id", 1), meta=meta, notifications=requested)
-    request = HttpRequest("POST", headers(body, **changes), json.dumps(body))
-    response = ENDPOINT.respond(request, PORTS, Invocation("id", 1e18))
-    lines = response.body.split("\n\n") if response.headers["content-type"] != "application/json" else []
-    messages = [json.loads(line.removeprefix("data: ")) for line in lines if line]
-    messages = messages or [json.loads(response.body)]
-    for notification in messages:
-        mcp_schema.assert_valid(SUBSCRIPTIONS_LISTEN, notification)
-    return response, messages
+    client = Deployment(SERVER, user=None, capabilities=capabilities or {})
+    body = client.body(SUBSCRIPTIONS_LISTEN, id=changes.pop("id", 1), notifications=requested)
+    response = client.send(body, **changes)
+    return response, read_messages(response)
 
 
 def error(requested: Any, **more: Any) -> tuple[int, Any]:
@@ -111,10 +96,7 @@ def test_a_filter_that_is_not_an_object_is_refused(requested: Any) -> None:
 
 
 def test_a_missing_filter_is_refused() -> None:
-    body = message(SUBSCRIPTIONS_LISTEN)
-    request = HttpRequest("POST", headers(body), json.dumps(body))
-    response = ENDPOINT.respond(request, PORTS, Invocation("id", 1e18))
-    assert json.loads(response.body)["error"]["code"] == INVALID_PARAMS
+    assert Deployment(SERVER).error(SUBSCRIPTIONS_LISTEN)["code"] == INVALID_PARAMS
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.http import MAX_BODY_BYTES
+from mcp_roundtrip.http import MAX_BODY_BYTES, HttpResponse
 from mcp_roundtrip_testing import Player
-from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_testing.http_requests import read_messages
+from support.client_requests import refused, text
+from support.deployment import Deployment, legacy
+from support.event_sources import response_of
 from support.messages import META, call, headers, http_event, message
 
-OBSERVER = RecordingObserver()
-server = Server("test", instructions="Ask away.", ports=lambda: make_ports(observer=OBSERVER))
+server = Server("test", instructions="Ask away.")
 
 
 @server.tool
@@ -41,24 +40,16 @@ def echo(ctx: Context, text: str) -> str:
     return text
 
 
-def post(event: dict[str, Any], on: Server = server) -> tuple[int, Any]:
-    response = on.lambda_handler(event, None)
-    body = response["body"]
-    return response["statusCode"], json.loads(body) if body else None
+client = Deployment(server, user=None, source="http_api")
 
-
-def code(outcome: tuple[int, Any]) -> tuple[int, int]:
-    status, body = outcome
-    return status, body["error"]["code"]
+OPENING = message("initialize", meta=None, protocolVersion="2025-11-25")
 
 
 # -- discovery and lists ----------------------------------------------------------------------------------
 
 
 def test_discovery_names_versions_capabilities_and_instructions() -> None:
-    status, body = post(http_event(message("server/discover")))
-    assert status == 200
-    assert body["result"] == {
+    assert client.result("server/discover") == {
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
         "capabilities": {"tools": {}, "logging": {}},
@@ -70,8 +61,7 @@ def test_discovery_names_versions_capabilities_and_instructions() -> None:
 
 
 def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints() -> None:
-    _, body = post(http_event(message("tools/list")))
-    result = body["result"]
+    result = client.result("tools/list")
     # `echo` may ask, so its definition depends on what the client declared.
     assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (300_000, "private", "complete")
     assert result["tools"] == [
@@ -97,13 +87,13 @@ def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints()
 
 
 def test_a_cursor_that_the_server_did_not_issue_is_invalid() -> None:
-    assert code(post(http_event(message("tools/list", cursor="x")))) == (400, -32602)
+    assert client.refusal("tools/list", cursor="x") == (400, -32602)
 
 
 def test_a_response_is_a_single_line() -> None:
-    response = server.lambda_handler(http_event(message("tools/list")), None)
-    assert "\n" not in response["body"]
-    assert response["headers"]["content-type"] == "application/json"
+    response = client.request("tools/list")
+    assert "\n" not in response.body
+    assert response.headers["content-type"] == "application/json"
 
 
 # -- before the body --------------------------------------------------------------------------------------
@@ -111,51 +101,47 @@ def test_a_response_is_a_single_line() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS"])
 def test_only_post_is_accepted(method: str) -> None:
-    response = server.lambda_handler(http_event("", method=method), None)
-    assert response["statusCode"] == 405
-    assert response["headers"]["allow"] == "POST"
+    response = client.send("", http_method=method)
+    assert (response.status, response.headers["allow"]) == (405, "POST")
 
 
 def test_a_foreign_origin_is_forbidden_before_any_other_check() -> None:
-    event = http_event("not json", method="GET", headers={"Origin": "https://evil.test"})
-    status, body = post(event)
-    assert status == 403
-    assert "id" not in body
+    response = client.send("not json", http_method="GET", Origin="https://evil.test")
+    assert response.status == 403
+    assert "id" not in json.loads(response.body)
 
 
 def test_an_allowed_origin_and_a_missing_origin_are_accepted() -> None:
-    ports = make_ports(allowed_origins=frozenset({"https://good.test"}))
-    open_server = Server("x", ports=lambda: ports)
+    open_client = client.by(given={"allowed_origins": frozenset({"https://good.test"})})
     body = message("tools/list")
-    assert post(http_event(body), open_server)[0] == 200
-    assert (
-        post(http_event(body, headers={**headers(body), "origin": "https://good.test"}), open_server)[0]
-        == 200
-    )
+    for origin in (None, "https://good.test"):
+        assert open_client.send(body, origin=origin).status == 200
     for origin in ("null", "", "https://good.test, https://good.test"):
-        assert post(http_event(body, headers={**headers(body), "origin": origin}), open_server)[0] == 403
+        assert open_client.send(body, origin=origin).status == 403
 
 
 def test_an_unauthenticated_caller_is_refused_before_the_body_is_read() -> None:
-    ports = make_ports(auth=EventAuthenticator(AuthMode.JWT))
-    closed = Server("x", ports=lambda: ports)
-    response = closed.lambda_handler(http_event("not json"), None)
-    assert response["statusCode"] == 401
-    assert "www-authenticate" in response["headers"]
+    response = client.by(mode=AuthMode.JWT).send("not json")
+    assert response.status == 401
+    assert "www-authenticate" in response.headers
 
 
 def test_a_body_over_the_limit_is_refused_unread() -> None:
-    assert post(http_event("x" * (MAX_BODY_BYTES + 1)))[0] == 413
+    assert client.send("x" * (MAX_BODY_BYTES + 1)).status == 413
+
+
+def sent(event: dict[str, Any], to: Deployment = client) -> HttpResponse:
+    return response_of(to.invoke(event))
 
 
 def test_an_invalid_base64_body_is_a_parse_error() -> None:
-    assert code(post(http_event("%%%", base64=True))) == (400, -32700)
+    assert refused(sent(http_event("%%%", base64=True))) == (400, -32700)
 
 
 def test_a_base64_body_is_read() -> None:
     body = message("tools/list")
     encoded = b64encode(json.dumps(body).encode()).decode()
-    assert post(http_event(encoded, headers=headers(body), base64=True))[0] == 200
+    assert sent(http_event(encoded, headers=headers(body), base64=True)).status == 200
 
 
 # -- the body ---------------------------------------------------------------------------------------------
@@ -184,32 +170,32 @@ def test_a_base64_body_is_read() -> None:
     ],
 )
 def test_a_body_that_is_not_a_message_is_refused(body: str, expected: int) -> None:
-    assert code(post(http_event(body, headers=headers(message("tools/list"))))) == (400, expected)
+    assert refused(client.send(body, mcp_method="tools/list")) == (400, expected)
 
 
 def test_a_notification_is_accepted_without_a_body() -> None:
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    assert post(http_event(body, headers={})) == (202, None)
+    response = sent(http_event(body, headers={}))
+    assert (response.status, response.body) == (202, "")
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    "changes",
     [
-        ({"mcp_method": "tools/call"}, -32020),
-        ({"mcp_method": None}, -32020),
-        ({"mcp_protocol_version": None}, -32020),
-        ({"mcp_protocol_version": "2025-06-18"}, -32020),
+        {"mcp_method": "tools/call"},
+        {"mcp_method": None},
+        {"mcp_protocol_version": None},
+        {"mcp_protocol_version": "2025-06-18"},
     ],
 )
-def test_missing_and_mismatching_headers_are_refused(changes: dict[str, str | None], expected: int) -> None:
-    body = message("tools/list")
-    assert code(post(http_event(body, headers=headers(body, **changes)))) == (400, expected)
+def test_missing_and_mismatching_headers_are_refused(changes: dict[str, str | None]) -> None:
+    assert refused(client.send(message("tools/list"), **changes)) == (400, -32020)
 
 
 def test_header_names_are_case_insensitive() -> None:
     body = message("tools/list")
     event = http_event(body, headers={name.upper(): value for name, value in headers(body).items()})
-    assert post(event)[0] == 200
+    assert sent(event).status == 200
 
 
 @pytest.mark.parametrize(
@@ -225,33 +211,29 @@ def test_header_names_are_case_insensitive() -> None:
     ],
 )
 def test_an_unknown_method_is_not_found_and_echoes_the_id(method: str) -> None:
-    status, body = post(http_event(message(method, id="mine")))
-    assert (status, body["error"]["code"], body["id"]) == (404, -32601, "mine")
+    response = client.request(method, id="mine")
+    assert (refused(response), json.loads(response.body)["id"]) == ((404, -32601), "mine")
 
 
 def test_a_body_with_a_content_coding_is_an_unsupported_media_type() -> None:
     body = call("echo", {"text": "x"})
-    event = http_event(body, headers=headers(body, **{"content-encoding": "gzip"}))
-    response = server.lambda_handler(event, None)
-    assert (response["statusCode"], response["headers"]["accept-encoding"]) == (415, "identity")
-    event = http_event(body, headers=headers(body, **{"content-encoding": "identity"}))
-    assert server.lambda_handler(event, None)["statusCode"] == 200
+    response = client.send(body, content_encoding="gzip")
+    assert (response.status, response.headers["accept-encoding"]) == (415, "identity")
+    assert client.send(body, content_encoding="identity").status == 200
 
 
 def test_an_unknown_tool_is_invalid_params() -> None:
-    assert code(post(http_event(call("no_such_tool")))) == (400, -32602)
+    assert client.refusal("tools/call", name="no_such_tool") == (400, -32602)
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
 def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served(
     version: str | None,
 ) -> None:
-    modern = Server("modern", legacy_clients=False, ports=make_ports)
-    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
-    given = {} if version is None else {"mcp-protocol-version": version}
-    response = modern.lambda_handler(http_event(body, headers=given), None)
-    error = json.loads(response["body"])["error"]
-    assert (response["statusCode"], error["code"]) == (400, -32022)
+    modern = legacy(Server("modern", legacy_clients=False))
+    response = modern.send(OPENING, mcp_protocol_version=version)
+    assert refused(response) == (400, -32022)
+    error = json.loads(response.body)["error"]
     assert error["data"]["supported"] == ["2026-07-28"]
     assert "2026-07-28" in error["message"]
 
@@ -260,44 +242,41 @@ def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served
 
 
 def test_notifications_are_sent_as_an_event_stream_that_ends_with_the_response() -> None:
-    body = call("echo", {"text": "x"}, meta={**META, "progressToken": "t"})
-    response = server.lambda_handler(http_event(body), None)
-    assert response["headers"]["content-type"] == "text/event-stream"
-    events = [json.loads(line[6:]) for line in response["body"].splitlines() if line]
-    assert [event.get("method") for event in events] == ["notifications/progress", None]
-    assert events[-1]["result"]["content"][0]["text"] == "x"
+    response = client.send(call("echo", {"text": "x"}, meta={**META, "progressToken": "t"}))
+    assert response.headers["content-type"] == "text/event-stream"
+    messages = read_messages(response)
+    assert [each.get("method") for each in messages] == ["notifications/progress", None]
+    assert text(messages[-1]["result"]) == "x"
 
 
 def test_a_client_that_accepts_no_event_stream_gets_only_the_response() -> None:
     body = call("echo", {"text": "x"}, meta={**META, "progressToken": "t"})
-    event = http_event(body, headers=headers(body, accept="application/json"))
-    assert post(event)[1]["result"]["content"][0]["text"] == "x"
+    response = client.send(body, accept="application/json")
+    assert text(json.loads(response.body)["result"]) == "x"
 
 
 def test_a_lone_surrogate_in_an_argument_is_a_tool_error_and_other_text_is_accepted() -> None:
-    status, body = post(http_event(call("echo", {"text": "\ud800"})))
-    assert (status, body["result"]["isError"]) == (200, True)
-    _, body = post(http_event(call("echo", {"text": "é 世界"})))
-    assert body["result"]["content"][0]["text"] == "é 世界"
+    assert client.error_text("echo", text="\ud800")
+    assert client.text("echo", text="é 世界") == "é 世界"
 
 
 def test_a_name_with_a_lone_surrogate_is_an_unknown_tool() -> None:
-    assert code(post(http_event(call("\ud800"), headers=headers(call("x"))))) == (400, -32020)
+    assert refused(sent(http_event(call("\ud800"), headers=headers(call("x"))))) == (400, -32020)
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id() -> None:
-    observer = RecordingObserver()
-    ports = make_ports(observer=observer)
-    broken = Server("x", ports=lambda: replace(ports, config=replace(ports.config, max_rounds=None)))  # type: ignore[arg-type]  # the fault
+    broken = Server("x")
 
     @broken.tool
     def asks(ctx: Context) -> str:
         return ctx.elicit("q", "?", str)
 
-    status, body = post(http_event(call("asks")), broken)
-    assert (status, body["error"]["code"], body["id"]) == (200, -32603, 1)
-    assert "TypeError" not in body["error"]["message"]
-    assert [event for event, _ in observer.failures] == ["internal_error"]
+    faulty = Deployment(broken, config={"max_rounds": None})
+    response = faulty.request("tools/call", name="asks", id=7)
+    answer = json.loads(response.body)
+    assert (refused(response), answer["id"]) == ((200, -32603), 7)
+    assert "TypeError" not in answer["error"]["message"]
+    assert faulty.failures == ["internal_error"]
 
 
 JSON = st.recursive(
@@ -340,10 +319,10 @@ def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body: Any, mi
         if mirrored
         else {},
     )
-    response = server.lambda_handler(event, None)
-    assert response["statusCode"] < 500
-    if response["statusCode"] != 202:
-        answer = json.loads(response["body"])
+    response = sent(event)
+    assert response.status < 500
+    if response.status != 202:
+        answer = json.loads(response.body)
         assert ("result" in answer) != ("error" in answer)
 
 
@@ -362,55 +341,48 @@ def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body: Any, mi
 def test_an_unreadable_body_does_not_change_the_order_of_checks(
     event: dict[str, Any], auth: AuthMode, status: int
 ) -> None:
-    ports = make_ports(auth=EventAuthenticator(auth))
-    assert post(event, Server("x", ports=lambda: ports))[0] == status
+    assert sent(event, client.by(mode=auth)).status == status
 
 
 def test_the_body_limit_counts_decoded_bytes() -> None:
     text = "\u4e16" * (MAX_BODY_BYTES // 3 + 1)
     assert len(text) < MAX_BODY_BYTES
-    assert post(http_event(text))[0] == 413
-    assert post(http_event(b64encode(text.encode()).decode(), base64=True))[0] == 413
+    assert client.send(text).status == 413
+    assert sent(http_event(b64encode(text.encode()).decode(), base64=True)).status == 413
 
 
 @pytest.mark.parametrize("base64", [False, True])
 def test_a_refused_body_is_logged_with_the_limit_and_its_setting(base64: bool) -> None:
-    observer = RecordingObserver()
-    ports = make_ports(observer=observer)
-    config = replace(ports.config, max_body_bytes=2_000, max_json_values=100)
-    small = Server("x", ports=lambda: replace(ports, config=config))
+    small = Deployment(server, user=None, config={"max_body_bytes": 2_000, "max_json_values": 100})
     limits = {"2000 bytes": "MCP_MAX_BODY_BYTES", "100 JSON values": "MCP_MAX_JSON_VALUES"}
     for padding, limit in ((["x" * 2_000], "2000 bytes"), ([0] * 100, "100 JSON values")):
         text = json.dumps(message("tools/list", padding=padding))
         body = b64encode(text.encode()).decode() if base64 else text
-        status, answer = post(http_event(body, base64=base64), small)
-        assert (status, answer["error"]["code"]) == (413, -32600)
-        assert f"more than {limit}" in answer["error"]["message"]
-        assert observer.events[-1][1]["setting"] == limits[limit]
-    plain = message("tools/list", padding=",[{" * 100)
-    assert post(http_event(plain), small)[0] == 200
+        response = sent(http_event(body, base64=base64), small)
+        assert refused(response) == (413, -32600)
+        assert f"more than {limit}" in response.body
+        assert small.observer.events[-1][1]["setting"] == limits[limit]
+    assert small.result("tools/list", padding=",[{" * 100)
 
 
 @pytest.mark.parametrize("id", ["x" * 1_025, "\ud800", '"' * 2_000_000, 10**1_024])
 def test_an_id_that_cannot_be_echoed_is_refused(id: Any) -> None:  # noqa: A002 - JSON-RPC's name
-    status, body = post(http_event(message("tools/list", id=id)))
-    assert (status, body["error"]["code"]) == (400, -32600)
-    assert "id" not in body
+    response = client.request("tools/list", id=id)
+    assert refused(response) == (400, -32600)
+    assert "id" not in json.loads(response.body)
 
 
 def test_a_name_in_an_error_message_is_truncated() -> None:
     long = "x" * 1_000_000
     for body in (call(long), call("echo", {"text": "x", long: 1})):
-        response = server.lambda_handler(http_event(body), None)
-        assert len(response["body"]) < 1_000
+        assert len(client.send(body).body) < 1_000
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-03-26"])
 def test_initialize_with_a_modern_version_header_gets_the_supported_versions(version: str) -> None:
-    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
-    status, answer = post(http_event(body, headers={"mcp-protocol-version": version}))
-    assert (status, answer["error"]["code"]) == (400, -32022)
-    assert "2026-07-28" in answer["error"]["message"]
+    response = legacy(server).send(OPENING, mcp_protocol_version=version)
+    assert refused(response) == (400, -32022)
+    assert "2026-07-28" in json.loads(response.body)["error"]["message"]
 
 
 def test_the_trace_context_of_a_request_is_on_its_log_lines() -> None:

@@ -10,7 +10,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, ProtocolError, Server
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip_testing import WITH_TASKS, Player
-from support.legacy_client import LegacyClient, text
+from support.deployment import legacy
 
 
 def raising(error: Exception) -> Server:
@@ -209,5 +209,4 @@ def test_the_log_names_the_lost_steps_of_a_task() -> None:
 
 
 def test_legacy_clients_are_warned_not_to_repeat_a_call_after_a_step() -> None:
-    client = LegacyClient(asking())
-    assert "do not call it again" in text(client.call("order"))
+    assert "do not call it again" in legacy(asking()).text("order")

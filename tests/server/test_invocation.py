@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass, field
 from itertools import count
+from types import SimpleNamespace
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -16,24 +16,19 @@ from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
 from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import make_ports
+from support.deployment import Deployment
+from support.lambda_context import LambdaContext
 from support.messages import call
 
 
-@dataclass
-class ClientContext:
-    custom: Any = None
-
-
-@dataclass
-class LambdaContext:
-    client_context: Any = field(default_factory=ClientContext)
-    aws_request_id: str = "request-1"
+def forwarded(*members: Any, **named: Any) -> LambdaContext:
+    """Return the context of a call that a front door forwarded."""
+    return LambdaContext(custom=Forwarded(*members, **named).custom())
 
 
 def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
     sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"}, True, "f")
-    assert Forwarded.read(LambdaContext(ClientContext(sent.custom()))) == sent
+    assert Forwarded.read(LambdaContext(custom=sent.custom())) == sent
 
 
 @pytest.mark.parametrize(
@@ -41,13 +36,13 @@ def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
     [
         None,
         object(),
-        LambdaContext(None),
-        LambdaContext(ClientContext(None)),
-        LambdaContext(ClientContext("x")),
-        LambdaContext(ClientContext({"mcpServerInfo": {"name": "door"}})),
-        LambdaContext(ClientContext({"mcpHideUnauthorized": "true"})),
-        LambdaContext(ClientContext({"mcpServerInfo": {"name": 7, "version": []}})),
-        LambdaContext(ClientContext({"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []})),
+        LambdaContext(),
+        LambdaContext(custom="x"),
+        SimpleNamespace(client_context=SimpleNamespace(custom=None)),
+        LambdaContext(custom={"mcpServerInfo": {"name": "door"}}),
+        LambdaContext(custom={"mcpHideUnauthorized": "true"}),
+        LambdaContext(custom={"mcpServerInfo": {"name": 7, "version": []}}),
+        LambdaContext(custom={"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []}),
     ],
 )
 def test_malformed_metadata_means_that_a_call_was_not_forwarded(context: Any) -> None:
@@ -73,22 +68,24 @@ def test_the_longest_server_name_fits_into_a_client_context(letter: str) -> None
 
 
 def test_an_owner_reports_a_catalog_with_another_definition() -> None:
-    observer = RecordingObserver()
-    ports = make_ports(observer=observer)
-    server = Server("x", ports=lambda: ports)
+    server = Server("x")
 
     @server.tool
     def one() -> str:
         return "x"
 
     def drifted(definition: str | None) -> bool:
-        observer.events.clear()
-        server.lambda_handler(call("one"), LambdaContext(ClientContext(Forwarded(None, definition).custom())))
-        return any(event == "catalog_drift" for event, _ in observer.events)
+        return reports_drift_for(server, call("one"), forwarded(None, definition))
 
     assert not drifted(None)
     assert not drifted(definition_digest(server.tools["one"].definition()))
     assert drifted("another")
+
+
+def reports_drift_for(server: Server, event: Any, context: LambdaContext) -> bool:
+    owner = Deployment(server, user=None)
+    owner.invoke(event, context)
+    return "catalog_drift" in owner.events
 
 
 def test_an_owner_with_the_signature_of_the_catalog_builds_no_json_schema() -> None:
@@ -117,33 +114,28 @@ def test_a_digest_of_another_pydantic_version_is_not_drift() -> None:
 
 def tool_of(parameters: str) -> Server:
     """Return a server whose tool `one` has these parameters."""
-    observer = RecordingObserver()
-    server = Server("x", ports=lambda: make_ports(observer=observer))
+    server = Server("x")
     names: dict[str, Any] = {"Annotated": Annotated, "Field": Field, "McpHeader": McpHeader}
     exec(f"def one({parameters}) -> str: return ''", names)
     server.tool(names["one"])
-    names["observer"] = observer
     return server
 
 
 def reports_drift(cataloged: Server, deployed: Server) -> bool:
     """Return whether a server reports drift for a call forwarded by the catalog of another."""
     tool, owned = cataloged.tools["one"], deployed.tools["one"]
-    custom = Forwarded(None, tool.definition_digest, signature_digest=tool.signature_digest).custom()
+    context = forwarded(None, tool.definition_digest, signature_digest=tool.signature_digest)
     arguments = {"x": 1} if "McpHeader" not in str(owned.definition()) else {}
-    deployed.lambda_handler(call("one", arguments), LambdaContext(ClientContext(custom)))
-    return any(event == "catalog_drift" for event, _ in owned.function.__globals__["observer"].events)
+    return reports_drift_for(deployed, call("one", arguments), context)
 
 
 def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have() -> None:
-    observer = RecordingObserver()
-    server = Server("x", ports=lambda: make_ports(observer=observer))
-    forwarded = LambdaContext(ClientContext(Forwarded(None, "listed").custom()))
-    assert server.lambda_handler(call("gone"), forwarded)["error"]["code"] == -32602
-    assert "catalog_drift" in dict(observer.events)
-    observer.events.clear()
-    server.lambda_handler(call("gone"), LambdaContext())
-    assert "catalog_drift" not in dict(observer.events)
+    owner = Deployment(Server("x"), user=None)
+    assert owner.invoke(call("gone"), forwarded(None, "listed"))["error"]["code"] == -32602
+    assert "catalog_drift" in owner.events
+    owner.observer.events.clear()
+    owner.invoke(call("gone"))
+    assert "catalog_drift" not in owner.events
 
 
 def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
@@ -153,27 +145,26 @@ def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
         def record(self, event: str, **fields: Any) -> None:
             tags[event] = dict(self.tags)
 
-    server = Server("x", ports=lambda: make_ports(observer=Tagged()))
+    server = Server("x")
 
     @server.tool
     def one(count: int) -> None: ...
 
-    forwarded = Forwarded(None, "another").custom()
-    server.lambda_handler(call("one", {"count": "many"}), LambdaContext(ClientContext(forwarded)))
+    owner = Deployment(server, user=None, observer=Tagged())
+    owner.invoke(call("one", {"count": "many"}), forwarded(None, "another"))
     flows = {tags[event]["flow"] for event in ("catalog_drift", "request_completed")}
     assert len(flows) == 1
 
 
 def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door() -> None:
-    ports = make_ports()
-    server = Server("x", ports=lambda: ports)
+    server = Server("x")
 
     @server.tool
     def fails() -> None:
         raise RuntimeError
 
-    forwarded = Forwarded(None, None, "front-door-1").custom()
-    answer = server.lambda_handler(call("fails"), LambdaContext(ClientContext(forwarded)))
+    context = forwarded(None, None, "front-door-1")
+    answer = Deployment(server, user=None).invoke(call("fails"), context)
     assert "front-door-1" in answer["result"]["content"][0]["text"]
 
 
@@ -188,14 +179,12 @@ def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(
 
 
 def test_an_owner_responds_with_the_name_of_the_front_door() -> None:
-    ports = make_ports()
-    server = Server("owner", ports=lambda: ports)
+    server = Server("owner")
 
     @server.tool
     def one() -> str:
         return "x"
 
     door = {"name": "door", "version": "2"}
-    forwarded = Forwarded(server_info=door).custom()
-    answer = server.lambda_handler(call("one"), LambdaContext(ClientContext(forwarded)))
+    answer = Deployment(server, user=None).invoke(call("one"), forwarded(server_info=door))
     assert answer["result"]["_meta"] == {"io.modelcontextprotocol/serverInfo": door}

@@ -12,17 +12,13 @@ import pytest
 from pydantic import BeforeValidator
 
 from mcp_roundtrip import Context, Server, ToolError
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import EVERYTHING
-from mcp_roundtrip_testing.ports import make_ports
-from support.messages import META, call, headers
-from support.task_deployment import TaskDeployment
+from support.deployment import Deployment
+from support.messages import META, call
 
 server = Server("logged")
 
@@ -114,15 +110,9 @@ def test_no_value_of_a_call_is_logged(capsys: pytest.CaptureFixture[str], fails:
 def test_caller_and_client_in_an_exception_are_redacted_in_the_log(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    observer: Any = LogObserver()
-    observer.begin("request-1")
-    body = call(
-        "raises_with_values", meta={**META, META_CLIENT_INFO: {"name": SECRETS["argument"], "version": "1"}}
-    )
-    claims = {"iss": "https://id.test", "sub": SECRETS["bearer"]}
-    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
-    ports = make_ports(auth=EventAuthenticator(AuthMode.JWT), observer=observer)
-    assert server.endpoint.respond(request, ports, Invocation("id", 1e18)).status == 200
+    client = Deployment(server, user=SECRETS["bearer"], observer=LogObserver(), source="http_api")
+    info = {"name": SECRETS["argument"], "version": "1"}
+    assert client.send(call("raises_with_values", meta={**META, META_CLIENT_INFO: info})).status == 200
     said = capsys.readouterr().out
     assert "PermissionError: [redacted] may not, with [redacted]" in said
     assert [kind for kind, secret in SECRETS.items() if secret in said] == []
@@ -158,8 +148,7 @@ def test_exceptions_before_a_call_starts_are_redacted(
 
 def test_an_unreadable_event_of_a_worker_is_redacted(capsys: pytest.CaptureFixture[str]) -> None:
     deployments.clear()
-    observer: Any = LogObserver()
-    deployment = TaskDeployment(server, observer=observer)
+    deployment = Deployment(server, observer=LogObserver())
     deployment.start("lasting", **SECRET)
     with pytest.raises(LookupError):
         deployment.run_workers()
@@ -202,7 +191,7 @@ def test_the_log_line_of_an_error_has_the_round(capsys: pytest.CaptureFixture[st
 def test_a_request_without_result_is_one_log_line(
     capsys: pytest.CaptureFixture[str], request_: HttpRequest, outcome: str
 ) -> None:
-    ports = make_ports(observer=LogObserver(), authorization_server="https://id.test")
-    server.endpoint.respond(request_, ports, Invocation("id", 1e18))
+    given = {"authorization_server": "https://id.test"}
+    Deployment(server, user=None, observer=LogObserver(), given=given).respond(request_)
     [line] = logged(capsys)
     assert (line["message"], line["outcome"]) == ("request_completed", outcome)

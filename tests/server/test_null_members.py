@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +11,10 @@ from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.http import HttpResponse
-from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import Player
-from mcp_roundtrip_testing.http_requests import post
-from mcp_roundtrip_testing.ports import make_ports
-from support.messages import META, headers
+from mcp_roundtrip_testing.http_requests import read_messages
+from support.deployment import Deployment
+from support.messages import META, message
 
 server = Server("nulls")
 
@@ -102,8 +100,7 @@ def test_null_is_a_value_in_the_input_of_a_tool_use() -> None:
 
 
 def ask(method: str, params: dict[str, Any]) -> HttpResponse:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return server.endpoint.respond(post(body, headers(body), {}), make_ports(), Invocation("id", 1e18))
+    return Deployment(server, user=None).send(message(method, meta=None, **params))
 
 
 def official_meta(**capabilities: Any) -> Any:
@@ -123,19 +120,11 @@ def requests() -> Iterator[tuple[str, BaseModel]]:
     yield "server/discover", types.RequestParams(_meta=meta)
     every = types.SubscriptionFilter()
     yield "subscriptions/listen", types.SubscriptionsListenRequestParams(_meta=meta, notifications=every)
-    reference = {"type": "ref/prompt", "name": "greet"}
+    given = {"_meta": meta, "ref": {"type": "ref/prompt", "name": "greet"}}
+    argument = {"name": "name", "value": ""}
     for context in (None, {"arguments": None}):
-        yield (
-            "completion/complete",
-            types.CompleteRequestParams.model_validate(
-                {
-                    "_meta": meta,
-                    "ref": reference,
-                    "argument": {"name": "name", "value": ""},
-                    "context": context,
-                }
-            ),
-        )
+        completing = {**given, "argument": argument, "context": context}
+        yield "completion/complete", types.CompleteRequestParams.model_validate(completing)
 
 
 @pytest.mark.parametrize(("method", "params"), list(requests()))
@@ -146,9 +135,8 @@ def test_a_request_of_the_official_types_is_served_with_its_nulls(method: str, p
 
 
 def shape(response: HttpResponse) -> Any:
-    """Return the messages of a response; a state differs in each one."""
-    [*_, line] = [line for line in response.body.splitlines() if line]
-    message = json.loads(line.removeprefix("data: "))
+    """Return the last message of a response; a state differs in each one."""
+    message: Any = read_messages(response)[-1]
     if "requestState" in message.get("result", {}):
         message["result"]["requestState"] = ""
     return message

@@ -23,7 +23,6 @@ from mcp_roundtrip import (
     ToolError,
 )
 from mcp_roundtrip_testing import DECLINE, Player
-from support.mcp_schema import assert_valid
 
 server = Server("prompts")
 
@@ -97,14 +96,8 @@ def play() -> Player:
     return Player(server)
 
 
-def request(play: Player, method: str, **params: Any) -> Any:
-    response = play.request(method, **params)
-    assert_valid(method, response)
-    return response
-
-
 def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
-    listed = request(play, "prompts/list")["result"]
+    listed = play.request("prompts/list")["result"]
     names = [prompt["name"] for prompt in listed["prompts"]]
     assert names == [
         "review", "with.title", "everything", "asking", "asking_later", "failing", "needy",
@@ -129,7 +122,7 @@ def test_prompts_are_listed_as_they_are_declared(play: Player) -> None:
 
 
 def test_a_server_with_prompts_declares_the_capability(play: Player) -> None:
-    assert request(play, "server/discover")["result"]["capabilities"].keys() == {
+    assert play.request("server/discover")["result"]["capabilities"].keys() == {
         "tools", "prompts", "completions", "logging",
     }  # fmt: skip
 
@@ -137,7 +130,6 @@ def test_a_server_with_prompts_declares_the_capability(play: Player) -> None:
 def test_arguments_are_converted_from_text_to_their_annotations(play: Player) -> None:
     given = {"code": "x = 1", "lines": "4", "tone": "stern", "since": "2026-07-28"}
     played = play.prompt("review", given)
-    assert_valid("prompts/get", played.message)
     assert played.messages == [
         {"role": "user", "content": {"type": "text", "text": "x = 1, 5 lines, stern, 2026-07-28"}},
         {"role": "assistant", "content": {"type": "text", "text": "Certainly."}},
@@ -159,12 +151,11 @@ def test_invalid_arguments_are_invalid_params_and_not_quoted(play: Player, argum
 
 @pytest.mark.parametrize("name", ["unknown", ""])
 def test_an_unknown_prompt_is_invalid_params(play: Player, name: Any) -> None:
-    assert request(play, "prompts/get", name=name)["error"]["code"] == -32602
+    assert play.request("prompts/get", name=name)["error"]["code"] == -32602
 
 
 def test_a_prompt_may_return_every_content_block(play: Player) -> None:
     played = play.prompt("everything")
-    assert_valid("prompts/get", played.message)
     kinds = [(message["role"], message["content"]["type"]) for message in played.messages]
     assert kinds == [
         ("user", "text"), ("user", "image"), ("user", "resource"), ("user", "resource_link"),
@@ -176,7 +167,6 @@ def test_a_prompt_may_return_every_content_block(play: Player) -> None:
 def test_a_prompt_can_ask(name: str) -> None:
     play = Player(server, always_replay=True)
     asked = play.prompt(name)
-    assert_valid("prompts/get", asked.message)
     assert asked.question("topic") == "About what?"
     assert asked.answer(topic="Whales").messages[0]["content"]["text"].startswith("Whales")
 
@@ -287,7 +277,7 @@ def test_an_alias_is_the_name_of_the_argument() -> None:
         return class_
 
     play = Player(other)
-    [listed] = request(play, "prompts/list")["result"]["prompts"]
+    [listed] = play.request("prompts/list")["result"]["prompts"]
     assert listed["arguments"] == [{"name": "class", "required": True}]
     assert play.prompt("aliased", {"class": "first"}).messages[0]["content"]["text"] == "first"
     other.completion("aliased", "class")(lambda value: ["x"])

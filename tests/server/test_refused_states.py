@@ -8,21 +8,17 @@ from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.errors import INVALID_STATE
-from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.claims import Binding
-from mcp_roundtrip_testing import FakeClock, Player
-from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import AUDIENCE, ISSUER, make_codec, make_ports
+from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing.ports import AUDIENCE, ISSUER, make_codec
 from support.attacks import CASES
+from support.deployment import Deployment
 from support.forgery import FORGES, Attack
 from support.messages import call, headers
 from support.tokens import BINDING, NOW, Configuration
@@ -39,19 +35,13 @@ def provision(ctx: Context, name: str, vcpus: int) -> str:
     raise AssertionError("a refused state reached the tool")
 
 
-def presented(attack: Attack, configuration: Configuration, observer: RecordingObserver) -> HttpResponse:
-    body = call(
-        BINDING.name, BINDING.arguments, requestState=attack.forge(FORGES[configuration]), inputResponses={}
-    )
-    ports = make_ports(
-        clock=FakeClock(),
-        observer=observer,
-        auth=EventAuthenticator(AuthMode.JWT),
-        state_codec=lambda: configuration.codec(NOW + attack.later_s, **attack.verifier),
-    )
-    config = replace(ports.config, issuer=lambda: BINDING.issuer, audience=lambda: BINDING.audience)
-    request = HttpRequest("POST", headers(body), json.dumps(body), ALICE)
-    return server.endpoint.respond(request, replace(ports, config=config), Invocation("id-1", 29_000))
+def presented(attack: Attack, configuration: Configuration) -> tuple[Deployment, HttpResponse]:
+    config = {"issuer": lambda: BINDING.issuer, "audience": lambda: BINDING.audience}
+    codec = {"state_codec": lambda: configuration.codec(NOW + attack.later_s, **attack.verifier)}
+    client = Deployment(server, given=codec, config=config)
+    state = attack.forge(FORGES[configuration])
+    body = call(BINDING.name, BINDING.arguments, requestState=state, inputResponses={})
+    return client, client.respond(HttpRequest("POST", headers(body), json.dumps(body), ALICE))
 
 
 def can_be_sent(state: object) -> bool:
@@ -69,10 +59,9 @@ def test_all_refused_states_get_the_same_error_and_the_log_has_the_reason() -> N
     ]
     answers: set[tuple[int, str]] = set()
     for attack, configuration in refused:
-        observer = RecordingObserver()
-        response = presented(attack, configuration, observer)
+        client, response = presented(attack, configuration)
         answers.add((response.status, response.body))
-        ((_, fields),) = [event for event in observer.events if event[0] == "state_refused"]
+        ((_, fields),) = [event for event in client.observer.events if event[0] == "state_refused"]
         assert fields == {"tool": "provision", "reason": attack.reason_on(configuration)}
     assert len(refused) > 1000
     ((status, text),) = answers

@@ -8,19 +8,12 @@ from collections.abc import Mapping
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.auth.protected_resource import MAX_AGE_S
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_testing.ports import make_ports
+from support.deployment import Deployment
 
 ROOT = "/.well-known/oauth-protected-resource"
 SUFFIXED = f"{ROOT}/mcp"
-PORTS = make_ports(auth=EventAuthenticator(AuthMode.JWT), authorization_server="https://id.test/")
-NO_SERVER = make_ports(auth=EventAuthenticator(AuthMode.JWT))
-
 server = Server("databases", title="Databases")
 
 
@@ -29,11 +22,13 @@ def read() -> str:
     return ""
 
 
+CLIENT = Deployment(server, given={"authorization_server": "https://id.test/"})
+
+
 def ask(
-    path: str, method: str = "GET", headers: Mapping[str, str] | None = None, ports: Ports = PORTS
+    path: str, method: str = "GET", headers: Mapping[str, str] | None = None, client: Deployment = CLIENT
 ) -> HttpResponse:
-    request = HttpRequest(method, headers or {}, "", path=path)
-    return server.endpoint.respond(request, ports, Invocation("id", 1e18))
+    return client.respond(HttpRequest(method, headers or {}, "", path=path))
 
 
 @pytest.mark.parametrize("path", [ROOT, SUFFIXED])
@@ -90,6 +85,7 @@ def test_a_post_to_the_metadata_path_needs_a_token(path: str) -> None:
 
 
 def test_no_metadata_is_served_without_an_authorization_server() -> None:
-    assert ask(ROOT, ports=NO_SERVER).status == 405
-    answer = ask("/mcp", "POST", ports=NO_SERVER)
+    client = Deployment(server)
+    assert ask(ROOT, client=client).status == 405
+    answer = ask("/mcp", "POST", client=client)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

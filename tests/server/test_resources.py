@@ -18,7 +18,6 @@ from mcp_roundtrip import (
     ToolError,
 )
 from mcp_roundtrip_testing import Player
-from support.mcp_schema import assert_valid
 
 server = Server("resources")
 
@@ -89,20 +88,8 @@ def play() -> Player:
     return Player(server)
 
 
-def request(play: Player, method: str, **params: Any) -> Any:
-    response = play.request(method, **params)
-    assert_valid(method, response)
-    return response
-
-
-def read(play: Player, uri: str) -> Any:
-    played = play.read(uri)
-    assert_valid("resources/read", played.message)
-    return played.result
-
-
 def test_resources_and_templates_are_listed_separately(play: Player) -> None:
-    listed = request(play, "resources/list")["result"]
+    listed = play.request("resources/list")["result"]
     assert [resource["uri"] for resource in listed["resources"]] == [
         "test://text", "test://bytes", "test://several", "file:///here",
     ]  # fmt: skip
@@ -115,7 +102,7 @@ def test_resources_and_templates_are_listed_separately(play: Player) -> None:
         "size": 5,
         "annotations": {"priority": 0.5},
     }
-    templates = request(play, "resources/templates/list")["result"]["resourceTemplates"]
+    templates = play.request("resources/templates/list")["result"]["resourceTemplates"]
     assert templates[0] == {
         "uriTemplate": "repo://{owner}/{number}{?state}",
         "name": "issue",
@@ -125,15 +112,15 @@ def test_resources_and_templates_are_listed_separately(play: Player) -> None:
 
 
 def test_text_is_sent_as_text_and_bytes_as_blob(play: Player) -> None:
-    assert read(play, "test://text")["contents"] == [
+    assert play.read("test://text").contents == [
         {"uri": "test://text", "mimeType": "text/plain", "text": "hello"}
     ]
-    [blob] = read(play, "test://bytes")["contents"]
+    [blob] = play.read("test://bytes").contents
     assert (blob["mimeType"], base64.b64decode(blob["blob"])) == ("image/png", b"\x89PNG")
 
 
 def test_a_resource_may_have_several_contents(play: Player) -> None:
-    first, second = read(play, "test://several")["contents"]
+    first, second = play.read("test://several").contents
     assert first == {"uri": "test://several/a", "text": "a", "_meta": {"a/b": 1}}
     assert (second["uri"], second["mimeType"]) == ("test://several", "image/gif")
 
@@ -148,17 +135,17 @@ def test_a_resource_may_have_several_contents(play: Player) -> None:
 def test_variables_are_decoded_and_converted_to_their_annotations(
     play: Player, uri: str, contents: str
 ) -> None:
-    assert read(play, uri)["contents"] == [{"uri": uri, "mimeType": "application/json", "text": contents}]
+    assert play.read(uri).contents == [{"uri": uri, "mimeType": "application/json", "text": contents}]
 
 
 def test_a_path_variable_keeps_its_slashes(play: Player) -> None:
-    assert read(play, "file:///a/b%20c.txt")["contents"][0]["text"] == "a/b c.txt"
+    assert play.read("file:///a/b%20c.txt").contents[0]["text"] == "a/b c.txt"
 
 
 def test_a_result_has_ttl_and_cache_scope(play: Player) -> None:
-    result = read(play, "test://text")
+    result = play.read("test://text").result
     assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
-    result = read(play, "test://bytes")
+    result = play.read("test://bytes").result
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
@@ -166,16 +153,14 @@ def test_a_result_has_ttl_and_cache_scope(play: Player) -> None:
 def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri: str) -> None:
     play = Player(server, always_replay=True)
     asked = play.read(uri)
-    assert_valid("resources/read", asked.message)
     assert asked.result.keys().isdisjoint({"ttlMs", "cacheScope"})
     answered = asked.answer(why="Because.")
-    assert_valid("resources/read", answered.message)
     assert "Because." in answered.contents[0]["text"]
     assert (answered.result["ttlMs"], answered.result["cacheScope"]) == (0, "private")
 
 
 def test_a_read_with_empty_input_responses_is_a_retry(play: Player) -> None:
-    result = request(play, "resources/read", uri="test://text", inputResponses={})["result"]
+    result = play.request("resources/read", uri="test://text", inputResponses={})["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
@@ -198,7 +183,7 @@ def test_a_state_of_another_uri_is_refused(play: Player) -> None:
     ],
 )
 def test_the_error_for_a_missing_resource_names_its_uri(play: Player, uri: str) -> None:
-    refused = request(play, "resources/read", uri=uri)["error"]
+    refused = play.request("resources/read", uri=uri)["error"]
     assert (refused["code"], refused["data"]) == (-32602, {"uri": uri})
 
 
@@ -209,7 +194,7 @@ def test_the_error_for_a_missing_resource_names_its_uri(play: Player, uri: str) 
 def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_without_a_reason(
     play: Player, how: str, code: int
 ) -> None:
-    failed = request(play, "resources/read", uri=f"bad://{how.replace(' ', '%20')}")["error"]
+    failed = play.request("resources/read", uri=f"bad://{how.replace(' ', '%20')}")["error"]
     assert failed["code"] == code
     assert code == -32603 or (failed["message"], failed["data"]) == (
         "Not today.",
@@ -221,19 +206,19 @@ def test_a_tool_error_is_invalid_params_and_anything_else_an_internal_error_with
 
 
 def test_a_value_without_json_form_is_a_failure_and_the_log_has_the_place(play: Player) -> None:
-    request(play, "resources/read", uri="bad://meta")
+    play.request("resources/read", uri="bad://meta")
     [(event, error)] = [(event, error) for event, error, *_ in play.observer.failures]
     assert event == "resource_raised"
     assert "ResourceContents.meta.a" in str(error)
 
 
 def test_a_fixed_uri_takes_precedence_over_a_template(play: Player) -> None:
-    assert read(play, "file:///here")["contents"][0]["text"] == "the one"
-    assert read(play, "file:///there")["contents"][0]["text"] == "there"
+    assert play.read("file:///here").contents[0]["text"] == "the one"
+    assert play.read("file:///there").contents[0]["text"] == "there"
 
 
 def test_a_uri_over_the_limit_is_refused(play: Player) -> None:
-    assert request(play, "resources/read", uri="file:///" + "a" * 10_000)["error"]["code"] == -32602
+    assert play.request("resources/read", uri="file:///" + "a" * 10_000)["error"]["code"] == -32602
 
 
 def test_invalid_resources_are_refused_at_definition() -> None:
@@ -278,11 +263,11 @@ def test_lists_are_paginated(play: Player) -> None:
         small.resource(f"a://{number}", name=f"r{number}")(lambda: "x")
     play, found, cursor = Player(small), [], {}
     for _ in range(3):
-        result = request(play, "resources/list", **cursor)["result"]
+        result = play.request("resources/list", **cursor)["result"]
         found += [resource["name"] for resource in result["resources"]]
         cursor = {"cursor": result.get("nextCursor")}
     assert found == [f"r{number}" for number in range(5)]
     assert cursor == {"cursor": None}
-    first = request(play, "resources/list")["result"]["nextCursor"]
+    first = play.request("resources/list")["result"]["nextCursor"]
     for method in ("tools/list", "resources/templates/list"):
-        assert request(play, method, cursor=first)["error"]["code"] == -32602
+        assert play.request(method, cursor=first)["error"]["code"] == -32602

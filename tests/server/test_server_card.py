@@ -10,22 +10,15 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcp_roundtrip import FrontDoor, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip import Server
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing.loading import load_module
 from mcp_roundtrip_testing.observers import RecordingObserver
-from mcp_roundtrip_testing.ports import make_ports
+from support.deployment import Deployment
 from support.project import ROOT
 
 NAME = "com.example/databases"
 PATH = "/mcp/server-card"
-AUTH = EventAuthenticator(AuthMode.JWT)
-PORTS = make_ports(auth=AUTH, server_card=NAME)
 
 CARD: dict[str, Any] = {
     "type": "object",
@@ -66,15 +59,16 @@ REGISTRY_ENTRY = {
 server = Server("databases", title="Databases", description="Creates databases.", version="2.1.0")
 
 
+CLIENT = Deployment(server, given={"server_card": NAME})
+
+
 def ask(
     method: str = "GET",
     path: str = PATH,
     headers: Mapping[str, str] | None = None,
-    ports: Ports = PORTS,
-    endpoint: Endpoint = server.endpoint,
+    client: Deployment = CLIENT,
 ) -> HttpResponse:
-    request = HttpRequest(method, headers or {}, "", path=path)
-    return endpoint.respond(request, ports, Invocation("id", 1e18))
+    return client.respond(HttpRequest(method, headers or {}, "", path=path))
 
 
 @pytest.mark.parametrize("origin", [{}, {"origin": "https://anywhere.test"}], ids=["no origin", "any origin"])
@@ -106,7 +100,7 @@ def test_the_card_is_served_without_a_caller_to_every_origin(origin: Mapping[str
 @pytest.mark.parametrize("title", [None, "x" * 1_500])
 def test_a_server_without_a_description_has_a_valid_card(title: str | None) -> None:
     plain = Server("databases", title=title, version="1" * 300, legacy_clients=False)
-    card = json.loads(ask(endpoint=plain.endpoint).body)
+    card = json.loads(ask(client=CLIENT.by(server=plain)).body)
     jsonschema.validate(card, CARD)
     assert card["remotes"][0]["supportedProtocolVersions"] == ["2026-07-28"]
 
@@ -117,8 +111,8 @@ def test_a_client_that_has_the_current_card_gets_no_body() -> None:
         answer = ask(headers={"if-none-match": known})
         assert (answer.status, answer.body, answer.headers["etag"]) == (304, "", etag)
     assert ask(headers={"if-none-match": '"other"'}).status == 200
-    renamed = make_ports(auth=AUTH, server_card="com.example/other")
-    assert ask(headers={"if-none-match": etag}, ports=renamed).status == 200
+    renamed = CLIENT.by(given={"server_card": "com.example/other"})
+    assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
 
 
 def test_a_head_request_gets_the_headers_of_a_get_and_no_body() -> None:
@@ -148,29 +142,29 @@ def test_no_other_request_gets_the_card(method: str, path: str) -> None:
 
 
 def test_no_card_is_served_without_a_name() -> None:
-    assert ask(ports=make_ports(auth=AUTH)).status == 405
+    assert ask(client=Deployment(server)).status == 405
 
 
 def test_a_request_for_the_card_is_logged_without_a_caller() -> None:
-    observer = RecordingObserver()
-    ask(ports=make_ports(auth=AUTH, server_card=NAME, observer=observer))
-    assert observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
+    client = CLIENT.by(observer=RecordingObserver())
+    ask(client=client)
+    assert client.observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
 
 
 def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked() -> None:
-    front_door = FrontDoor(
-        "shop", ROOT / "functions/front_door/catalog.json", description="The shop's tools."
-    )
-    card = json.loads(ask(endpoint=front_door.endpoint).body)
+    door = {"description": "The shop's tools."}
+    front_door = Deployment(server, given={"server_card": NAME}, through_door=True, door=door)
+    card = json.loads(ask(client=front_door).body)
     jsonschema.validate(card, CARD)
     assert (card["description"], card["remotes"][0]["url"]) == ("The shop's tools.", "https://mcp.test/mcp")
+    assert not front_door.forwarded
 
 
 def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host_of_the_user() -> None:
     entry = json.loads((ROOT / "server.json").read_text("utf-8"))
     jsonschema.validate(entry, REGISTRY_ENTRY)
     front_door = load_module(ROOT / "functions/front_door/app.py").front_door
-    card = json.loads(ask(endpoint=front_door.endpoint).body)
+    card = json.loads(ask(client=CLIENT.by(through_door=True, front_door=front_door)).body)
     assert {name: entry[name] for name in SHARED} == {name: card[name] for name in SHARED}
     (remote,) = entry["remotes"]
     assert remote["url"].endswith("/mcp")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from inspect import Parameter, Signature
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -13,16 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip import DefinitionError, FrontDoor, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip import DefinitionError, Server
+from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.uri_template import UriTemplate
-from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import CatalogError, catalog_lists
-from mcp_roundtrip_testing.ports import make_ports
-from support.messages import headers, message
+from support.client_requests import refused
+from support.deployment import Deployment
 from support.uri_spellings import detours, spelled, spellings
 
 ADMIN = "admin"
@@ -57,29 +52,28 @@ def documents(*, hide_unauthorized: bool = False) -> Server:
     return server
 
 
-AUTH = EventAuthenticator(AuthMode.JWT)
-FORWARDED = {"owner": "asked"}
-PORTS = make_ports(auth=AUTH, authorization_server="https://id.test", forward=lambda *_: FORWARDED)
-SERVER, HIDING = documents(), documents(hide_unauthorized=True)
+def calling(server: Server, **facets: Any) -> Deployment:
+    """Return a caller with the scope of the closed resources."""
+    given = {"authorization_server": "https://id.test"}
+    return Deployment(server, scopes=(ADMIN,), given=given, has_table=False, **facets)
 
 
-def answer(endpoint: Endpoint, body: dict[str, Any], scope: str) -> HttpResponse:
-    claims = {"iss": "https://id.test", "sub": "alice", "scope": scope}
-    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
-    return endpoint.respond(request, PORTS, Invocation("id", 1e18))
+SERVER, HIDING = calling(documents()), calling(documents(hide_unauthorized=True))
 
 
-def send(endpoint: Endpoint, body: dict[str, Any], scope: str) -> tuple[int, Any]:
-    response = answer(endpoint, body, scope)
-    return response.status, response.raw or json.loads(response.body)
-
-
-def read(endpoint: Endpoint, uri: str, scope: str = ADMIN) -> str:
+def read(client: Deployment, uri: str, scope: str = ADMIN) -> str:
     """Return the text of the contents, or "refused" or "unknown"."""
-    status, sent = send(endpoint, message("resources/read", uri=uri), scope)
+    response = client.by(scopes=tuple(scope.split())).request("resources/read", uri=uri)
+    sent = json.loads(response.body)
     if "error" in sent:
-        return {403: "refused", 400: "unknown"}[status]
+        return {403: "refused", 400: "unknown"}[response.status]
     return str(sent["result"]["contents"][0]["text"])
+
+
+def complete(client: Deployment, uri: str, *scopes: str) -> HttpResponse:
+    argument = {"name": "number", "value": ""}
+    reference = {"type": "ref/resource", "uri": uri}
+    return client.by(scopes=scopes).request("completion/complete", ref=reference, argument=argument)
 
 
 CLOSED = {
@@ -98,9 +92,9 @@ def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(
     uri: str, data: st.DataObject
 ) -> None:
     spelling = data.draw(spellings(uri))
-    assert read(SERVER.endpoint, spelling) == CLOSED[uri]
-    assert read(SERVER.endpoint, spelling, scope="") == "refused"
-    assert read(HIDING.endpoint, spelling, scope="") == "unknown"
+    assert read(SERVER, spelling) == CLOSED[uri]
+    assert read(SERVER, spelling, scope="") == "refused"
+    assert read(HIDING, spelling, scope="") == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -111,13 +105,13 @@ def test_a_scoped_resource_is_protected_in_every_spelling_and_has_one_value(
     ],
 )
 def test_an_open_template_does_not_match_the_path_of_a_scoped_resource(uri: str, text: str) -> None:
-    assert read(SERVER.endpoint, uri) == text
-    assert read(SERVER.endpoint, uri, scope="") == "refused"
-    assert read(HIDING.endpoint, uri, scope="") == "unknown"
+    assert read(SERVER, uri) == text
+    assert read(SERVER, uri, scope="") == "refused"
+    assert read(HIDING, uri, scope="") == "unknown"
 
 
 def test_an_unknown_uri_is_unknown_after_decoding_too() -> None:
-    assert read(SERVER.endpoint, "docs:%2F%2Fplan") == "unknown"
+    assert read(SERVER, "docs:%2F%2Fplan") == "unknown"
 
 
 OPEN = {
@@ -131,22 +125,22 @@ OPEN = {
 @given(data=st.data())
 def test_an_open_resource_has_one_value_in_every_spelling(uri: str, data: st.DataObject) -> None:
     spelling = data.draw(spellings(uri, folds_host=not uri.startswith("docs")))
-    assert read(SERVER.endpoint, spelling, scope="") == OPEN[uri]
+    assert read(SERVER, spelling, scope="") == OPEN[uri]
 
 
 def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensitive() -> None:
     note = "notes://{name}.Example/{page} name=Ada page=A"
-    assert read(SERVER.endpoint, "NOTES://Ada.EXAMPLE/A") == note
-    assert read(SERVER.endpoint, "notes://%41da.example/A") == note
-    assert read(SERVER.endpoint, "docs://Ada") == "docs://{name} name=Ada"
+    assert read(SERVER, "NOTES://Ada.EXAMPLE/A") == note
+    assert read(SERVER, "notes://%41da.example/A") == note
+    assert read(SERVER, "docs://Ada") == "docs://{name} name=Ada"
     site = "https://{host}{/page}{?q} host=site.example"
-    assert read(SERVER.endpoint, "HTTPS://Site.Example:443") == site
+    assert read(SERVER, "HTTPS://Site.Example:443") == site
 
 
 @pytest.mark.parametrize("uri", CLOSED | OPEN)
 @given(data=st.data())
 def test_a_uri_with_dot_segments_is_unknown(uri: str, data: st.DataObject) -> None:
-    assert read(SERVER.endpoint, data.draw(detours(uri))) == "unknown"
+    assert read(SERVER, data.draw(detours(uri))) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -165,12 +159,12 @@ def test_a_uri_with_dot_segments_is_unknown(uri: str, data: st.DataObject) -> No
     ],
 )
 def test_a_uri_whose_value_would_have_dot_segments_is_unknown(uri: str) -> None:
-    assert read(SERVER.endpoint, uri) == "unknown"
+    assert read(SERVER, uri) == "unknown"
 
 
 @pytest.mark.parametrize("value", ["...", "..a", "a..", ".a", "a.b", "v1..v2", "a%2F...%2Fb"])
 def test_dots_that_are_no_segment_are_part_of_a_value(value: str) -> None:
-    assert read(SERVER.endpoint, f"docs://{value}") == f"docs://{{name}} name={unquote(value)}"
+    assert read(SERVER, f"docs://{value}") == f"docs://{{name}} name={unquote(value)}"
 
 
 SEGMENT = st.sampled_from([".", "..", "a", "", "a.", "..."])
@@ -185,54 +179,44 @@ def test_no_function_gets_a_value_with_a_dot_segment(
     encoded = "".join(data.draw(st.sampled_from([f"%{ord(each):02X}", quote(each)])) for each in value)
     is_refused = {".", ".."} & set(segments)
     for uri in (f"docs://{encoded}", f"docs://x/{encoded}", f"https://site.example?q={encoded}"):
-        assert not is_refused or read(SERVER.endpoint, uri) == "unknown"
+        assert not is_refused or read(SERVER, uri) == "unknown"
 
 
 @given(name=spelled("docs", folds=False), plans=spelled("Plans", folds=True))
 def test_completions_find_a_template_in_every_spelling(name: str, plans: str) -> None:
     for reference in (f"docs://{plans}/{{number}}", f"DOCS://{plans}/{{number}}"):
-        asked = message(
-            "completion/complete",
-            ref={"type": "ref/resource", "uri": reference},
-            argument={"name": "number", "value": ""},
-        )
-        assert send(SERVER.endpoint, asked, ADMIN)[1]["result"]["completion"]["values"] == ["7"]
-        assert send(SERVER.endpoint, asked, "")[0] == 403
-        assert send(HIDING.endpoint, asked, "")[1]["error"]["code"] == -32602
+        completed = json.loads(complete(SERVER, reference, ADMIN).body)
+        assert completed["result"]["completion"]["values"] == ["7"]
+        assert complete(SERVER, reference).status == 403
+        assert refused(complete(HIDING, reference))[1] == -32602
 
 
 # -- a front door -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Endpoint:
-    catalog = tmp_path_factory.mktemp("door") / "catalog.json"
-    catalog.write_text(json.dumps(catalog_lists({"documents": SERVER})))
-    return FrontDoor("one", Path(catalog)).endpoint
+def door() -> Deployment:
+    return SERVER.by(through_door=True)
 
 
 @pytest.mark.parametrize("uri", CLOSED | OPEN)
 @settings(max_examples=50)
 @given(data=st.data())
 def test_a_front_door_and_its_owner_agree_about_every_spelling(
-    uri: str, data: st.DataObject, door: Endpoint
+    uri: str, data: st.DataObject, door: Deployment
 ) -> None:
     spelling = data.draw(spellings(uri))
     for scope in (ADMIN, ""):
-        status, sent = send(door, message("resources/read", uri=spelling), scope)
-        allowed = read(SERVER.endpoint, spelling, scope) != "refused"
-        assert (sent == FORWARDED) is allowed
-        assert (status == 403) is not allowed
+        before = len(door.forwarded)
+        found = read(door, spelling, scope)
+        assert found == read(SERVER, spelling, scope)
+        assert (len(door.forwarded) > before) is (found != "refused")
 
 
-def test_a_front_door_completes_a_template_in_another_spelling(door: Endpoint) -> None:
-    asked = message(
-        "completion/complete",
-        ref={"type": "ref/resource", "uri": "DOCS://pl%61ns/{number}"},
-        argument={"name": "number", "value": ""},
-    )
-    assert send(door, asked, ADMIN)[1] == FORWARDED
-    assert send(door, asked, "")[0] == 403
+def test_a_front_door_completes_a_template_in_another_spelling(door: Deployment) -> None:
+    assert complete(door, "DOCS://pl%61ns/{number}", ADMIN).status == 200
+    assert len(door.forwarded) > 0
+    assert complete(door, "DOCS://pl%61ns/{number}").status == 403
 
 
 # -- precedence of templates ------------------------------------------------------------------------------
@@ -259,8 +243,8 @@ def test_the_more_specific_of_two_templates_determines_value_and_scopes(
         server = Server("x")
         for template in sorted((broad, narrow), key=lambda each: (each == closed) is not closed_first):
             add(server, template, [ADMIN] if template == closed else [])
-        assert read(server.endpoint, uri).split()[0] == narrow
-        assert (read(server.endpoint, uri, scope="") == "refused") is (closed == narrow)
+        assert read(calling(server), uri).split()[0] == narrow
+        assert (read(calling(server), uri, scope="") == "refused") is (closed == narrow)
 
 
 @pytest.mark.parametrize(
@@ -279,14 +263,11 @@ def test_the_first_of_equally_specific_templates_is_used_with_the_scopes_of_all(
         server = Server("x")
         add(server, first, ["a"])
         add(server, second, ["b", "a"])
-        assert read(server.endpoint, uri, scope="a b").split()[0] == first
-        assert [read(server.endpoint, uri, scope=scope) for scope in ("a", "b", "")] == ["refused"] * 3
-        body = message("resources/read", uri=uri)
-        request = HttpRequest(
-            "POST", headers(body), json.dumps(body), {"jwt": {"claims": {"iss": "i", "sub": "s"}}}
-        )
-        refused = server.endpoint.respond(request, PORTS, Invocation("id", 1e18))
-        assert 'scope="a b"' in refused.headers["www-authenticate"]
+        client = calling(server)
+        assert read(client, uri, scope="a b").split()[0] == first
+        assert [read(client, uri, scope=scope) for scope in ("a", "b", "")] == ["refused"] * 3
+        response = client.request("resources/read", uri=uri)
+        assert 'scope="a b"' in response.headers["www-authenticate"]
 
 
 # -- definitions ------------------------------------------------------------------------------------------

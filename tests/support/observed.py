@@ -44,7 +44,12 @@ class Observed:
         return [event for event, _ in self.observer.failures]
 
     @property
+    def outcomes(self) -> list[str]:
+        """The outcomes of the requests in the log."""
+        records = [fields for event, fields in self.observer.events if event == "request_completed"]
+        return [str(fields.get("outcome")) for fields in records]
+
+    @property
     def outcome(self) -> str:
         """The outcome of the last request in the log."""
-        records = [fields for event, fields in self.observer.events if event == "request_completed"]
-        return str(records[-1].get("outcome"))
+        return self.outcomes[-1]
