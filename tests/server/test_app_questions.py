@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,20 +14,9 @@ from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server, ToolEr
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.http import MAX_JSON_VALUES
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.protocol.constants import UI_MIME_TYPE
-from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.observers import RecordingObserver
-from support.app_client import (
-    APPS,
-    AUTHORIZERS,
-    LEGACY,
-    QUESTIONS,
-    AppClient,
-    answer_arguments,
-    app_ports,
-    status,
-    text,
-)
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION, UI_MIME_TYPE
+from support.client_requests import APPS, QUESTIONS, accepted, answer_arguments, app_status, text
+from support.deployment import Deployment
 
 DOCUMENT = "<!doctype html><title>Forecast</title>"
 
@@ -88,14 +77,20 @@ def nothing_charged() -> None:
     VISITED.clear()
 
 
-@pytest.fixture(params=["2026-07-28", LEGACY, "2025-06-18"])
+@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
-def client(request: pytest.FixtureRequest, version: str) -> AppClient:
-    return AppClient(server, version, through_door=request.param)
+def client(request: pytest.FixtureRequest, version: str) -> Deployment:
+    return app(version, through_door=request.param)
+
+
+def app(version: str = PROTOCOL_VERSION, /, server: Server = server, **facets: Any) -> Deployment:
+    """Return a client that shows views. Its calls hold their state themselves: there is no table."""
+    facets = {"capabilities": APPS, "has_table": False, **facets}
+    return Deployment(server, version=version, **facets).connected()
 
 
 both_kinds = pytest.mark.parametrize("tool", ["order", "order_async"])
@@ -105,18 +100,18 @@ both_kinds = pytest.mark.parametrize("tool", ["order", "order_async"])
 
 
 @both_kinds
-def test_a_call_is_asked_and_answered_through_a_view(client: AppClient, tool: str) -> None:
+def test_a_call_is_asked_and_answered_through_a_view(client: Deployment, tool: str) -> None:
     asked = client.call(tool, item="tea")
-    assert (status(asked), asked["isError"]) == ("asking", False)
-    again = client.answer(asked, count={"value": 3})
-    assert status(again) == "asking"
+    assert (app_status(asked), asked["isError"]) == ("asking", False)
+    again = client.answer_in_app(asked, count=3)
+    assert app_status(again) == "asking"
     assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
-    done = client.answer(again, sure={"value": True})
-    assert (status(done), done["structuredContent"]) == ("complete", {"ordered": 3})
+    done = client.answer_in_app(again, sure=True)
+    assert (app_status(done), done["structuredContent"]) == ("complete", {"ordered": 3})
     assert CHARGED == ["tea"]
 
 
-def test_the_text_of_the_result_is_for_the_model_and_holds_no_state(client: AppClient) -> None:
+def test_the_text_of_the_result_is_for_the_model_and_holds_no_state(client: Deployment) -> None:
     asked = client.call("order", item="tea")
     questions = asked["_meta"][QUESTIONS]
     assert "How many tea?" in text(asked)
@@ -127,59 +122,53 @@ def test_the_text_of_the_result_is_for_the_model_and_holds_no_state(client: AppC
     assert (questions["tool"], questions["arguments"]) == ("order", {"item": "tea"})
 
 
-def test_an_invalid_answer_is_asked_again_with_the_reason(client: AppClient) -> None:
-    again = client.answer(client.call("order", item="tea"), count={"value": "many"})
+def test_an_invalid_answer_is_asked_again_with_the_reason(client: Deployment) -> None:
+    again = client.answer_in_app(client.call("order", item="tea"), count="many")
     message = again["_meta"][QUESTIONS]["requests"]["count"]["params"]["message"]
     assert message.startswith("How many tea?\n\nThe previous answer was not accepted.")
     assert "How many tea?" in text(again)
     assert "not accepted" not in text(again), "the reason may quote the answer"
-    assert status(client.answer(again, count={"value": 1})) == "asking"
+    assert app_status(client.answer_in_app(again, count=1)) == "asking"
 
 
-def test_a_declined_question_ends_the_call_and_an_old_state_asks_again(client: AppClient) -> None:
+def test_a_declined_question_ends_the_call_and_an_old_state_asks_again(client: Deployment) -> None:
     asked = client.call("order", item="tea")
-    declined = client.answer(asked, count={"action": "decline"})
-    assert (status(declined), declined["isError"]) == ("complete", True)
-    assert status(client.answer(asked)) == "asking"
+    declined = client.answer_in_app(asked, count={"action": "decline"})
+    assert (app_status(declined), declined["isError"]) == ("complete", True)
+    assert app_status(client.answer_in_app(asked)) == "asking"
     assert CHARGED == []
 
 
-def test_without_answers_the_result_says_where_the_call_stands(client: AppClient) -> None:
+def test_without_answers_the_result_says_where_the_call_stands(client: Deployment) -> None:
     asked = client.call("order", item="tea")
-    stands = client.answer(asked)
-    assert status(stands) == "asking"
+    stands = client.answer_in_app(asked)
+    assert app_status(stands) == "asking"
     assert stands["_meta"][QUESTIONS]["requests"] == asked["_meta"][QUESTIONS]["requests"]
 
 
-def test_a_url_is_shown_until_the_user_has_finished_there(client: AppClient) -> None:
+def test_a_url_is_shown_until_the_user_has_finished_there(client: Deployment) -> None:
     asked = client.call("sign_in")
     assert asked["_meta"][QUESTIONS]["requests"]["page"]["params"]["url"] == "https://x.test/page"
-    again = client.answer(asked, page={"action": "accept"})
-    assert status(again) == "asking"
+    again = client.answer_in_app(asked, page={"action": "accept"})
+    assert app_status(again) == "asking"
     VISITED.add("page")
-    assert text(client.answer(again, page={"action": "accept"})) == "signed in"
+    assert text(client.answer_in_app(again, page={"action": "accept"})) == "signed in"
 
 
 def test_a_client_that_can_be_asked_itself_is(version: str) -> None:
-    client = AppClient(server, capabilities={**APPS, "elicitation": {}})
+    client = app(capabilities={**APPS, "elicitation": {}})
     assert client.call("order", item="tea")["resultType"] == "input_required"
 
 
 def test_forms_name_their_view_for_a_client_that_can_show_them_there() -> None:
     ui = {"extensions": {name: {**each, "elicitation": {}} for name, each in APPS["extensions"].items()}}
-    client = AppClient(server, capabilities={**ui, "elicitation": {}})
+    client = app(capabilities={**ui, "elicitation": {}})
     asked = client.call("order", item="tea")
     assert asked["inputRequests"]["count"]["params"]["_meta"] == {
         "ui": {"resourceUri": "ui://mcp-roundtrip/questions"}
     }
-    answer = {"count": {"action": "accept", "content": {"value": 2}}}
-    again = client.result(
-        "tools/call",
-        name="order",
-        arguments={"item": "tea"},
-        requestState=asked["requestState"],
-        inputResponses=answer,
-    )
+    answered = {"requestState": asked["requestState"], "inputResponses": {"count": accepted(2)}}
+    again = client.post_call("order", {"item": "tea"}, **answered)["result"]
     assert list(again["inputRequests"]) == ["sure"]
 
 
@@ -187,32 +176,29 @@ def test_forms_name_their_view_for_a_client_that_can_show_them_there() -> None:
 
 
 @pytest.mark.parametrize("missing", ["tool", "arguments", "state", "answers"])
-def test_an_answer_that_lacks_an_argument_changes_nothing(client: AppClient, missing: str) -> None:
-    arguments = answer_arguments(client.call("order", item="tea"), count={"value": 3})
+def test_an_answer_that_lacks_an_argument_changes_nothing(client: Deployment, missing: str) -> None:
+    arguments = answer_arguments(client.call("order", item="tea"), count=3)
     del arguments[missing]
-    response = client.send("tools/call", {"name": "answer_questions", "arguments": arguments})
-    refused = "error" in response or response["result"]["isError"]
-    assert refused
+    response = client.post_call("answer_questions", arguments)
+    assert "error" in response or response["result"]["isError"]
     assert CHARGED == []
 
 
-@pytest.mark.parametrize("mode", [mode for mode in AUTHORIZERS if mode is not AuthMode.NONE])
+@pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
 @pytest.mark.parametrize("through_door", [False, True])
 def test_another_user_cannot_answer(mode: AuthMode, through_door: bool, version: str) -> None:
-    alice = AppClient(server, version, mode=mode, through_door=through_door)
+    alice = app(version, mode=mode, through_door=through_door)
     asked = alice.call("order", item="tea")
-    refused = alice.as_user("eve").answer(asked, count={"value": 3})
-    assert (status(refused), refused["isError"]) == ("ended", True)
-    assert status(alice.answer(asked, count={"value": 3})) == "asking"
+    refused = alice.by(user="eve").connected().answer_in_app(asked, count=3)
+    assert (app_status(refused), refused["isError"]) == ("ended", True)
+    assert app_status(alice.answer_in_app(asked, count=3)) == "asking"
 
 
 def test_an_anonymous_state_is_a_bearer_token(version: str) -> None:
     """docs/explanation/security.md says so: such a deployment is for development."""
-    asked = AppClient(server, version, mode=AuthMode.NONE, ports=(ports := app_ports(AuthMode.NONE))).call(
-        "order", item="tea"
-    )
-    other = AppClient(server, version, mode=AuthMode.NONE, ports=ports, user="eve")
-    assert status(other.answer(asked, count={"value": 3})) == "asking"
+    first = app(version, user=None)
+    asked = first.call("order", item="tea")
+    assert app_status(first.by().connected().answer_in_app(asked, count=3)) == "asking"
 
 
 @pytest.mark.parametrize(
@@ -225,103 +211,98 @@ def test_an_anonymous_state_is_a_bearer_token(version: str) -> None:
         {"state": "x" * 300_000},
     ],
 )
-def test_a_state_is_good_for_its_own_call_only(client: AppClient, change: dict[str, Any]) -> None:
-    arguments = answer_arguments(client.call("order", item="tea"), count={"value": 3}) | change
-    refused = client.result("tools/call", name="answer_questions", arguments=arguments)
-    assert (status(refused), refused["isError"]) == ("ended", True)
+def test_a_state_is_good_for_its_own_call_only(client: Deployment, change: dict[str, Any]) -> None:
+    arguments = answer_arguments(client.call("order", item="tea"), count=3) | change
+    refused = client.call("answer_questions", **arguments)
+    assert (app_status(refused), refused["isError"]) == ("ended", True)
 
 
 def test_a_late_answer_is_refused_and_the_log_says_why(version: str) -> None:
-    clock, observer = FakeClock(), RecordingObserver()
-    client = AppClient(server, version, ports=app_ports(clock=clock, observer=observer))
+    client = app(version)
     asked = client.call("order", item="tea")
-    clock.advance(601)
-    assert status(client.answer(asked, count={"value": 3})) == "ended"
-    assert [fields["reason"] for event, fields in observer.events if event == "state_refused"] == ["expired"]
+    client.clock.advance(601)
+    assert app_status(client.answer_in_app(asked, count=3)) == "ended"
+    [reason] = [fields["reason"] for event, fields in client.observer.events if event == "state_refused"]
+    assert reason == "expired"
 
 
 def test_a_call_without_answers_renews_the_state_for_as_long_as_the_flow_lives() -> None:
-    clock = FakeClock()
-    client = AppClient(server, ports=app_ports(clock=clock))
+    client = app()
     asked = client.call("order", item="tea")
     for _ in range(5):
-        clock.advance(590)
-        asked = client.answer(asked)
-        assert status(asked) == "asking"
-    clock.advance(650)
-    assert status(client.answer(asked, count={"value": 3})) == "ended"
+        client.clock.advance(590)
+        asked = client.answer_in_app(asked)
+        assert app_status(asked) == "asking"
+    client.clock.advance(650)
+    assert app_status(client.answer_in_app(asked, count=3)) == "ended"
 
 
 def test_a_client_without_views_has_no_answer_tool(version: str) -> None:
-    ports = app_ports()
-    asked = AppClient(server, version, ports=ports).call("order", item="tea")
-    model = AppClient(server, version, ports=ports, capabilities={})
-    error = model.error("tools/call", name="answer_questions", arguments=answer_arguments(asked))
+    client = app(version)
+    asked = client.call("order", item="tea")
+    model = client.by(capabilities={}).connected()
+    error = model.call_error("answer_questions", **answer_arguments(asked))
     assert (error["code"], error["message"]) == (-32602, "Unknown tool: answer_questions")
 
 
-def test_an_unknown_tool_cannot_be_answered(client: AppClient) -> None:
+def test_an_unknown_tool_cannot_be_answered(client: Deployment) -> None:
     arguments = answer_arguments(client.call("order", item="tea")) | {"tool": "nothing"}
-    error = client.error("tools/call", name="answer_questions", arguments=arguments)
+    error = client.call_error("answer_questions", **arguments)
     assert (error["code"], error["message"]) == (-32602, "Unknown tool: nothing")
     arguments["tool"] = "answer_questions"
-    assert client.error("tools/call", name="answer_questions", arguments=arguments)["code"] == -32602
+    assert client.call_error("answer_questions", **arguments)["code"] == -32602
 
 
 @pytest.mark.parametrize("through_door", [False, True])
 def test_the_scopes_of_the_tool_that_asked_are_needed(through_door: bool, version: str) -> None:
-    allowed = AppClient(server, version, through_door=through_door, scopes=("shop:all",))
+    allowed = app(version, through_door=through_door, scopes=("shop:all",))
     asked = allowed.call("guarded")
-    refused = replace(allowed, scopes=(), _session=None).send(
-        "tools/call", {"name": "answer_questions", "arguments": answer_arguments(asked, count={"value": 3})}
-    )
-    assert refused["error"]["message"] == "Insufficient scope"
-    assert text(allowed.answer(asked, count={"value": 3})) == "3"
+    other = allowed.by(scopes=()).connected()
+    refused = other.send_call("answer_questions", answer_arguments(asked, count=3))
+    assert json.loads(refused.body)["error"]["message"] == "Insufficient scope"
+    assert text(allowed.answer_in_app(asked, count=3)) == "3"
 
 
 def test_the_name_in_the_header_is_that_of_the_answer_tool() -> None:
-    client = AppClient(server)
-    params = {"name": "answer_questions", "arguments": answer_arguments(client.call("order", item="tea"))}
-    assert client.send("tools/call", params, mcp_name="order")["error"]["code"] == -32020
+    client = app()
+    arguments = answer_arguments(client.call("order", item="tea"))
+    body = client.body("tools/call", name="answer_questions", arguments=arguments)
+    assert json.loads(client.send(body, mcp_name="order").body)["error"]["code"] == -32020
 
 
 def test_too_many_answers_are_refused_unread() -> None:
-    client = AppClient(server)
+    client = app()
     arguments = answer_arguments(client.call("order", item="tea"))
     arguments["answers"] = {f"key {number}": {} for number in range(MAX_JSON_VALUES)}
-    assert client.error("tools/call", name="answer_questions", arguments=arguments)["code"] == -32600
+    assert client.call_error("answer_questions", **arguments)["code"] == -32600
 
 
-def test_answers_to_questions_that_were_not_asked_do_not_count(client: AppClient) -> None:
-    again = client.answer(client.call("order", item="tea"), count={"value": 3}, sure={"value": True})
+def test_answers_to_questions_that_were_not_asked_do_not_count(client: Deployment) -> None:
+    again = client.answer_in_app(client.call("order", item="tea"), count=3, sure=True)
     assert list(again["_meta"][QUESTIONS]["requests"]) == ["sure"]
     assert CHARGED == []
 
 
 def test_the_state_for_the_view_is_refused_in_another_tool_call() -> None:
-    client = AppClient(server)
+    client = app()
     state = client.call("order", item="tea")["_meta"][QUESTIONS]["state"]
-    error = client.error("tools/call", name="order", arguments={"item": "gold"}, requestState=state)
-    assert error["code"] == -32602
+    refused = client.post_call("order", {"item": "gold"}, requestState=state)
+    assert refused["error"]["code"] == -32602
 
 
 def test_without_a_key_the_call_is_an_internal_error(version: str) -> None:
-    class Unavailable:
-        def seal(self, *args: Any, **given: Any) -> str:
-            raise KeyServiceError("no key", reason="ThrottlingException")
-
-        open = seal
-
-    client = AppClient(server, version, ports=app_ports(state_codec=Unavailable))
-    assert client.error("tools/call", name="order", arguments={"item": "tea"})["code"] == -32603
+    error = KeyServiceError("ThrottlingException")
+    unavailable = Mock(**{"seal.side_effect": error, "open.side_effect": error})
+    client = app(version, given={"state_codec": lambda: unavailable})
+    assert client.call_error("order", item="tea")["code"] == -32603
     arguments = {"tool": "order", "arguments": {}, "state": "x", "answers": {}}
-    assert client.error("tools/call", name="answer_questions", arguments=arguments)["code"] == -32603
+    assert client.call_error("answer_questions", **arguments)["code"] == -32603
 
 
 # -- views ------------------------------------------------------------------------------------------
 
 
-def test_the_list_names_the_views_and_the_answer_tool(client: AppClient) -> None:
+def test_the_list_names_the_views_and_the_answer_tool(client: Deployment) -> None:
     tools = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     views = {name: tool.get("_meta", {}).get("ui", {}).get("resourceUri") for name, tool in tools.items()}
     questions = "ui://mcp-roundtrip/questions"
@@ -338,12 +319,12 @@ def test_the_list_names_the_views_and_the_answer_tool(client: AppClient) -> None
 
 
 def test_the_list_of_other_clients_has_no_views() -> None:
-    listed = AppClient(server, capabilities={}).result("tools/list")["tools"]
+    listed = app(capabilities={}).result("tools/list")["tools"]
     assert "answer_questions" not in {tool["name"] for tool in listed}
     assert [tool for tool in listed if "_meta" in tool] == []
 
 
-def test_views_are_read_by_their_uri_and_not_listed(client: AppClient) -> None:
+def test_views_are_read_by_their_uri_and_not_listed(client: Deployment) -> None:
     for uri, start in (
         ("ui://mcp-roundtrip/questions", "<!doctype html>"),
         ("ui://shop/forecast", DOCUMENT),
@@ -370,30 +351,29 @@ def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(thr
     def open_to_all() -> str:
         return "open"
 
-    allowed = AppClient(scoped, through_door=through_door, scopes=("read",))
+    allowed = app(server=scoped, through_door=through_door, scopes=("read",))
     scopes = {
         uri: allowed.result("resources/read", uri=uri)["cacheScope"]
         for uri in ("ui://scoped/secret", "ui://scoped/open_to_all")
     }
     assert scopes == {"ui://scoped/secret": "private", "ui://scoped/open_to_all": "public"}
-    refused = replace(allowed, scopes=()).error("resources/read", uri="ui://scoped/secret")
+    refused = allowed.by(scopes=()).error("resources/read", uri="ui://scoped/secret")
     assert refused["message"] == "Insufficient scope"
 
 
-def test_clients_that_show_views_learn_that_the_server_has_them(client: AppClient, version: str) -> None:
-    if version == "2026-07-28":
+def test_clients_that_show_views_learn_that_the_server_has_them(client: Deployment, version: str) -> None:
+    if version == PROTOCOL_VERSION:
         discovered = client.result("server/discover")
         assert discovered["cacheScope"] == "private"
     else:
-        info = {"name": "host", "version": "1"}
-        discovered = client.result("initialize", protocolVersion=version, capabilities=APPS, clientInfo=info)
+        discovered = client.initialize()
     capabilities = discovered["capabilities"]
     assert capabilities["extensions"]["io.modelcontextprotocol/ui"] == {"elicitation": {}}
     assert capabilities["resources"] == {}
 
 
 def test_other_clients_see_no_views() -> None:
-    client = AppClient(server, capabilities={})
+    client = app(capabilities={})
     discovered = client.result("server/discover")
     assert "resources" not in discovered["capabilities"]
     assert discovered["cacheScope"] == "public"
@@ -428,12 +408,9 @@ def test_a_tool_with_a_view_of_its_authors_own_or_with_a_task_is_not_asked_in_a_
     def shown(ctx: Context) -> int:
         return ctx.elicit("count", "How many?", int)
 
-    result = AppClient(own).send("tools/call", {"name": "shown", "arguments": {}})
-    assert result["error"]["code"] == -32021
+    assert app(server=own).call_error("shown")["code"] == -32021
 
 
 def test_async_tools_run_in_an_event_loop_of_their_own() -> None:
-    async def call() -> Any:
-        return await asyncio.to_thread(AppClient(server).call, "order_async", item="tea")
-
-    assert status(asyncio.run(call())) == "asking"
+    asked = asyncio.run(asyncio.to_thread(app().call, "order_async", item="tea"))
+    assert app_status(asked) == "asking"

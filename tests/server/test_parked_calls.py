@@ -4,7 +4,6 @@ import json
 from asyncio import gather
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from threading import Barrier, Event
 
@@ -12,17 +11,16 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
-from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
-from mcp_roundtrip.protocol.session_id import SessionId
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
 from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.parked_deployment import ParkedDeployment
-from support.question_links import answer_link
+from support.client_requests import TASKS, accepted, text
+from support.deployment import Deployment
+from support.faulty_store import FaultyStore
 
 server = Server("parked")
 effects: list[str] = []
@@ -255,21 +253,6 @@ def plain(item: str) -> str:
     return item
 
 
-class RecordingStore(MemoryStore):
-    """A store that knows the sort keys of the items that were updated, or that can update none."""
-
-    def __init__(self):
-        super().__init__()
-        self.updates = []
-        self.is_failing = False
-
-    def update(self, pk, sk, change):
-        if self.is_failing:
-            raise StoreError("ThrottlingException")
-        self.updates.append(sk)
-        return super().update(pk, sk, change)
-
-
 @pytest.fixture(autouse=True)
 def reset():
     global is_signed_in
@@ -279,141 +262,159 @@ def reset():
 
 @pytest.fixture(params=[False, True], ids=["2026-07-28", "2025-11-25"])
 def deployment(request):
-    return ParkedDeployment(server, is_legacy=request.param)
+    version = LEGACY_VERSION if request.param else PROTOCOL_VERSION
+    return Deployment(server, version=version, capabilities={})
 
 
 modern = pytest.mark.parametrize("deployment", [False], indirect=True)
+
+
+ACCEPT = {"action": "accept"}
+
+
+def recorded(deployment):
+    """Return a view of a deployment, and the operations of its store."""
+    operations = []
+    return deployment.by(store=FaultyStore(deployment.store, before=operations.append)), operations
+
+
+def updates(operations):
+    """Return the sort keys of the items that were updated."""
+    return [each.sk for each in operations if each.name == "update"]
+
+
+def count_operations(deployment, tool, **arguments):
+    """Return the number of operations of the store in a call."""
+    client, operations = recorded(deployment)
+    client.post_call(tool, arguments)
+    return len(operations)
 
 
 # -- questions and results ----------------------------------------------------------------------------------
 
 
 def test_a_call_asks_by_a_link_and_returns_its_result_when_it_is_made_again(deployment):
-    asked = deployment.call("confirm")
+    asked = deployment.text("confirm")
     assert "confirm asks the user" in asked
     assert "Order tea?" in asked
     assert "call confirm again with the same arguments" in asked
     assert deployment.outcome == "asked_on_page"
     assert effects == []
     assert deployment.answer(asked, sure=True) == "stored"
-    assert deployment.call("confirm") == "tea True 1"
+    assert deployment.text("confirm") == "tea True 1"
     assert deployment.outcome == "complete"
 
 
 def test_steps_before_a_question_are_remembered_and_nothing_runs_twice(deployment):
-    first = deployment.call("order", item="tea")
+    first = deployment.text("order", item="tea")
     assert "How many tea, at reserved 1?" in first
     deployment.answer(first, size={"vcpus": 3})
-    second = deployment.call("order", item="tea")
+    second = deployment.text("order", item="tea")
     assert "Send it, charged 3 2?" in second
     assert deployment.token(second) != deployment.token(first)
     assert deployment.links.find(deployment.token(first)).state == "answered"
     deployment.answer(second, send=True)
-    deployment.call("order", item="tea")
+    deployment.text("order", item="tea")
     assert effects == ["reserved", "charged 3", "sent"]
 
 
 def test_questions_at_once_are_on_one_page(deployment):
-    asked = deployment.call("confirm_all")
-    assert list(deployment.links.find(deployment.token(asked)).requests) == ["first", "second"]
+    asked = deployment.text("confirm_all")
+    assert list(deployment.asked_by(asked)) == ["first", "second"]
     deployment.answer(asked, first=True, second=False)
-    assert deployment.call("confirm_all") == "[true,false]"
+    assert deployment.text("confirm_all") == "[true,false]"
 
 
 def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason_under_a_new_link(deployment):
-    asked = deployment.call("order", item="tea")
+    asked = deployment.text("order", item="tea")
     deployment.answer(asked, size={"vcpus": "many"})
-    again = deployment.call("order", item="tea")
+    again = deployment.text("order", item="tea")
     assert "The previous answer was not accepted" in shown(deployment, again)["size~2"]
     assert deployment.links.find(deployment.token(asked)).state == "answered"
     deployment.answer(again, **{"size~2": {"vcpus": 2}})
-    assert "charged 2 2" in deployment.call("order", item="tea")
+    assert "charged 2 2" in deployment.text("order", item="tea")
     assert effects == ["reserved", "charged 2"]
 
 
 def test_the_reason_of_a_refusal_is_for_the_user_and_not_for_the_model(deployment):
-    asked = deployment.call("register")
+    asked = deployment.text("register")
     for number, name in enumerate(("hunter2", "hunter2\n\nThe previous answer was not accepted. hunter3"), 2):
         [key] = shown(deployment, asked)
         deployment.answer(asked, **{key: {"name": name}})
-        deployment.call("register")
-        asked = deployment.call("register")
+        deployment.text("register")
+        asked = deployment.text("register")
         assert asked.count("Which name?") == 1
         assert "hunter" not in asked
         assert f"{name} is taken" in shown(deployment, asked)[f"account~{number}"]
     deployment.answer(asked, **{"account~3": {"name": "ada"}})
-    assert deployment.call("register") == "ada"
+    assert deployment.text("register") == "ada"
 
 
 def test_a_refused_answer_beside_an_accepted_one_is_not_told_to_the_model(deployment):
-    deployment.answer(deployment.call("register_both"), first={"name": "ada"}, second={"name": "hunter2"})
-    asked = deployment.call("register_both")
+    deployment.answer(deployment.text("register_both"), first={"name": "ada"}, second={"name": "hunter2"})
+    asked = deployment.text("register_both")
     assert "Second?" in asked
     assert "hunter2" not in asked
     assert "hunter2 is taken" in shown(deployment, asked)["second~2"]
 
 
-def shown(deployment, text):
+def shown(deployment, asked):
     """Return the messages that the user reads on the page, by wire key."""
-    requests = deployment.links.find(deployment.token(text)).requests
-    return {key: request["params"]["message"] for key, request in requests.items()}
+    return {key: each["params"]["message"] for key, each in deployment.asked_by(asked).items()}
 
 
 def test_a_question_whose_answers_are_all_refused_ends_the_call(deployment):
     for _ in range(MAX_ASKED):
-        text = deployment.call("confirm")
-        [key] = deployment.links.find(deployment.token(text)).requests
-        deployment.answer(text, **{key: "maybe"})
-    result = deployment.post("confirm")["result"]
-    assert result["isError"] is True
+        asked = deployment.text("confirm")
+        [key] = deployment.asked_by(asked)
+        deployment.answer(asked, **{key: "maybe"})
+    assert deployment.error_text("confirm")
     assert deployment.outcome == "too_many_answers"
-    assert [task.status for task in deployment.tasks()] == [Status.COMPLETED]
+    assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
     assert effects == []
 
 
 def test_the_last_answer_that_is_possible_counts(deployment):
     for number in range(MAX_ASKED):
-        text = deployment.call("order", item="tea")
-        [key] = deployment.links.find(deployment.token(text)).requests
+        asked = deployment.text("order", item="tea")
+        [key] = deployment.asked_by(asked)
         is_last = number == MAX_ASKED - 1
-        deployment.answer(text, **{key: {"vcpus": 3 if is_last else "many"}})
-    assert "Send it, charged 3" in deployment.call("order", item="tea")
+        deployment.answer(asked, **{key: {"vcpus": 3 if is_last else "many"}})
+    assert "Send it, charged 3" in deployment.text("order", item="tea")
 
 
 def test_a_declined_question_ends_the_call(deployment):
-    deployment.answer(deployment.call("confirm"), sure=None)
-    result = deployment.post("confirm")["result"]
-    assert result["isError"] is True
-    assert result["content"][0]["text"] == "The user declined to answer 'sure'."
-    assert [task.status for task in deployment.tasks()] == [Status.COMPLETED]
+    deployment.answer(deployment.text("confirm"), sure=None)
+    assert deployment.error_text("confirm") == "The user declined to answer 'sure'."
+    assert [task.status for task in deployment.tasks] == [Status.COMPLETED]
     assert effects == []
 
 
 def test_a_tool_error_after_a_question_is_the_result(deployment):
-    deployment.answer(deployment.call("refuse"), sure=True)
+    deployment.answer(deployment.text("refuse"), sure=True)
     for _ in range(2):
-        assert deployment.post("refuse")["result"]["content"][0]["text"] == "It is sold out."
+        assert deployment.text("refuse") == "It is sold out."
     assert effects == ["refused"]
 
 
 def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_made_again(deployment):
     global is_signed_in
-    asked = deployment.call("sign_in")
-    [request] = deployment.links.find(deployment.token(asked)).requests.values()
+    asked = deployment.text("sign_in")
+    [request] = deployment.asked_by(asked).values()
     assert request["params"]["url"] == "https://login.example/"
-    answer_link(deployment.links, deployment.token(asked), {"login": {"action": "accept"}})
-    waiting = deployment.call("sign_in")
+    deployment.answer(asked, login=ACCEPT)
+    waiting = deployment.text("sign_in")
     assert "has not finished" in waiting
     assert deployment.outcome == "waiting_for_answer"
     is_signed_in = True
-    assert deployment.call("sign_in") == "signed in 1"
+    assert deployment.text("sign_in") == "signed in 1"
 
 
 def test_a_question_through_the_model_after_a_step_continues(deployment):
-    asked = deployment.call("relayed")
+    asked = deployment.text("relayed")
     assert "in the argument input_responses" in asked
     assert deployment.outcome == "asked_through_model"
-    assert deployment.call("relayed", input_responses={"number": 3}) == "xxx"
+    assert deployment.text("relayed", input_responses={"number": 3}) == "xxx"
     assert effects == ["prepared"]
 
 
@@ -421,9 +422,9 @@ def test_a_question_through_the_model_after_a_step_continues(deployment):
 
 
 def test_a_repeated_call_waits_and_then_gives_the_same_link_again(deployment):
-    asked = deployment.call("confirm")
+    asked = deployment.text("confirm")
     began = deployment.clock()
-    again = deployment.call("confirm")
+    again = deployment.text("confirm")
     waited_s = deployment.clock() - began
     assert deployment.token(again) == deployment.token(asked)
     assert deployment.outcome == "waiting_for_answer"
@@ -431,30 +432,27 @@ def test_a_repeated_call_waits_and_then_gives_the_same_link_again(deployment):
 
 
 def test_an_answer_while_a_call_waits_is_in_the_result_of_that_call(deployment):
-    asked = deployment.call("confirm")
+    asked = deployment.text("confirm")
     pauses = count()
-    waiting = replace(
-        deployment, while_waiting=lambda: next(pauses) == 2 and deployment.answer(asked, sure=True)
-    )
-    waiting.table = deployment.table
-    assert waiting.call("confirm") == "tea True 1"
+    waiting = deployment.by(while_waiting=lambda: next(pauses) == 2 and deployment.answer(asked, sure=True))
+    assert waiting.text("confirm") == "tea True 1"
 
 
 def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(deployment):
-    deployment.answer(deployment.call("confirm"), sure=True)
+    deployment.answer(deployment.text("confirm"), sure=True)
     during = []
 
     @server.tool
     def slow(ctx: Context) -> str:
         ctx.elicit("sure", "Sure?", bool)
         if not during:
-            during.append(deployment.call("slow"))
+            during.append(deployment.text("slow"))
             during.append(deployment.outcome)
         return "done"
 
     try:
-        deployment.answer(deployment.call("slow"), sure=True)
-        assert deployment.call("slow") == "done"
+        deployment.answer(deployment.text("slow"), sure=True)
+        assert deployment.text("slow") == "done"
         assert "still running" in during[0]
         assert during[1] == "still_running"
     finally:
@@ -465,23 +463,23 @@ def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(d
 
 
 def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
-    deployment.answer(deployment.call("confirm"), sure=True)
-    result = deployment.post("confirm")
+    deployment.answer(deployment.text("confirm"), sure=True)
+    result = deployment.call("confirm")
     deployment.clock.advance(RESULT_TTL_MS / 1000 - 1)
-    assert deployment.post("confirm")["result"] == result["result"]
+    assert deployment.call("confirm") == result
     assert deployment.outcome == "result_repeated"
     assert effects == ["tea True"]
     deployment.clock.advance(1)
-    asked = deployment.call("confirm")
+    asked = deployment.text("confirm")
     assert deployment.outcome == "asked_on_page"
     deployment.answer(asked, sure=False)
-    assert deployment.call("confirm") == "tea False 2"
+    assert deployment.text("confirm") == "tea False 2"
 
 
 def test_a_call_that_nobody_answers_for_an_hour_starts_from_its_beginning(deployment):
-    asked = deployment.call("order", item="tea")
+    asked = deployment.text("order", item="tea")
     deployment.clock.advance(TTL_MS / 1000)
-    again = deployment.call("order", item="tea")
+    again = deployment.text("order", item="tea")
     assert deployment.links.find(deployment.token(asked)).state == "expired"
     assert deployment.token(again) != deployment.token(asked)
     assert effects == ["reserved", "reserved"]
@@ -494,9 +492,9 @@ def test_a_large_result_is_returned_and_repeated(deployment):
         return "".join(f"{number:x}" for number in range(200_000))
 
     try:
-        deployment.answer(deployment.call("large"), sure=True)
-        assert len(deployment.call("large")) > 800_000
-        assert deployment.call("large") == deployment.call("large")
+        deployment.answer(deployment.text("large"), sure=True)
+        assert len(deployment.text("large")) > 800_000
+        assert deployment.text("large") == deployment.text("large")
         assert deployment.outcome == "result_repeated"
     finally:
         del server.tools["large"]
@@ -504,79 +502,74 @@ def test_a_large_result_is_returned_and_repeated(deployment):
 
 @modern
 def test_a_call_that_becomes_a_task_returns_the_same_task_again(deployment):
-    deployment.capabilities = {"extensions": {TASKS_EXTENSION: {}}}
-    deployment.answer(deployment.call("provision"), size=2)
-    created = deployment.post("provision")["result"]
+    deployment = deployment.by(capabilities=TASKS)
+    deployment.answer(deployment.text("provision"), size=2)
+    created = deployment.call("provision")
     assert created["resultType"] == "task"
-    assert deployment.post("provision")["result"]["taskId"] == created["taskId"]
+    assert deployment.call("provision")["taskId"] == created["taskId"]
     assert deployment.table.dispatcher.count == 1
     assert effects == []
 
 
 def test_a_call_that_cannot_become_a_task_runs_to_its_end(deployment):
-    deployment.answer(deployment.call("provision"), size=2)
-    assert deployment.call("provision") == "created 1"
+    deployment.answer(deployment.text("provision"), size=2)
+    assert deployment.text("provision") == "created 1"
 
 
 # -- whose call it is ---------------------------------------------------------------------------------------
 
 
 def test_two_users_with_the_same_tool_and_arguments_never_see_each_others_call(deployment):
-    bob = deployment.by("bob")
-    asked_alice, asked_bob = deployment.call("confirm"), bob.call("confirm")
+    bob = deployment.by(user="bob")
+    asked_alice, asked_bob = deployment.text("confirm"), bob.text("confirm")
     assert deployment.token(asked_alice) != deployment.token(asked_bob)
     deployment.answer(asked_alice, sure=True)
-    assert bob.token(bob.call("confirm")) == deployment.token(asked_bob)
-    assert deployment.call("confirm") == "tea True 1"
-    assert bob.token(bob.call("confirm")) == deployment.token(asked_bob)
+    assert bob.token(bob.text("confirm")) == deployment.token(asked_bob)
+    assert deployment.text("confirm") == "tea True 1"
+    assert bob.token(bob.text("confirm")) == deployment.token(asked_bob)
     bob.answer(asked_bob, sure=False)
-    assert bob.call("confirm") == "tea False 2"
-    assert deployment.call("confirm") == "tea True 1"
+    assert bob.text("confirm") == "tea False 2"
+    assert deployment.text("confirm") == "tea True 1"
 
 
 def test_other_arguments_are_another_call(deployment):
-    tea, milk = deployment.call("confirm", item="tea"), deployment.call("confirm", item="milk")
+    tea, milk = deployment.text("confirm", item="tea"), deployment.text("confirm", item="milk")
     deployment.answer(milk, sure=True)
-    assert deployment.call("confirm", item="milk") == "milk True 1"
-    assert deployment.token(deployment.call("confirm", item="tea")) == deployment.token(tea)
-
-
-def session(nonce: bytes) -> str:
-    return SessionId.create("2025-11-25", {"name": "x", "version": "1"}, {}, nonce * 16).encode()
+    assert deployment.text("confirm", item="milk") == "milk True 1"
+    assert deployment.token(deployment.text("confirm", item="tea")) == deployment.token(tea)
 
 
 def test_anonymous_callers_are_told_apart_by_their_sessions():
-    first = ParkedDeployment(server, is_legacy=True, user=None, session_id=session(b"a"))
-    second = first.by(None, session(b"b"))
-    asked = first.call("confirm")
-    assert second.token(second.call("confirm")) != first.token(asked)
+    anonymous = Deployment(server, version=LEGACY_VERSION, user=None, capabilities={})
+    first, second = anonymous.by().connected(), anonymous.by().connected()
+    asked = first.text("confirm")
+    assert second.token(second.text("confirm")) != first.token(asked)
     first.answer(asked, sure=True)
-    assert first.call("confirm") == "tea True 1"
+    assert first.text("confirm") == "tea True 1"
     assert second.outcome == "complete"
-    assert "asks the user" in second.call("confirm")
+    assert "asks the user" in second.text("confirm")
 
 
 @pytest.mark.parametrize("session_id", [None, "foreign"])
 def test_anonymous_callers_without_a_session_are_never_parked(session_id):
-    anonymous = ParkedDeployment(server, is_legacy=True, user=None, session_id=session_id)
-    response = anonymous.post("confirm")
-    assert response["result"]["isError"] is True
-    assert anonymous.tasks() == []
-    assert anonymous.count_calls("confirm") == 0
+    anonymous = Deployment(server, version=LEGACY_VERSION, user=None, session_id=session_id, capabilities={})
+    assert anonymous.error_text("confirm")
+    assert anonymous.tasks == []
+    assert count_operations(anonymous, "confirm") == 0
 
 
 @modern
 def test_anonymous_callers_of_2026_07_28_are_never_parked(deployment):
-    anonymous = deployment.by(None)
-    error = anonymous.post("confirm")["error"]
+    anonymous = deployment.by(user=None)
+    error = anonymous.call_error("confirm")
     assert error["code"] == -32021
     assert "sign in, so that the user is asked on a page" in error["message"]
-    assert anonymous.tasks() == []
+    assert anonymous.tasks == []
 
 
 def is_refused(deployment, tool, limit):
     """Make a call above the limit, and check how the client is told."""
-    response = deployment.respond(tool, {"item": "bread"})
+    response = deployment.send_call(tool, {"item": "bread"})
     body = json.loads(response.body)
     if deployment.is_legacy:  # the model of such a client reads results only
         assert response.status == 200
@@ -589,36 +582,36 @@ def is_refused(deployment, tool, limit):
 
 def test_a_call_that_always_asks_is_refused_above_the_limit_before_it_runs(deployment):
     deployment.table.max_open = 1
-    asked = deployment.call("always_asks", item="tea")
+    asked = deployment.text("always_asks", item="tea")
     assert effects == ["tea"]
     assert is_refused(deployment, "always_asks", limit=1)
     assert effects == ["tea"]
-    assert "asks the user" in deployment.call("always_asks", item="tea"), "the parked call continues"
+    assert "asks the user" in deployment.text("always_asks", item="tea"), "the parked call continues"
     deployment.answer(asked, sure=True)
-    assert deployment.call("always_asks", item="tea") == "tea 1 True"
-    assert "asks the user" in deployment.call("always_asks", item="bread")
+    assert deployment.text("always_asks", item="tea") == "tea 1 True"
+    assert "asks the user" in deployment.text("always_asks", item="bread")
 
 
 def test_a_call_that_needs_a_task_and_cannot_have_one_reserves_no_place(deployment):
     deployment.table.max_open = 1
-    deployment.call("always_asks", item="tea")
-    response = deployment.respond("asks_in_task", {})
+    deployment.text("always_asks", item="tea")
+    response = deployment.send_call("asks_in_task")
     assert ("needs tasks" if deployment.is_legacy else "-32021") in response.body
-    assert "task_limit_reached" not in [event for event, _ in deployment.observer.events]
+    assert "task_limit_reached" not in deployment.events
 
 
 def test_a_call_that_may_ask_is_refused_above_the_limit_before_its_first_step(deployment):
     deployment.table.max_open = 1
-    asked = deployment.call("order", item="tea")
+    asked = deployment.text("order", item="tea")
     assert is_refused(deployment, "order", limit=1)
     assert effects == ["reserved"]
     deployment.answer(asked, size={"vcpus": 1})
-    assert "charged" in deployment.call("order", item="tea"), "the parked call continues"
+    assert "charged" in deployment.text("order", item="tea"), "the parked call continues"
 
 
 def test_an_async_call_that_may_ask_is_refused_above_the_limit_before_its_first_step(deployment):
     deployment.table.max_open = 1
-    deployment.call("reserve", item="tea")
+    deployment.text("reserve", item="tea")
     effects.clear()
     assert is_refused(deployment, "reserve", limit=1)
     assert effects == []
@@ -627,52 +620,48 @@ def test_an_async_call_that_may_ask_is_refused_above_the_limit_before_its_first_
 def test_a_call_that_has_run_a_step_and_asks_nothing_gives_its_place_back(deployment):
     deployment.table.max_open = 1
     for number in range(1, 4):
-        assert deployment.call("reserve") == f"reserved {number}"
-    assert "asks the user" in deployment.call("confirm")
+        assert deployment.text("reserve") == f"reserved {number}"
+    assert "asks the user" in deployment.text("confirm")
     assert is_refused(deployment, "reserve", limit=1)
 
 
 def test_a_call_that_fails_gives_its_place_back(deployment):
     deployment.table.max_open = 1
-    assert deployment.post("fails_after_step")["result"]["isError"] is True
-    assert "asks the user" in deployment.call("confirm")
+    assert deployment.error_text("fails_after_step") == "It is sold out."
+    assert "asks the user" in deployment.text("confirm")
 
 
 def test_a_tool_that_catches_the_refusal_of_its_step_runs_no_other(deployment):
     deployment.table.max_open = 1
-    deployment.call("confirm")
+    deployment.text("confirm")
     assert is_refused(deployment, "catches_everything", limit=1)
     assert effects == []
 
 
 @modern
 def test_a_client_that_can_be_asked_reserves_no_place_for_its_steps(deployment):
-    store = RecordingStore()
-    capable = replace(deployment, store=store, capabilities={"elicitation": {"form": {}, "url": {}}})
-    capable.table.max_open = 5
-    assert capable.post("order", item="tea")["result"]["resultType"] == "input_required"
+    deployment.table.max_open = 5
+    client, operations = recorded(deployment)
+    capable = client.by(capabilities={"elicitation": {"form": {}, "url": {}}})
+    assert capable.call("order", item="tea")["resultType"] == "input_required"
     assert effects == ["reserved"]
-    assert store.updates == []
+    assert updates(operations) == []
 
 
 @pytest.mark.parametrize("max_open", [0, 5])
 def test_a_call_with_steps_writes_twice_to_the_list_of_open_tasks_if_there_is_a_limit(deployment, max_open):
-    store = RecordingStore()
-    deployment = replace(deployment, store=store)
     deployment.table.max_open = max_open
-    deployment.call("reserve")
-    assert store.updates == [OPEN_TASKS] * (2 if max_open else 0)
+    client, operations = recorded(deployment)
+    client.text("reserve")
+    assert updates(operations) == [OPEN_TASKS] * (2 if max_open else 0)
 
 
 def test_no_step_runs_if_no_place_can_be_reserved(deployment):
-    store = RecordingStore()
-    store.is_failing = True
-    deployment = replace(deployment, store=store)
     deployment.table.max_open = 5
-    body = deployment.post("reserve")
-    assert body["error"]["code"] == -32603
+    throttled = FaultyStore(deployment.store, lambda operation: operation.name == "update")
+    assert deployment.by(store=throttled).call_error("reserve")["code"] == -32603
     assert effects == []
-    assert [event for event, _ in deployment.observer.failures] == ["task_table_unavailable"]
+    assert deployment.failures == ["task_table_unavailable"]
 
 
 FORMS = {"elicitation": {"form": {}}}
@@ -681,57 +670,53 @@ FORMS = {"elicitation": {"form": {}}}
 def client_at_limit(deployment, capabilities=FORMS):
     """Return another client of a caller whose only place is taken, and the text of the call that has it."""
     deployment.table.max_open = 1
-    asked = deployment.call("confirm")
-    client = replace(deployment, capabilities=capabilities)
-    client.table = deployment.table
-    return client, asked
+    asked = deployment.text("confirm")
+    return deployment.by(capabilities=capabilities), asked
 
 
 @modern
 def test_a_client_that_keeps_its_state_continues_when_there_is_a_place_for_its_call(deployment):
     """It can answer forms, and its users can be asked to visit a URL on the page only."""
     client, asked = client_at_limit(deployment)
-    result = client.post("reserve_and_sign_in")["result"]
+    result = client.call("reserve_and_sign_in")
     assert (result["resultType"], "inputRequests" in result) == ("input_required", False)
     assert ("task_postponed", {"tool": "reserve_and_sign_in", "limit": 1}) in deployment.observer.events
     state = {"requestState": result["requestState"]}
     for _ in range(2):
-        assert client.respond("reserve_and_sign_in", {}, params=state).status == 429
+        assert client.send_call("reserve_and_sign_in", **state).status == 429
     deployment.answer(asked, sure=True)
-    deployment.call("confirm")
+    deployment.text("confirm")
     effects[:] = ["reserved"]
-    again = json.loads(client.respond("reserve_and_sign_in", {}, params=state).body)
-    assert "Sign in." in again["result"]["content"][0]["text"]
+    assert "Sign in." in text(client.post_call("reserve_and_sign_in", **state)["result"])
     assert effects == ["reserved"]
 
 
 @modern
 def test_an_answer_to_a_question_that_was_not_sent_does_not_count(deployment):
     client, asked = client_at_limit(deployment, {"sampling": {}})
-    state = {"requestState": client.post("order", item="tea")["result"]["requestState"]}
+    state = {"requestState": client.call("order", item="tea")["requestState"]}
     deployment.answer(asked, sure=True)
-    deployment.call("confirm")
-    answer = {"size": {"action": "accept", "content": {"vcpus": 9}}}
-    response = client.respond("order", {"item": "tea"}, params={**state, "inputResponses": answer})
-    assert "order asks the user" in json.loads(response.body)["result"]["content"][0]["text"]
+    deployment.text("confirm")
+    answers = {"size": accepted({"vcpus": 9})}
+    again = client.post_call("order", {"item": "tea"}, inputResponses=answers, **state)["result"]
+    assert "order asks the user" in text(again)
     assert "charged 9" not in effects
 
 
 @modern
 def test_a_client_that_keeps_its_state_is_refused_where_it_asks_if_no_step_has_run(deployment):
     client, _ = client_at_limit(deployment)
-    assert client.respond("sign_in", {}).status == 429
+    assert client.send_call("sign_in").status == 429
 
 
 def last_round(client, tool, **answers):
     """Answer the questions of a call in its last round."""
-    asked = client.post(tool)["result"]
-    responses = {key: {"action": "accept", "content": {"value": value}} for key, value in answers.items()}
+    state = client.call(tool)["requestState"]
+    responses = {key: accepted(value) for key, value in answers.items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcp_roundtrip.server.runner.max_rounds", lambda *_: 1)
         patch.setattr("mcp_roundtrip.server.round.max_rounds", lambda *_: 1)
-        params = {"inputResponses": responses, "requestState": asked["requestState"]}
-        return client.respond(tool, {}, params=params)
+        return client.send_call(tool, inputResponses=responses, requestState=state)
 
 
 @modern
@@ -748,13 +733,11 @@ def test_a_last_round_is_refused_before_its_first_step_or_where_it_asks(deployme
 
 @pytest.mark.parametrize("tool", ["only_steps", "only_default"])
 def test_a_tool_whose_questions_never_wait_is_not_limited(deployment, tool):
-    store = RecordingStore()
-    deployment = replace(deployment, store=store)
     deployment.table.max_open = 1
-    deployment.call("confirm")
-    store.updates.clear()
-    assert deployment.call(tool) == "done"
-    assert store.updates == []
+    deployment.text("confirm")
+    client, operations = recorded(deployment)
+    assert client.text(tool) == "done"
+    assert updates(operations) == []
 
 
 @pytest.mark.parametrize("max_open", [1, 2])
@@ -762,41 +745,41 @@ def test_a_call_that_is_out_of_time_and_has_no_place_uses_the_rest_of_its_time(
     deployment, monkeypatch, max_open
 ):
     deployment.table.max_open = max_open
-    deployment.call("confirm")
+    deployment.text("confirm")
 
     def take_time():
         deployment.clock.advance(26)
         return "slow"
 
     monkeypatch.setitem(globals(), "slow", take_time)
-    text = deployment.call("only_steps")
-    assert ("needs more time" in text) if max_open == 2 else (text == "done")
+    shown = deployment.text("only_steps")
+    assert ("needs more time" in shown) if max_open == 2 else (shown == "done")
     postponed = ("task_postponed", {"tool": "only_steps", "limit": 1})
     assert (postponed in deployment.observer.events) is (max_open == 1)
 
 
 def test_a_parked_call_that_is_out_of_time_needs_no_other_place(deployment, monkeypatch):
     deployment.table.max_open = 1
-    asked = deployment.call("asks_before_steps")
+    asked = deployment.text("asks_before_steps")
     deployment.answer(asked, sure=True)
     monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
-    assert "needs more time" in deployment.call("asks_before_steps")
-    assert "task_postponed" not in [event for event, _ in deployment.observer.events]
+    assert "needs more time" in deployment.text("asks_before_steps")
+    assert "task_postponed" not in deployment.events
     deployment.table.max_open = 2
-    assert "asks the user" in deployment.call("confirm"), "no other place is taken"
+    assert "asks the user" in deployment.text("confirm"), "no other place is taken"
 
 
 def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):
     deployment.table.max_open = 1
-    deployment.call("confirm")
-    assert "checkpoints cannot run now: 1 other calls" in deployment.call("checkpoints")
+    deployment.text("confirm")
+    assert "checkpoints cannot run now: 1 other calls" in deployment.text("checkpoints")
     assert ("task_limit_reached", {"tool": "checkpoints", "limit": 1}) in deployment.observer.events
 
 
 @modern
 def test_a_call_whose_step_has_failed_keeps_its_state_until_there_is_a_place(deployment):
     client, _ = client_at_limit(deployment)
-    assert client.post("signs_in_after_failure")["result"]["resultType"] == "input_required"
+    assert client.call("signs_in_after_failure")["resultType"] == "input_required"
     assert effects == ["failed"]
 
 
@@ -804,11 +787,11 @@ def test_a_call_whose_step_has_failed_keeps_its_state_until_there_is_a_place(dep
 def test_no_branch_runs_a_step_after_another_was_refused(deployment, is_full):
     """A place becomes free between the two."""
     deployment.table.max_open = 1
-    asked = deployment.call("confirm")
+    asked = deployment.text("confirm")
 
     def make_room():
         deployment.answer(asked, sure=True)
-        deployment.call("confirm")
+        deployment.text("confirm")
         effects.clear()
 
     rooms = [] if is_full else [make_room]
@@ -819,11 +802,10 @@ def test_no_branch_runs_a_step_after_another_was_refused(deployment, is_full):
             if event == "task_limit_reached" and rooms:
                 rooms.pop()()
 
-    other = replace(deployment, observer=Observer())
-    other.table = deployment.table
+    other = deployment.by(observer=Observer())
     assert is_refused(other, "two_branches", limit=1)
     assert effects == []
-    assert [event for event, _ in other.observer.events].count("task_limit_reached") == 1
+    assert other.events.count("task_limit_reached") == 1
 
 
 @pytest.mark.parametrize("tool", ["always_asks", "order"])
@@ -836,7 +818,7 @@ def test_of_concurrent_calls_only_those_with_a_place_run_a_step(deployment, monk
         return effects.append(name) or name
 
     def make(number):
-        reply = json.loads(deployment.respond(tool, {"item": str(number)}).body)
+        reply = json.loads(deployment.send_call(tool, {"item": str(number)}).body)
         if "error" in reply or "other calls of this user wait" in str(reply):
             replies.append("refused")
         if len(replies) == 6:
@@ -850,13 +832,13 @@ def test_of_concurrent_calls_only_those_with_a_place_run_a_step(deployment, monk
 
 def test_parked_calls_count_towards_the_limit_of_open_tasks(deployment):
     deployment.table.max_open = 2
-    asked = [deployment.call("confirm", item=item) for item in ("tea", "milk")]
+    asked = [deployment.text("confirm", item=item) for item in ("tea", "milk")]
     assert is_refused(deployment, "confirm", limit=2)
     assert ("task_limit_reached", {"tool": "confirm", "limit": 2}) in deployment.observer.events
-    assert "asks the user" in deployment.by("bob").call("confirm")
+    assert "asks the user" in deployment.by(user="bob").text("confirm")
     deployment.answer(asked[0], sure=True)
-    deployment.call("confirm", item="tea")
-    assert "asks the user" in deployment.call("confirm", item="bread")
+    deployment.text("confirm", item="tea")
+    assert "asks the user" in deployment.text("confirm", item="bread")
 
 
 # -- crashes, threads, failures -----------------------------------------------------------------------------
@@ -870,16 +852,16 @@ def play(deployment, crash_in=None, killed_call=0, is_done=False):
             if (number, attempt) == (crash_in, 0):
                 crashed = CrashingStore(deployment.store, killed_call, is_done)
                 try:
-                    text = deployment.call("order", store=crashed, item="tea")
+                    asked = deployment.by(store=crashed).text("order", item="tea")
                 except WorkerKilled:
                     deployment.clock.advance(40)  # its lease
                     continue
             else:
-                text = deployment.call("order", item="tea")
+                asked = deployment.text("order", item="tea")
             break
         if number < 2:
             answer = {"vcpus": 3} if number == 0 else True
-            deployment.answer(text, **{("size", "send")[number]: answer})
+            deployment.answer(asked, **{("size", "send")[number]: answer})
     return crashed
 
 
@@ -890,9 +872,9 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
     kills = []
     for killed_call in count():
         effects.clear()
-        fresh = replace(deployment, store=MemoryStore())
+        fresh = deployment.by(store=MemoryStore(), table=None)
         crashed = play(fresh, crash_in, killed_call, is_done)
-        assert fresh.tasks()[-1].status is Status.COMPLETED
+        assert fresh.tasks[-1].status is Status.COMPLETED
         if not crashed.is_dead:
             break
         kills.append(crashed.killed_at)
@@ -907,13 +889,13 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
 
 
 def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
-    deployment.answer(deployment.call("confirm"), sure=True)
+    deployment.answer(deployment.text("confirm"), sure=True)
     deployment.stands_still = True
     barrier = Barrier(6)
 
     def call(_):
         barrier.wait()
-        return deployment.call("confirm")
+        return deployment.text("confirm")
 
     with ThreadPoolExecutor(6) as threads:
         assert set(threads.map(call, range(6))) == {"tea True 1"}
@@ -926,47 +908,37 @@ def test_of_many_first_calls_at_once_one_is_parked_and_all_get_its_link(deployme
 
     def call(_):
         barrier.wait()
-        return deployment.token(deployment.call("confirm"))
+        return deployment.token(deployment.text("confirm"))
 
     with ThreadPoolExecutor(6) as threads:
         assert len(set(threads.map(call, range(6)))) == 1
-    assert len(deployment.tasks()) == 1
-
-
-class Unavailable(MemoryStore):
-    """A table that answers nothing."""
-
-    def get(self, pk, sk):
-        raise StoreError("ThrottlingException")
+    assert len(deployment.tasks) == 1
 
 
 def test_a_table_that_is_not_available_is_an_internal_error(deployment):
-    broken = replace(deployment, store=Unavailable())
-    error = broken.post("confirm")["error"]
-    assert error["code"] == -32603
-    assert [event for event, _ in broken.observer.failures] == ["task_table_unavailable"]
+    broken = deployment.by(store=FaultyStore())
+    assert broken.call_error("confirm")["code"] == -32603
+    assert broken.failures == ["task_table_unavailable"]
 
 
 def test_arguments_that_no_item_can_hold_are_an_error(deployment):
-    result = deployment.post("confirm", item="x" * 500_000)["result"]
-    assert result["isError"] is True
-    assert "too large" in result["content"][0]["text"]
-    assert deployment.tasks() == []
+    assert "too large" in deployment.error_text("confirm", item="x" * 500_000)
+    assert deployment.tasks == []
 
 
 # -- what it costs ------------------------------------------------------------------------------------------
 
 
 def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
-    assert deployment.count_calls("confirm") == 4, "index; arguments, link, and one transaction"
-    deployment.answer(deployment.call("confirm"), sure=True)
-    assert deployment.count_calls("confirm") == 7, "index, task; claim, journal; check, step; result"
-    assert deployment.count_calls("confirm") == 2, "index and task: the result again"
+    assert count_operations(deployment, "confirm") == 4, "index; arguments, link, and one transaction"
+    deployment.answer(deployment.text("confirm"), sure=True)
+    assert count_operations(deployment, "confirm") == 7, "index, task; claim, journal; check, step; result"
+    assert count_operations(deployment, "confirm") == 2, "index and task: the result again"
 
 
 def test_a_call_that_waits_reads_the_task_every_two_seconds(deployment):
-    deployment.call("confirm")
-    assert deployment.count_calls("confirm") == 2 + 11
+    deployment.text("confirm")
+    assert count_operations(deployment, "confirm") == 2 + 11
 
 
 @pytest.mark.parametrize(
@@ -974,53 +946,47 @@ def test_a_call_that_waits_reads_the_task_every_two_seconds(deployment):
 )
 @modern
 def test_a_tool_that_asks_nothing_and_a_client_that_can_be_asked_cost_no_call(deployment, tool, capabilities):
-    deployment.capabilities = {"elicitation": capabilities} if capabilities else {}
-    counting = CrashingStore(deployment.store, 10**9, is_done=False)
-    deployment.post(tool, store=counting, item="tea")
-    assert counting.calls == 0
+    client = deployment.by(capabilities={"elicitation": capabilities} if capabilities else {})
+    assert count_operations(client, tool, item="tea") == 0
 
 
 @modern
 def test_a_client_with_forms_and_without_urls_costs_one_read(deployment):
-    deployment.capabilities = {"elicitation": {"form": {}}}
-    counting = CrashingStore(deployment.store, 10**9, is_done=False)
-    assert deployment.post("confirm", store=counting)["result"]["resultType"] == "input_required"
-    assert counting.calls == 1
+    client = deployment.by(capabilities=FORMS)
+    assert count_operations(client, "confirm") == 1
+    assert client.call("confirm")["resultType"] == "input_required"
 
 
 @modern
 def test_a_client_with_forms_and_without_urls_is_sent_to_a_page_for_a_url(deployment):
     global is_signed_in
-    deployment.capabilities = {"elicitation": {"form": {}}}
-    asked = deployment.call("sign_in")
-    answer_link(deployment.links, deployment.token(asked), {"login": {"action": "accept"}})
+    deployment.capabilities = FORMS
+    asked = deployment.text("sign_in")
+    deployment.answer(asked, login=ACCEPT)
     is_signed_in = True
-    assert deployment.call("sign_in") == "signed in 1"
+    assert deployment.text("sign_in") == "signed in 1"
 
 
 @modern
 def test_a_round_that_is_retried_after_its_call_was_parked_continues_that_call(deployment):
     global is_signed_in
-    deployment.capabilities = {"elicitation": {"form": {}}}
-    state = deployment.post("buy")["result"]["requestState"]
-    answers = {"sure": {"action": "accept", "content": {"value": True}}}
-    round_two = {"requestState": state, "inputResponses": answers}
-    asked = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
-    again = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
-    assert deployment.token(again) == deployment.token(asked)
-    answer_link(deployment.links, deployment.token(asked), {"login": {"action": "accept"}})
-    waiting = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
-    assert "waits for the user" in waiting
+    deployment.capabilities = FORMS
+    state = deployment.call("buy")["requestState"]
+
+    def round_two():
+        answers = {"sure": accepted(True)}
+        return text(deployment.post_call("buy", requestState=state, inputResponses=answers)["result"])
+
+    asked = round_two()
+    assert deployment.token(round_two()) == deployment.token(asked)
+    deployment.answer(asked, login=ACCEPT)
+    assert "waits for the user" in round_two()
     is_signed_in = True
-    for _ in range(2):
-        bought = deployment.post("buy", params=round_two)["result"]["content"][0]["text"]
-        assert bought == "True 1"
+    assert [round_two(), round_two()] == ["True 1", "True 1"]
     assert effects == ["True"]
 
 
 def test_the_log_names_what_was_parked(deployment):
-    deployment.call("confirm")
-    assert (
-        "call_parked",
-        {"tool": "confirm", "asked": ["sure"], "channel": "page"},
-    ) in deployment.observer.events
+    deployment.text("confirm")
+    parked = {"tool": "confirm", "asked": ["sure"], "channel": "page"}
+    assert ("call_parked", parked) in deployment.observer.events

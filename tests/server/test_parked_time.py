@@ -3,23 +3,25 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from support.deployment import Deployment
 from support.messages import META
-from support.parked_deployment import ParkedDeployment
 
 STEP_S = 2.5
 STEPS = 24
 CLAUDE = {"io.modelcontextprotocol/clientInfo": {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 
 server = Server("slow")
-deployments: list[ParkedDeployment] = []
+clock = FakeClock()
 ran: list[int] = []
 
 
 def work(number: int) -> int:
-    deployments[-1].clock.advance(STEP_S)
+    clock.advance(STEP_S)
     ran.append(number)
     return number
 
@@ -34,19 +36,18 @@ def long_work(ctx: Context, asks: bool = False) -> int:
     return len(ran)
 
 
-@pytest.fixture(params=["claude.ai", "2025-11-25"])
+@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION], ids=["claude.ai", "2025-11-25"])
 def deployment(request, monkeypatch):
-    monkeypatch.setattr("support.parked_deployment.META", META | CLAUDE)
+    monkeypatch.setattr("support.client_requests.META", META | CLAUDE)
     ran.clear()
-    deployments.append(ParkedDeployment(server, is_legacy=request.param == "2025-11-25"))
-    return deployments[-1]
+    return Deployment(server, clock=clock, capabilities={}, version=request.param)
 
 
 def play(deployment, **arguments):
     """Make the call until it ends; return the texts before the result."""
     texts = []
     while True:
-        response = deployment.call("long_work", **arguments)
+        response = deployment.text("long_work", **arguments)
         if response == str(STEPS):
             return texts
         texts.append(response)
@@ -62,26 +63,26 @@ def test_a_minute_of_steps_ends_after_several_calls_and_each_step_runs_once(depl
 
 def test_each_request_ends_in_its_time(deployment):
     began = deployment.clock()
-    deployment.call("long_work")
+    deployment.text("long_work")
     assert deployment.clock() - began < deployment.round_ms / 1000
     assert deployment.outcome == "parked"
 
 
 def test_a_question_in_between_is_asked_on_the_page(deployment):
-    deployment.answer(deployment.call("long_work", asks=True), sure=True)
+    deployment.answer(deployment.text("long_work", asks=True), sure=True)
     play(deployment, asks=True)
     assert ran == list(range(STEPS))
 
 
 @pytest.mark.parametrize("killed_call", range(24))
 def test_a_request_that_crashes_repeats_at_most_the_step_that_was_not_recorded(deployment, killed_call):
-    deployment.call("long_work")
+    deployment.text("long_work")
     crashing = CrashingStore(deployment.store, killed_call, is_done=False)
     with pytest.raises(WorkerKilled):
-        deployment.call("long_work", store=crashing)
+        deployment.by(store=crashing).text("long_work")
     deployment.clock.advance(40)  # the lease
     for _ in range(3):
-        deployment.call("long_work")
+        deployment.text("long_work")
     assert sorted(set(ran)) == list(range(STEPS))
     assert len(ran) - STEPS == crashing.killed_at.startswith("put_new J#")
 
@@ -89,20 +90,20 @@ def test_a_request_that_crashes_repeats_at_most_the_step_that_was_not_recorded(d
 class LeaseStore(MemoryStore):
     """A store that records how long each lease lasts that a request claims or renews."""
 
-    def __init__(self, clock):
+    def __init__(self):
         super().__init__()
-        self.clock, self.claimed, self.renewed = clock, [], []
+        self.claimed, self.renewed = [], []
 
     def update(self, pk, sk, change):
         if "lu" in change.set:
             leases = self.claimed if "lo" in change.set else self.renewed
-            leases.append(change.set["lu"] - round(self.clock() * 1_000))
+            leases.append(change.set["lu"] - round(clock() * 1_000))
         return super().update(pk, sk, change)
 
 
 def test_the_lease_lasts_as_long_as_the_request_and_is_not_renewed(deployment):
-    deployment.store = deployment.table.store = LeaseStore(deployment.clock)
-    play(deployment)
-    assert len(deployment.store.claimed) >= 2
-    assert set(deployment.store.claimed) == {deployment.round_ms + MARGIN_MS}
-    assert deployment.store.renewed == []
+    store = LeaseStore()
+    play(deployment.by(store=store))
+    assert len(store.claimed) >= 2
+    assert set(store.claimed) == {deployment.round_ms + MARGIN_MS}
+    assert store.renewed == []

@@ -6,7 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
@@ -133,10 +133,21 @@ class ClientRequests(ABC):
         self.session_id = response.headers.get(HEADER_SESSION_ID)
         return json.loads(response.body)["result"]
 
+    def connected(self) -> Self:
+        """Return this client after it has opened a session, if its version has sessions."""
+        if self.is_legacy:
+            self.session_id = None
+            self.initialize()
+        return self
+
     # -- tools --------------------------------------------------------------------------------------------
 
+    def send_call(self, tool: str, /, arguments: Any = None, **params: Any) -> HttpResponse:
+        """Send a `tools/call`; `params` are further members, such as `requestState`."""
+        return self.send(self.body("tools/call", name=tool, arguments=arguments or {}, **params))
+
     def post_call(self, tool: str, /, arguments: Mapping[str, Any] | None = None, **params: Any) -> Any:
-        """Return the response to a `tools/call`; `params` are further members, such as `requestState`."""
+        """Return the JSON-RPC response to a `tools/call`."""
         return self.post("tools/call", name=tool, arguments=arguments or {}, **params)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
@@ -211,7 +222,7 @@ class ClientRequests(ABC):
         return answer_link(self.links, self.token(text), responses(**values))
 
     def answer_in_app(self, asked: Mapping[str, Any], /, **answers: Any) -> Any:
-        """Answer a result that asks, as the view does: a value is the content of a form."""
+        """Answer a result that asks, as the view does, with responses or the values of forms."""
         return self.call("answer_questions", **answer_arguments(asked, **answers))
 
 

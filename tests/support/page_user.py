@@ -16,8 +16,9 @@ HEADERS: Final = {
     "content-type": "application/x-www-form-urlencoded",
     "origin": "null",
     "sec-fetch-site": "same-origin",
+    "sec-fetch-mode": "navigate",
 }
-"""What browsers send with a form of a page that has `no-referrer`."""
+"""What Chromium, Firefox and Safari send with a form of a page that has `no-referrer`."""
 
 
 def link_in(text: str) -> str:

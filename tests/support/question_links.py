@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from secrets import token_bytes
 from typing import Any
 
 from mcp_roundtrip.journal import Fingerprint, Journal
@@ -12,7 +13,7 @@ from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_links import PAGE, AnswerState, QuestionLinks, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
 
@@ -36,14 +37,17 @@ def answer_link(links: QuestionLinks, token: str, responses: Mapping[str, Any]) 
 
 @dataclass
 class WaitingCalls:
-    """A table of tasks with calls that wait, and the responses that were stored."""
+    """Calls that wait in a table of tasks, and the responses that were stored."""
 
-    clock: FakeClock = field(default_factory=FakeClock)
-    count: int = 0
-    store: TaskStore = field(default_factory=MemoryStore)
+    table: TaskTable = field(default_factory=lambda: TaskTable(FakeClock()))
 
-    def __post_init__(self) -> None:
-        self.table = TaskTable(self.clock, self.store)
+    @property
+    def clock(self) -> FakeClock:
+        return self.table.clock
+
+    @property
+    def store(self) -> TaskStore:
+        return self.table.store
 
     @property
     def tasks(self) -> Tasks:
@@ -53,19 +57,17 @@ class WaitingCalls:
         self, requests: Mapping[str, Mapping[str, Any]], tool: str = TOOL, channel: str = PAGE
     ) -> tuple[str, Task]:
         """Return the token of a link to these requests, and the task that waits for the answers."""
-        self.count += 1
-        number, store = self.count, self.table.store
         call = TaskCall("tools/call", tool, {}, None, None)
         task = self.tasks.create(call, "alice", Journal("f"), worker="w:1", capabilities={}, ttl_ms=TTL_MS)
-        token = new_token(lambda count: number.to_bytes(count, "big"))
+        token = new_token(token_bytes)
         outstanding = {
             key: OutstandingRequest(key, Fingerprint("m", "f"), request, order, channel)
             for order, (key, request) in enumerate(requests.items())
         }
-        store.put_new(link_to_item(token, task, tool, outstanding))
+        self.store.put_new(link_to_item(token, task, tool, outstanding))
         now_ms = int(self.clock() * 1000)
         claim = transitions.claim(owner="w", delivery="d", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
-        claimed = store.update(task.pk, TASK, claim)
+        claimed = self.store.update(task.pk, TASK, claim)
         assert claimed is not None
         change = transitions.await_responses(
             owner="w",
@@ -76,11 +78,11 @@ class WaitingCalls:
             now_ms=now_ms,
             link=token,
         )
-        assert store.update(task.pk, TASK, change) is not None
+        assert self.store.update(task.pk, TASK, change) is not None
         return token, task
 
     def responses(self, task: Task) -> dict[str, Any]:
-        item = self.table.store.get(task.pk, TASK)
+        item = self.store.get(task.pk, TASK)
         assert item is not None
-        stored = TaskHistory.from_items(Task.from_item(item), self.table.store.query(task.pk))
+        stored = TaskHistory.from_items(Task.from_item(item), self.store.query(task.pk))
         return dict(stored.responses)

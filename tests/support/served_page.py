@@ -13,10 +13,9 @@ from mcp_roundtrip_local.execution.environment import InvocationResult
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.observation.recorder import RunRecorder
 from mcp_roundtrip_local.template.model import Route
-from mcp_roundtrip_testing.ports import make_ports
+from support.deployment import Deployment
 from support.question_links import WaitingCalls
-
-PATH = "/mcp/questions"
+from support.question_page import PATH
 
 
 @dataclass
@@ -32,15 +31,13 @@ class ServedPage:
 
 @contextmanager
 def served_page(title: str = "Acme databases") -> Iterator[ServedPage]:
-    calls = WaitingCalls()
-    ports = make_ports(clock=calls.clock, tasks=calls.table)
-    server = Server("databases", title=title, ports=lambda: ports)
+    deployment = Deployment(Server("databases", title=title), user=None)
 
     def invoke(function: str, payload: bytes) -> InvocationResult:
-        return InvocationResult(json.dumps(server.lambda_handler(json.loads(payload), None)).encode())
+        return InvocationResult(json.dumps(deployment.invoke(json.loads(payload))).encode())
 
     with (
         closing(Gateway(lambda: [Route("ANY", PATH, "F")], invoke, RunRecorder())) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as http,
     ):
-        yield ServedPage(http.url + PATH, calls)
+        yield ServedPage(http.url + PATH, WaitingCalls(deployment.table))

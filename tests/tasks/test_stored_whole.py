@@ -16,7 +16,8 @@ from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_links import APP, PAGE, QuestionLinks
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip_testing.task_table import CrashingStore
+from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable
 from support.interleavings import Crash, Process, Program, every_order
 from support.question_links import WaitingCalls, answer_link, form
 
@@ -119,7 +120,7 @@ def moments() -> Iterator[Crash]:
 
 @pytest.fixture
 def calls(task_store: TaskStore) -> WaitingCalls:
-    return WaitingCalls(store=task_store)
+    return WaitingCalls(TaskTable(FakeClock(), task_store))
 
 
 def ends(
@@ -309,7 +310,7 @@ def test_a_link_of_a_revision_that_did_not_keep_its_requests_cannot_compare() ->
             kept = {name: value for name, value in item.items() if name != "req" or item["sk"] != "K"}
             return super().put_new(kept)
 
-    waiting = Waiting(WaitingCalls(store=Earlier()))
+    waiting = Waiting(WaitingCalls(TaskTable(FakeClock(), Earlier())))
     assert waiting.on_page(ADA)(waiting.calls.store) is True
     links = QuestionLinks(waiting.tasks(waiting.calls.store))
     assert (links.find(waiting.token).state, links.find(waiting.token).requests) == ("answered", {})
