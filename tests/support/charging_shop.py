@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore
 from mcp_roundtrip_testing.workers import NEVER
-from support.task_deployment import TaskDeployment, accepted
+from support.deployment import Deployment
 
 server = Server("shop")
 charged: list[tuple[str, str]] = []
+concurrent: list[Callable[[], object]] = []
+clocks: list[FakeClock] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_charged() -> None:
+    charged.clear()
+    concurrent.clear()
 
 
 def charge(account: str, key: str) -> str:
@@ -27,45 +36,41 @@ def finish(ctx: Context, account: str) -> str:
     return ctx.step("charge", charge, account, key, at_most_once=True)
 
 
-@server.tool(task="optional")
-def optional(ctx: Context) -> str:
+def ask_twice(ctx: Context) -> str:
     account = ctx.elicit("account", "Which account?", str)
     ctx.elicit("sure", "Sure?", bool)
+    return account
+
+
+@server.tool(task="optional")
+def optional(ctx: Context) -> str:
+    account = ask_twice(ctx)
     ctx.run_as_task()
     return finish(ctx, account)
 
 
 @server.tool(task="required")
 def required(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    ctx.run_as_task()
-    return finish(ctx, account)
+    return optional(ctx)
 
 
 @server.tool(task="optional")
 def short(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
+    account = ask_twice(ctx)
     ctx.run_as_task(ttl_ms=1_000)
     return finish(ctx, account)
 
 
 @server.tool(task="optional")
 def asks_often(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
+    account = ask_twice(ctx)
     ctx.elicit("really", "Really?", bool)  # the third round is the last one that a test allows
     return finish(ctx, account)
 
 
-concurrent: list[Callable[[], object]] = []
-
-
 @server.tool(task="optional")
 def prepares(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
+    account = ask_twice(ctx)
     ctx.step("prepare", str)
     while concurrent:
         concurrent.pop()()
@@ -73,64 +78,38 @@ def prepares(ctx: Context) -> str:
     return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 
-clocks: list[FakeClock] = []
-
-
 @server.tool(task="optional")
 def takes_long(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
+    account = ask_twice(ctx)
     ctx.step("wait", lambda: clocks[-1].advance(27))
     return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 
 @server.tool
 def never_a_task(ctx: Context) -> str:
-    account = ctx.elicit("account", "Which account?", str)
-    ctx.elicit("sure", "Sure?", bool)
-    return account
+    return ask_twice(ctx)
 
 
 class Client:
-    """A client of one deployment that keeps the state of each round."""
+    """A client of one deployment that has sent two rounds. `asked` are their results."""
 
-    def __init__(self, deployment: TaskDeployment, tool: str = "optional") -> None:
+    def __init__(self, deployment: Deployment, tool: str = "optional") -> None:
         self.deployment, self.tool = deployment, tool
-        first = deployment.call(tool)["result"]
-        second = self.send(first["requestState"], account="acc-1")["result"]
-        self.states = [first["requestState"], second["requestState"]]
-
-    def send(self, state: str, store: TaskStore | None = None, **answers: Any) -> Any:
-        """The response to a round with this state."""
-        responses = {key: accepted(value) for key, value in answers.items()}
-        return self.deployment.call(self.tool, requestState=state, inputResponses=responses, store=store)
+        first = deployment.call(tool)
+        self.asked = [first, deployment.retry(tool, first, account="acc-1")]
 
     def become_task(self, store: TaskStore | None = None, *, sure: bool = True) -> Any:
-        """The result of the round in which the call becomes a task."""
-        return self.send(self.states[1], store, sure=sure)["result"]
+        """Return the result of the round in which the call becomes a task."""
+        deployment = self.deployment if store is None else self.deployment.by(store=store)
+        return deployment.retry(self.tool, self.asked[1], sure=sure)
 
-    def repeat_first(self, account: str = "acc-2") -> Any:
-        """The response to the round before, with another answer."""
-        return self.send(self.states[0], account=account)
-
-
-def stored_tasks(store: TaskStore) -> list[Task]:
-    assert isinstance(store, MemoryStore)
-    return [Task.from_item(item) for (_, sk), item in store._items.items() if sk == TASK]
-
-
-def last_outcome(deployment: TaskDeployment) -> Any:
-    events = deployment.observer.events
-    return [fields["outcome"] for event, fields in events if event == "request_completed"][-1]
-
-
-def text_of(deployment: TaskDeployment, task_id: str) -> Any:
-    return deployment.get(task_id)["result"]["result"]["content"][0]["text"]
+    def repeat_first(self) -> Any:
+        """Return the result of the round before, with another answer."""
+        return self.deployment.retry(self.tool, self.asked[0], account="acc-2")
 
 
 def count_calls_of_creation(max_open: int = 0) -> int:
-    deployment = TaskDeployment(server)
-    deployment.table.max_open = max_open
+    deployment = Deployment(server, max_open=max_open)
     counting = CrashingStore(deployment.store, NEVER, is_done=False)
     Client(deployment).become_task(counting)
     return counting.calls

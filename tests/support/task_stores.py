@@ -1,4 +1,4 @@
-"""A fixture with each store of tasks: in memory, and in the table of two DynamoDB emulators."""
+"""Fixtures with each store of tasks: in memory, and in the table of two DynamoDB emulators."""
 
 from __future__ import annotations
 
@@ -17,13 +17,23 @@ pytest_plugins = ["support.ministack"]
 @pytest.fixture(params=["memory", "moto", "ministack"])
 def task_store(request: pytest.FixtureRequest) -> Iterator[TaskStore]:
     """An empty store."""
-    if request.param == "memory":
-        yield MemoryStore()
-    elif request.param == "moto":
+    if request.param == "moto":
         with mock_aws():
             connected = client()
             yield DynamoStore(connected, new_table(connected))
             connected.close()
     else:
-        dynamodb = request.getfixturevalue("ministack_dynamodb")
-        yield DynamoStore(dynamodb, new_table(dynamodb))
+        yield _threaded(request)
+
+
+@pytest.fixture(params=["memory", "ministack"])
+def threaded_store(request: pytest.FixtureRequest) -> TaskStore:
+    """An empty store for several threads: moto loses updates."""
+    return _threaded(request)
+
+
+def _threaded(request: pytest.FixtureRequest) -> TaskStore:
+    if request.param == "memory":
+        return MemoryStore()
+    dynamodb = request.getfixturevalue("ministack_dynamodb")
+    return DynamoStore(dynamodb, new_table(dynamodb))
