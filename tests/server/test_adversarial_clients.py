@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, Server
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, Player
-from support.legacy_client import LegacyClient
+from support.deployment import legacy
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
 
@@ -92,19 +92,7 @@ async def split(ctx: AsyncContext, to: str) -> str:
     return "split"
 
 
-KEYS = [
-    "note",
-    "sure",
-    "again",
-    "to",
-    "terms",
-    "else",
-    "account",
-    "a/sure",
-    "b/sure",
-    "a/when",
-    "b/when",
-]
+KEYS = ("note", "sure", "again", "to", "terms", "else", "account", "a/sure", "b/sure", "a/when", "b/when")
 ANSWERS = st.dictionaries(
     st.sampled_from([*KEYS, "sure~2", "SURE", "a", "a/b/sure"]),
     st.sampled_from(
@@ -185,7 +173,7 @@ class AdversarialClient(RuleBasedStateMachine):
     @rule(call=CALLS, answers=ANSWERS)
     def answer_as_a_model(self, call: Any, answers: Any) -> None:
         with one_request(frozenset()):
-            LegacyClient(server).call(call[0], **call[1], input_responses=answers)
+            legacy(server).call(call[0], **call[1], input_responses=answers)
 
     def send(self, issued: Issued, call: tuple[str, dict[str, str]], answers: Any, capabilities: Any) -> None:
         self.play.capabilities = capabilities

@@ -23,10 +23,9 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
-from support.app_client import AppClient, text
 from support.audit_lines import AuditLines
-from support.legacy_client import LegacyClient
-from support.parked_deployment import ParkedDeployment
+from support.client_requests import APPS, text
+from support.deployment import Deployment, legacy
 
 Seen = list[Any]
 
@@ -75,8 +74,13 @@ def shop(seen: Seen | None = None) -> Server:
     return server
 
 
-def recording(server: Server, read: Callable[[Call], Any] = lambda call: call.outcome) -> Seen:
-    """Add a hook that records what `read` returns at the end of each pass."""
+def recorded(read: Callable[[Call], Any] = lambda call: call.outcome) -> tuple[Server, Seen]:
+    """Return a server with a hook that records what `read` returns at the end of each pass."""
+    server = shop()
+    return server, record_passes(server, read)
+
+
+def record_passes(server: Server, read: Callable[[Call], Any] = lambda call: call.outcome) -> Seen:
     seen = Seen()
 
     @server.around
@@ -92,27 +96,36 @@ def closed(call: Call) -> Iterator[None]:
     yield
 
 
+def refusing(error: BaseException, ran: Seen | None = None) -> Server:
+    """Return a server with a hook that raises this error."""
+    server = shop(ran)
+
+    @server.around
+    def refuse(call: Call) -> Iterator[None]:
+        raise error
+        yield
+
+    return server
+
+
 # -- which passes -------------------------------------------------------------------------------------------
 
 
 def test_a_hook_runs_around_each_round_and_learns_how_it_ended() -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.is_first_pass, call.outcome))
+    server, seen = recorded(lambda call: (call.is_first_pass, call.outcome))
     Player(server).call("order", sure=True)
     assert seen == [(True, "input_required"), (False, "complete")]
 
 
 def test_a_hook_runs_in_replays() -> None:
-    server = shop()
-    seen = recording(server)
+    server, seen = recorded()
     Player(server, always_replay=True).call("order", sure=True)
     assert len(seen) > 2
     assert seen[-1] == "complete"
 
 
 def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker() -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.outcome, call.task_id, call.scopes, call.method))
+    server, seen = recorded(lambda call: (call.outcome, call.task_id, call.scopes, call.method))
     task = Player(server, WITH_TASKS).call("export").task
     assert task.status == "completed"
     assert seen == [
@@ -122,8 +135,7 @@ def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker() -> None:
 
 
 def test_a_hook_runs_around_prompts_and_resources() -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.kind, call.name, call.arguments, call.outcome))
+    server, seen = recorded(lambda call: (call.kind, call.name, call.arguments, call.outcome))
     player = Player(server)
     player.prompt("letter", {"name": "Ada"})
     player.read("orders://7")
@@ -136,7 +148,7 @@ def test_a_hook_runs_around_prompts_and_resources() -> None:
 def test_no_hook_runs_around_lists_completions_and_discovery() -> None:
     server = shop()
     server.completion("letter", "name")(lambda typed: ["Ada"])
-    seen, player = recording(server), Player(server)
+    seen, player = record_passes(server), Player(server)
     completed = player.request(
         "completion/complete",
         ref={"type": "ref/prompt", "name": "letter"},
@@ -163,42 +175,39 @@ def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one() -> None:
         assert len(seen) <= 3
 
 
-@pytest.mark.parametrize("is_legacy", [False, True], ids=["2026-07-28", "2025-11-25"])
-def test_a_hook_runs_around_the_passes_of_a_parked_call(is_legacy: bool) -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.is_first_pass, call.outcome, call.task_id))
-    deployment = ParkedDeployment(server, is_legacy=is_legacy)
-    deployment.answer(deployment.call("order"), sure=True)
-    assert deployment.call("order") == "paid tea"
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
+def test_a_hook_runs_around_the_passes_of_a_parked_call(version: str) -> None:
+    server, seen = recorded(lambda call: (call.is_first_pass, call.outcome, call.task_id))
+    deployment = Deployment(server, version=version, capabilities={})
+    deployment.answer(deployment.text("order"), sure=True)
+    assert deployment.text("order") == "paid tea"
     assert seen == [(True, "input_required", None), (False, "complete", None)]
 
 
 def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app() -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.name, call.is_first_pass, call.outcome))
-    app = AppClient(server, scopes=("shop:read",))
-    assert text(app.answer(app.call("order", item="tea"), sure={"value": True})) == "paid tea"
+    server, seen = recorded(lambda call: (call.name, call.is_first_pass, call.outcome))
+    app = Deployment(server, capabilities=APPS, has_table=False)
+    assert text(app.answer_in_app(app.call("order"), sure=True)) == "paid tea"
     assert seen == [("order", True, "input_required"), ("order", False, "complete")]
 
 
 def test_a_refusal_after_answers_from_an_app_reaches_the_app() -> None:
     server = shop()
-    app = AppClient(server)
-    asked = app.call("order", item="tea")
+    app = Deployment(server, capabilities=APPS, has_table=False)
+    asked = app.call("order")
     server.around(closed)
-    assert text(app.answer(asked, sure={"value": True})) == "The shop is closed."
+    assert text(app.answer_in_app(asked, sure=True)) == "The shop is closed."
 
 
 def test_a_hook_runs_for_clients_that_open_with_initialize() -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.protocol_version, call.outcome))
-    LegacyClient(server).call("fail", text="no luck")
+    server, seen = recorded(lambda call: (call.protocol_version, call.outcome))
+    legacy(server).call("fail", text="no luck")
     assert seen == [("2025-11-25", "tool_error")]
 
 
 def test_a_hook_also_runs_around_features_that_are_registered_below_it() -> None:
     server = Server("late")
-    seen = recording(server, lambda call: call.name)
+    seen = record_passes(server, lambda call: call.name)
     server.tool("late")(lambda: "done")
     Player(server).call("late")
     assert seen == ["late"]
@@ -223,15 +232,13 @@ def test_a_front_door_runs_no_hooks() -> None:
 def test_a_hook_learns_the_outcome_and_the_type_of_the_error(
     tool: str, arguments: Mapping[str, Any], expected: object
 ) -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.outcome, call.error_type))
+    server, seen = recorded(lambda call: (call.outcome, call.error_type))
     Player(server).send(tool, arguments, None, None)
     assert seen == [expected]
 
 
 def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
-    server = shop()
-    seen = recording(server)
+    server, seen = recorded()
 
     def full(call: Any) -> None:
         raise ProtocolError(-32603, "Too many tasks", http_status=429)
@@ -244,21 +251,15 @@ def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
 
 
 def test_a_hook_sees_that_a_call_is_refused_before_its_first_step() -> None:
-    server, outcomes = shop(), Seen()
+    server, outcomes = recorded(lambda call: (call.name, call.outcome))
 
     @server.tool
     def pay(ctx: Context) -> str:
         return ctx.step("pay", lambda: "paid")
 
-    @server.around
-    def look(call: Call) -> Iterator[None]:
-        yield
-        outcomes.append((call.name, call.outcome))
-
-    deployment = ParkedDeployment(server)
-    deployment.table.max_open = 1
+    deployment = Deployment(server, capabilities={}, max_open=1)
     deployment.call("order")
-    assert deployment.respond("pay", {}).status == 429
+    assert deployment.send_call("pay").status == 429
     assert outcomes == [("order", "input_required"), ("pay", "protocol_error")]
 
 
@@ -279,38 +280,28 @@ def test_before_its_yield_a_hook_knows_no_outcome() -> None:
 
 def test_a_tool_error_of_a_hook_reaches_the_model_and_the_tool_does_not_run() -> None:
     ran = Seen()
-    server = shop(ran)
-    server.around(closed)
-    played = Player(server).send("order", {}, None, None)
+    played = Player(refusing(ToolError("The shop is closed."), ran)).send("order", {}, None, None)
     assert played.result["isError"] is True
-    assert played.result["content"][0]["text"] == "The shop is closed."
+    assert played.text == "The shop is closed."
     assert played.outcome == "tool_error"
     assert ran == []
 
 
 def test_a_hook_refuses_before_the_arguments_are_validated() -> None:
-    server = shop()
-    server.around(closed)
+    server = refusing(ToolError("The shop is closed."))
     assert Player(server).send("fail", {"text": 7}, None, None).outcome == "tool_error"
 
 
 def test_a_protocol_error_of_a_hook_becomes_the_json_rpc_error_with_its_status() -> None:
-    server = shop()
-
-    @server.around
-    def limited(call: Call) -> Iterator[None]:
-        raise ProtocolError(-32603, "Later", http_status=429)
-        yield
-
+    server = refusing(ProtocolError(-32603, "Later", http_status=429))
     played = Player(server).send("order", {}, None, None)
     assert (played.status, played.error["code"], played.error["message"]) == (429, -32603, "Later")
 
 
 def test_a_prompt_and_a_resource_report_a_refusal_as_a_json_rpc_error() -> None:
-    server = shop()
-    server.around(closed)
-    assert Player(server).prompt("letter", {"name": "Ada"}).error["message"] == "The shop is closed."
-    assert Player(server).read("orders://7").error["message"] == "The shop is closed."
+    player = Player(refusing(ToolError("The shop is closed.")))
+    assert player.prompt("letter", {"name": "Ada"}).error["message"] == "The shop is closed."
+    assert player.read("orders://7").error["message"] == "The shop is closed."
 
 
 def test_a_refusal_in_a_later_round_ends_the_call() -> None:
@@ -357,14 +348,7 @@ def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(
 @pytest.mark.parametrize("error", [OSError("no policy"), SystemExit()], ids=["OSError", "SystemExit"])
 def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error: BaseException) -> None:
     ran = Seen()
-    server = shop(ran)
-
-    @server.around
-    def broken(call: Call) -> Iterator[None]:
-        raise error
-        yield
-
-    player = Player(server)
+    player = Player(refusing(error, ran))
     played = player.send("order", {}, None, None)
     assert played.result["isError"] is True
     assert "policy" not in json.dumps(played.message)
@@ -410,9 +394,9 @@ def test_the_first_registered_hook_is_the_outermost() -> None:
 def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begins() -> None:
     ran = Seen()
     server = shop(ran)
-    seen = recording(server, lambda call: (call.outcome, call.error_type))
+    seen = record_passes(server, lambda call: (call.outcome, call.error_type))
     server.around(closed)
-    inner = recording(server)
+    inner = record_passes(server)
     Player(server).read("orders://7")
     assert seen == [("tool_error", "ToolError")]
     assert inner == []
@@ -437,8 +421,7 @@ def test_a_finally_block_of_a_hook_runs_when_a_round_suspends() -> None:
 
 
 def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves() -> None:
-    server = shop()
-    seen = recording(server)
+    server, seen = recorded()
 
     @server.around
     def report(call: Call) -> Iterator[None]:
@@ -494,7 +477,7 @@ def test_a_hook_sees_neither_headers_nor_answers_nor_results() -> None:
 
 def test_a_hook_does_not_change_what_a_replay_records() -> None:
     plain, hooked = shop(), shop()
-    recording(hooked, lambda call: call.add_fields(tenant="a"))
+    record_passes(hooked, lambda call: call.add_fields(tenant="a"))
     first, second = (Player(server).call("order").journal for server in (plain, hooked))
     assert first is not None
     assert second is not None
@@ -507,32 +490,26 @@ def test_a_hook_does_not_change_what_a_replay_records() -> None:
 tenant: ContextVar[str] = ContextVar("tenant", default="nobody's")
 
 
-def later(server: Server, seen: Seen) -> None:
-    @server.around
-    async def open_later(call: Call) -> AsyncIterator[None]:
-        yield
-        seen.append(call.outcome)
-
-
-def owner(call: Call) -> str:
-    return f"{call.arguments['user']}'s"
-
-
 def plain_tenant(call: Call) -> Iterator[None]:
-    token = tenant.set(owner(call))
+    token = tenant.set(f"{call.arguments['user']}'s")
     yield
     tenant.reset(token)
 
 
 async def async_tenant(call: Call) -> AsyncIterator[None]:
-    token = tenant.set(owner(call))
+    token = tenant.set(f"{call.arguments['user']}'s")
     yield
     tenant.reset(token)
 
 
 def test_an_async_hook_runs_around_async_and_plain_tools() -> None:
     server, seen = shop(), Seen()
-    later(server, seen)
+
+    @server.around
+    async def open_later(call: Call) -> AsyncIterator[None]:
+        yield
+        seen.append(call.outcome)
+
     player = Player(server)
     player.call("order_later", sure=True)
     player.call("order")
@@ -760,9 +737,8 @@ def test_a_hook_is_registered_once() -> None:
 
 
 def test_a_hook_sees_the_caller_and_the_client() -> None:
-    server = shop()
-    seen = recording(server, lambda call: (call.principal, call.scopes, call.client and call.client["name"]))
-    ParkedDeployment(server, user="ada").call("fail", text="x")
+    server, seen = recorded(lambda call: (call.principal, call.scopes, call.client and call.client["name"]))
+    Deployment(server, user="ada").call("fail", text="x")
     [(principal, scopes, _)] = seen
     assert principal.subject == "ada"
     assert scopes == frozenset()

@@ -8,29 +8,17 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_testing import EVERYTHING, FakeClock, Player
-from mcp_roundtrip_testing.task_table import TaskTable
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_CLIENT_INFO
+from mcp_roundtrip_testing import EVERYTHING
+from support.client_requests import FORMS, text
+from support.deployment import Deployment
+from support.faulty_store import FaultyStore, Operation
+from support.messages import META
 
-SIGNED_IN = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
-FORMS: Mapping[str, Any] = {"elicitation": {}}
-BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
+BREAKS = {**META, META_CLIENT_CAPABILITIES: FORMS, META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI"}}
 
 
-class CountingStore(MemoryStore):
-    """Counts the reads of single items."""
-
-    reads = 0
-
-    def get(self, pk: str, sk: str) -> Any:
-        self.reads += 1
-        return super().get(pk, sk)
-
-
-def reads(capabilities: Mapping[str, Any], tool: str = "asks", **client: Any) -> int:
+def reads(capabilities: Mapping[str, Any], tool: str = "asks", **params: Any) -> int:
     """Return how often a call that needs no answer reads the table."""
     server = Server("reads")
 
@@ -46,11 +34,10 @@ def reads(capabilities: Mapping[str, Any], tool: str = "asks", **client: Any) ->
     def plain() -> str:
         return "done"
 
-    clock, store = FakeClock(), CountingStore()
-    ports = {"tasks": TaskTable(clock, store), "auth": EventAuthenticator(AuthMode.JWT)}
-    player = Player(server, capabilities, clock=clock, ports=ports, **{"authorizer": SIGNED_IN, **client})
-    assert player.call(tool).text == "done"
-    return store.reads
+    operations: list[Operation] = []
+    client = Deployment(server, capabilities=capabilities, store=FaultyStore(before=operations.append))
+    assert text(client.post_call(tool, **params)["result"]) == "done"
+    return [each.name for each in operations].count("get")
 
 
 @pytest.mark.parametrize("capabilities", [{}, FORMS, {"elicitation": {"url": {}}}, {"sampling": {}}])

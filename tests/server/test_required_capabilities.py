@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip_testing import FakeClock, Player
-from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_testing.task_table import TaskTable
-from support.legacy_client import LegacyClient
+from mcp_roundtrip_testing import Player
+from support.deployment import legacy
 
 RAN: list[str] = []
 
@@ -39,7 +37,7 @@ def test_without_such_a_channel_the_call_is_refused_before_the_tool_runs(channel
     RAN.clear()
     error = Player(make_server(channels), client="chatgpt").call("size").error
     assert (error["code"], error["data"]["requiredCapabilities"]) == (-32021, {"elicitation": {"form": {}}})
-    assert "elicitation.form" in LegacyClient(make_server(channels)).error_text("size")
+    assert "elicitation.form" in legacy(make_server(channels)).error_text("size")
     assert RAN == []
 
 
@@ -83,16 +81,12 @@ def asking_server() -> Server:
     return server
 
 
+HELPED = ("visit", "asks", "asks_late")
+NOT_HELPED = ("no_page", "summarize", "samples")
+
+
 @pytest.mark.parametrize(
-    ("tool", "helps"),
-    [
-        ("visit", True),
-        ("asks", True),
-        ("asks_late", True),
-        ("no_page", False),
-        ("summarize", False),
-        ("samples", False),
-    ],
+    ("tool", "helps"), [*((tool, True) for tool in HELPED), *((tool, False) for tool in NOT_HELPED)]
 )
 def test_an_anonymous_caller_reads_that_signing_in_helps_if_a_page_could_ask(tool: str, helps: bool) -> None:
     error = Player(asking_server(), {}).call(tool).error
@@ -102,7 +96,7 @@ def test_an_anonymous_caller_reads_that_signing_in_helps_if_a_page_could_ask(too
 
 @pytest.mark.parametrize(("tool", "helps"), [("asks", True), ("samples", False)])
 def test_an_earlier_client_without_a_session_reads_it_too(tool: str, helps: bool) -> None:
-    client = LegacyClient(asking_server(), ports=make_ports(tasks=TaskTable(FakeClock())))
+    client = legacy(asking_server(), has_table=True)
     assert ("signs in" in client.error_text(tool)) is helps
 
 

@@ -10,16 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip_testing import EVERYTHING, FakeClock, Player
-from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_testing.task_table import TaskTable
-from support.legacy_client import LegacyClient
+from mcp_roundtrip_testing import EVERYTHING
+from support.client_requests import FORMS
+from support.deployment import Deployment, legacy
 
-FORMS: Mapping[str, Any] = {"elicitation": {}}
 UI: Mapping[str, Any] = {"extensions": {"io.modelcontextprotocol/ui": {}}}
-SIGNED_IN = {"jwt": {"claims": {"iss": "https://id", "sub": "ada"}}}
 
 
 def server(**options: Any) -> Server:
@@ -46,9 +41,8 @@ def server(**options: Any) -> Server:
 
 def tools(capabilities: Mapping[str, Any], *, signed_in: bool = False) -> dict[str, dict[str, Any]]:
     """Return the listed tools by name. The deployment has a table, so a caller who signed in has pages."""
-    given = {"authorizer": SIGNED_IN, "ports": {"auth": EventAuthenticator(AuthMode.JWT)}}
-    player = Player(server(), capabilities, **(given if signed_in else {}))
-    listed = player.send_round("tools/list", {}, None, None).result
+    user = "ada" if signed_in else None
+    listed = Deployment(server(), user=user, capabilities=capabilities).result("tools/list")
     assert listed["cacheScope"] == "private"
     return {tool["name"]: tool for tool in listed["tools"]}
 
@@ -69,16 +63,10 @@ def with_output(listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
         ({**FORMS, **UI}, False, {"plain", "asks_model", "strict"}),
         ({**EVERYTHING, **UI}, True, {"plain", "asks", "asks_model", "strict"}),
     ],
-    ids=[
-        "everything",
-        "URLs on a page",
-        "forms",
-        "page",
-        "nothing",
-        "app",
-        "URLs in an app",
-        "everything and apps",
-    ],
+    ids=(
+        *("everything", "URLs on a page", "forms", "page"),
+        *("nothing", "app", "URLs in an app", "everything and apps"),
+    ),
 )
 def test_a_tool_that_may_ask_through_a_fallback_or_need_another_call_has_no_output_schema(
     capabilities: Mapping[str, Any], signed_in: bool, expected: set[str]
@@ -95,19 +83,19 @@ def test_only_a_client_without_forms_sees_the_argument_for_answers() -> None:
 
 
 def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms() -> None:
-    client = LegacyClient(server(), ports=make_ports(tasks=TaskTable(FakeClock())))
+    client = legacy(server(), has_table=True)
     listed = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
     assert with_output(listed) == {"plain", "asks", "strict"}, "an anonymous caller has no page"
-    signed_in = LegacyClient.of(server(), "ada", tasks=TaskTable(FakeClock()))
+    signed_in = client.by(user="ada")
     listed = {tool["name"]: tool for tool in signed_in.result("tools/list")["tools"]}
     assert with_output(listed) == {"plain"}
     assert "input_responses" in listed["asks_model"]["inputSchema"]["properties"]
 
 
 @pytest.mark.parametrize("channels", [(), ("default",)])
-@pytest.mark.parametrize(("ports", "scope"), [({"tasks": None}, "public"), ({}, "private")])
+@pytest.mark.parametrize(("has_table", "scope"), [(False, "public"), (True, "private")])
 def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(
-    channels: Any, ports: Mapping[str, Any], scope: str
+    channels: Any, has_table: bool, scope: str
 ) -> None:
     made = Server("lists", channels=channels)
 
@@ -119,14 +107,14 @@ def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(
     def plain(number: int) -> int:
         return number
 
-    listed = Player(made, ports=ports).send_round("tools/list", {}, None, None).result
-    assert listed["cacheScope"] == scope
+    client = Deployment(made, user=None, has_table=has_table, capabilities=EVERYTHING)
+    assert client.result("tools/list")["cacheScope"] == scope
 
 
 def test_a_definition_is_compared_with_the_catalog_as_no_client_changes_it() -> None:
     made = server()
     before = made.tools["asks_model"].definition_digest
-    Player(made, {}).send_round("tools/list", {}, None, None)
+    Deployment(made, capabilities={}).result("tools/list")
     assert made.tools["asks_model"].definition_digest == before
     assert "input_responses" not in made.tools["asks_model"].definition()["inputSchema"]["properties"]
 
