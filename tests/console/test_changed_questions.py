@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_local import serve
 from mcp_roundtrip_local.issuer.users import User
 from mcp_roundtrip_local.observation.records import Event, Note
-from support.app_client import APPS, QUESTIONS, answer_arguments, text
+from support.client_requests import APPS, QUESTIONS, answer_arguments, text
 from support.messages import META, call, headers
 from support.page_user import answer_page, link_in
 from support.sam_applications import http, write_application

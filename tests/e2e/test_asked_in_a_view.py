@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
-from support.app_client import APPS, QUESTIONS
+from support.client_requests import APPS, QUESTIONS
 from support.mailbox import Mailbox
 from support.messages import headers
 from support.question_app import view

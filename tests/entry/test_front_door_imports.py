@@ -17,8 +17,9 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_CAPABIL
 from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
-from support.app_client import APPS, AUTHORIZERS
+from support import callers
 from support.authorization_server import AuthorizationServer, authorization_server
+from support.client_requests import APPS
 from support.messages import META, call, headers, http_event, message
 from support.project import ROOT
 
@@ -118,7 +119,7 @@ class Deployment:
         given = {"mcp-protocol-version": LEGACY_VERSION} if is_legacy else headers(body)
         if mode is AuthMode.BEARER:
             given["authorization"] = f"Bearer {self.issuer.token(AUDIENCE)}"
-        return http_event(body, headers=given, authorizer=AUTHORIZERS[mode]("alice"))
+        return http_event(body, headers=given, authorizer=callers.authorizer(mode, "alice"))
 
     def _variables(self, mode: AuthMode) -> dict[str, str]:
         catalog = json.loads((FRONT_DOOR / "catalog.json").read_text())
