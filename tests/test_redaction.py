@@ -34,6 +34,7 @@ def test_location_and_kind_of_an_error_are_not_redacted() -> None:
         ("city 'M\\u00fcnchen\\n'", "M\u00fcnchen\n"),
         (repr('it\'s "quoted"\n'), 'it\'s "quoted"\n'),
         ("3.14159", 3.14159),
+        ("pin 1234", 1234),
         ("GET /users/ada%40example.com", "ada@example.com"),
         ("GET /search?q=M%C3%BCnchen+Ost", "M\u00fcnchen Ost"),
         ("GET /files/a/b%20c", "a/b c"),

@@ -60,12 +60,14 @@ def test_lines_below_the_level_are_not_logged(lines: Lines) -> None:
     assert lines() == []
 
 
-def test_a_line_never_has_the_id_of_an_earlier_invocation(lines: Lines) -> None:
+def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines: Lines) -> None:
     observer = LogObserver()
     observer.begin("request-1")
+    observer.tag(flow="of request 1")
     observer.begin("request-2")
     observer.record("request_completed")
-    assert lines()[0]["correlation_id"] == "request-2"
+    (line,) = lines()
+    assert (line["correlation_id"], "flow" in line) == ("request-2", False)
 
 
 def test_a_refused_state_is_a_warning_and_a_metric_by_reason(lines: Lines) -> None:

@@ -81,6 +81,26 @@ def test_a_question_does_not_cancel_steps_of_other_branches() -> None:
     assert ran == {"started": 1, "finished": 1}
 
 
+def test_a_question_does_not_cancel_a_step_of_the_code_that_started_its_branch() -> None:
+    ran: list[str] = []
+
+    async def slow_effect() -> str:
+        await a_few_turns(50)
+        ran.append("finished")
+        return "effect"
+
+    async def body(ctx: AsyncContext) -> list[str]:
+        asking = asyncio.create_task(ctx.elicit("q", "?", str))
+        made = await ctx.step("slow", slow_effect)
+        return [made, await asking]
+
+    call = AsyncPasses(body)
+    assert asked(call()) == {"q"}
+    assert journaled(call) == {"slow"}
+    assert call(q=accept("a")) == Done(["effect", "a"])
+    assert ran == ["finished"]
+
+
 def test_a_pass_waits_for_branches_that_wait_for_other_things() -> None:
     async def waits(ctx: AsyncContext) -> str:
         await asyncio.sleep(0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -132,6 +133,17 @@ def test_a_failed_nonrepeatable_step_fails_in_every_pass() -> None:
         ("work", "the line is dead", False)
     ]
     assert isinstance(error(next_pass(call, records)), StepInterrupted)
+    assert work.calls == 1
+
+
+def test_of_two_workers_that_begin_a_nonrepeatable_step_at_once_one_runs_it() -> None:
+    work, records = Flaky([]), TaskJournal()
+    first, second = (
+        Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=records) for _ in range(2)
+    )
+    second._random = itertools.count(1_000)
+    assert first() == Done("ok")
+    assert isinstance(error(second()), StepInterrupted), "its journal is that before the first one began"
     assert work.calls == 1
 
 

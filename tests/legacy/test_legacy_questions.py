@@ -625,13 +625,16 @@ def test_keys_that_change_on_every_pass_end_in_an_error() -> None:
     assert next(keys) < 20
 
 
-def test_a_url_after_a_step_is_refused() -> None:
+def test_a_url_after_a_step_is_refused_and_the_step_runs_once() -> None:
+    ran: list[str] = []
+
     def late(ctx: Context) -> str:
-        ctx.step("made", lambda: 1)
+        ctx.step("made", lambda: ran.append("made"))
         ctx.elicit_url("open", "Open", "https://x.test", done=lambda: True)
         return "done"
 
     assert serving(late).error_text("late")
+    assert ran == ["made"]
 
 
 def test_before_2025_11_25_the_url_is_in_the_text() -> None:

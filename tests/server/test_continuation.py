@@ -54,6 +54,13 @@ def test_a_client_without_a_known_defect_gets_a_round_without_questions() -> Non
     assert rounds(player) == ["checkpoint", "complete"]
 
 
+def test_it_gets_one_also_if_its_call_could_become_a_task() -> None:
+    clock = FakeClock()
+    player = Player(serving(slow(clock), task="optional"), WITH_TASKS, clock=clock, meta=FOLLOWS)
+    assert player.call("work").structured == 6
+    assert rounds(player) == ["checkpoint", "complete"]
+
+
 def test_a_client_that_breaks_on_such_rounds_gets_all_the_time_there_is() -> None:
     clock = FakeClock()
     player = Player(serving(slow(clock)), clock=clock, meta=BREAKS)

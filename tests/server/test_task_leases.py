@@ -391,6 +391,20 @@ def test_a_worker_that_cannot_prove_its_lease_fails_before_it_writes_and_its_ret
     assert throttled.status == "completed"
 
 
+def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeated():
+    task = StartedTask(store=FaultyStore(times=0))
+    retried = task.lose_worker(3)
+
+    def pause(duration_ms):
+        task.clock.advance(duration_ms / 1_000)
+        task.store.times = 1
+
+    with pytest.raises(StoreError):
+        task.invoke(retried, replaced={"pause_ms": pause})
+    task.invoke(retried)
+    assert task.status == "completed"
+
+
 # other revisions
 
 

@@ -167,8 +167,11 @@ def test_the_documented_picture_is_that_of_real_spans(deployment: Deployment) ->
 
 def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(deployment: Deployment) -> None:
     book(deployment, metas=[{META_TRACEPARENT: TRACEPARENT}] * 3)
-    assert {span.context.trace_id for span in deployment.tracer.spans} == {int(TRACE, 16)}
-    assert deployment.tracer.spans[0].parent.span_id == int(SPAN, 16)
+    spans = deployment.tracer.spans
+    assert {span.context.trace_id for span in spans} == {int(TRACE, 16)}
+    front_door = [span for span in spans if span.parent.span_id == int(SPAN, 16)]
+    assert [span.name for span in front_door] == ["tools/call book"] * 3
+    assert spans[0] is front_door[0]
 
 
 def test_a_round_with_another_trace_context_is_in_that_trace_and_linked(deployment: Deployment) -> None:

@@ -61,6 +61,30 @@ def test_the_thread_ends_when_another_worker_has_the_lease() -> None:
         assert lease.is_lost
 
 
+def test_the_late_response_to_a_renewal_does_not_revive_a_lost_lease() -> None:
+    """The heartbeat's request succeeds, and the worker learns that it lost the lease before the response."""
+
+    class SlowTable(MemoryStore):
+        asks_meanwhile: threading.Thread | None = None
+
+        def update(self, pk: str, sk: str, change: Change) -> Item | None:
+            item = super().update(pk, sk, change)
+            thread, self.asks_meanwhile = self.asks_meanwhile, None
+            if thread is not None and item is not None:
+                self._items[pk, sk] = {**item, "lo": "another"}
+                thread.start()
+                thread.join(0.1)  # a worker that waits for the response asks after it
+            return item
+
+    timer, store = HeartbeatTimer(), SlowTable()
+    lease = claimed(store)
+    asks = store.asks_meanwhile = threading.Thread(target=lease.renew)
+    with heartbeat(lease, timer):
+        timer.fire()
+        asks.join()
+        assert lease.is_lost
+
+
 def test_the_thread_ends_when_the_pass_is_killed() -> None:
     timer = HeartbeatTimer()
     with pytest.raises(KeyboardInterrupt), heartbeat(claimed(MemoryStore()), timer):
