@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.auth.bearer import bearer_token
 from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deadline import RESPONSE_MARGIN_MS
-from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_local.sample_events.messages import Event
-from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.ports import make_ports
+from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
 from support.messages import call, message
 
-CLOCK = FakeClock()
 LISTS = (*GATEWAYS, "alb_multi_value")
 """The sources whose events have all values of a header."""
 
@@ -33,32 +28,28 @@ CLAIMS = {"sub": "alice", "iss": "https://idp.test/", "client_id": "app"}
 ROLE = {"accountId": "123456789012", "userArn": "arn:aws:sts::123456789012:assumed-role/role/one"}
 
 
-@dataclass
-class LambdaContext:
-    aws_request_id: str = "request-1"
-    client_context: None = None
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 900_000
+server = Server("sources")
 
 
-def server(authenticator: EventAuthenticator | None = None) -> Server:
-    ports = make_ports(clock=CLOCK, auth=authenticator or EventAuthenticator(AuthMode.NONE))
-    made = Server("sources", ports=lambda: ports)
-
-    @made.tool
-    def whoami(ctx: Context) -> str:
-        return str(ctx.principal and ctx.principal.canonical())
-
-    @made.tool
-    def remaining(ctx: Context) -> int:
-        return int(ctx.remaining_ms)
-
-    return made
+@server.tool
+def whoami(ctx: Context) -> str:
+    return str(ctx.principal and ctx.principal.canonical())
 
 
-def answer(event: Event, authenticator: EventAuthenticator | None = None) -> tuple[int, Any]:
-    response = server(authenticator).lambda_handler(event, LambdaContext())
+@server.tool
+def remaining(ctx: Context) -> int:
+    return int(ctx.remaining_ms)
+
+
+def invoke(event: Event, mode: AuthMode = AuthMode.NONE, **facets: Any) -> Any:
+    """Return what Lambda returns, which has 15 minutes, where callers are identified in this way."""
+    given = {"auth": EventAuthenticator(mode, "tenant")}
+    client = Deployment(server, given=given, round_ms=900_000, **facets)
+    return client.invoke(event)
+
+
+def answer(event: Event, mode: AuthMode = AuthMode.NONE) -> tuple[int, Any]:
+    response = invoke(event, mode)
     return response["statusCode"], json.loads(response["body"]) if response["body"] else None
 
 
@@ -76,7 +67,7 @@ def answer(event: Event, authenticator: EventAuthenticator | None = None) -> tup
 def test_a_call_has_the_time_limit_and_the_response_format_of_its_source(
     source: str, limit_ms: int, headers: str
 ) -> None:
-    response = server().lambda_handler(sent_by(source, call("remaining")), LambdaContext())
+    response = invoke(sent_by(source, call("remaining")))
     result = json.loads(response["body"])["result"]
     assert (response["statusCode"], result["structuredContent"]) == (200, limit_ms - RESPONSE_MARGIN_MS)
     assert response[headers]["content-type"] in ("application/json", ["application/json"])
@@ -146,8 +137,8 @@ def test_a_request_with_two_tokens_is_unauthenticated(source: str, second: str) 
         bearer_token(two["authorization"])
 
 
-def caller(event: Event, authenticator: EventAuthenticator) -> Any:
-    status, body = answer(event, authenticator)
+def caller(event: Event, mode: AuthMode) -> Any:
+    status, body = answer(event, mode)
     assert status == 200, body
     return body["result"]["content"][0]["text"]
 
@@ -167,11 +158,7 @@ def contexts(source: str, kind: str) -> dict[str, Any]:
     return (flat if source in GATEWAYS else nested)[kind]
 
 
-MODES = {
-    "jwt": EventAuthenticator(AuthMode.JWT),
-    "lambda": EventAuthenticator(AuthMode.LAMBDA, "tenant"),
-    "iam": EventAuthenticator(AuthMode.IAM),
-}
+MODES = {"jwt": AuthMode.JWT, "lambda": AuthMode.LAMBDA, "iam": AuthMode.IAM}
 
 
 @pytest.mark.parametrize("source", GATEWAYS)
@@ -224,14 +211,14 @@ def test_a_load_balancer_does_not_identify_a_caller(source: str, kind: str) -> N
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
-def test_a_front_door_forwards_the_event_and_returns_the_owners_response(source: str, tmp_path: Path) -> None:
-    owner = server()
-    catalog = tmp_path / "catalog.json"
-    catalog.write_text(json.dumps(catalog_lists({"owner": owner})))
-    ports = make_ports(forward=lambda function, event, *rest: owner.lambda_handler(event, LambdaContext()))
-    door = FrontDoor("door", catalog, ports=lambda: ports)
+def test_a_front_door_forwards_the_event_and_returns_the_owners_response(source: str) -> None:
     event = sent_by(source, any_call())
-    assert door.lambda_handler(event, None) == owner.lambda_handler(event, LambdaContext())
+    response = invoke(event)
+    assert response["statusCode"] == 200
+    assert invoke(event, through_door=True) == {
+        **response,
+        "body": response["body"].replace('"sources"', '"door"'),
+    }
 
 
 def paths(value: Any, *above: str) -> list[tuple[str, ...]]:
@@ -251,18 +238,17 @@ ODD_VALUES = st.recursive(
     lambda children: st.lists(children, max_size=2) | st.dictionaries(st.text(), children, max_size=2),
     max_leaves=4,
 )
-SERVERS = [server(authenticator) for authenticator in (None, *MODES.values())]
 
 
-@given(st.data(), st.sampled_from(HTTP_SOURCES), st.sampled_from(SERVERS), ODD_VALUES)
+@given(
+    st.data(), st.sampled_from(HTTP_SOURCES), st.sampled_from([AuthMode.NONE, *MODES.values()]), ODD_VALUES
+)
 def test_any_value_of_any_member_gets_a_response(
-    data: st.DataObject, source: str, to: Server, odd_value: Any
+    data: st.DataObject, source: str, mode: AuthMode, odd_value: Any
 ) -> None:
     event = sent_by(source, any_call())
     try:
-        response = to.lambda_handler(
-            changed(event, data.draw(st.sampled_from(paths(event))), odd_value), None
-        )
+        response = invoke(changed(event, data.draw(st.sampled_from(paths(event))), odd_value), mode)
     except UnknownEventSource:  # no longer an event of a request
         return
     assert response["statusCode"] in (200, 400, 401, 403, 404, 405)

@@ -21,6 +21,7 @@ from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_local.template.model import REGION
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.authorization_server import AuthorizationServer, authorization_server
+from support.configured import Configured
 from support.event_sources import with_context, with_header
 from support.messages import call
 
@@ -61,8 +62,11 @@ ENDPOINTS: Mapping[str, tuple[str, Send]] = {
 """Endpoint -> its URI, and the event of a request."""
 
 
+Services = tuple[AuthorizationServer, Mapping[str, str]]
+
+
 @pytest.fixture(scope="module")
-def services() -> Iterator[tuple[AuthorizationServer, Mapping[str, str]]]:
+def services() -> Iterator[Services]:
     """Return an issuer, and the two settings of the keys."""
     kms = FakeKms()
     with serve(kms) as endpoint, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
@@ -88,42 +92,46 @@ def services() -> Iterator[tuple[AuthorizationServer, Mapping[str, str]]]:
         )
 
 
-class Deployment:
-    """A server with these settings, and its issuer."""
+server = Server("greetings")
 
-    def __init__(self, issuer: AuthorizationServer, settings: Mapping[str, str]) -> None:
-        self.issuer = issuer
-        self.ports = wiring.make_ports(load_settings(settings))
-        self.server = Server("greetings", ports=lambda: self.ports)
 
-        @self.server.tool
-        def greet(ctx: Context) -> str:
-            return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
+@server.tool
+def greet(ctx: Context) -> str:
+    return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
 
-    def post(self, send: Send, token: str | None, **params: Any) -> Any:
-        event = send(call("greet", **params))
-        if token is not None:
-            event = with_header(event, "authorization", f"Bearer {token}")
-        return self.server.lambda_handler(event, None)
 
-    def result(self, send: Send, token: str | None, **params: Any) -> Any:
-        answer = json.loads(self.post(send, token, **params)["body"])
-        assert "result" in answer, answer
-        return answer["result"]
+def invoke(deployment: Configured, send: Send, token: str | None, **params: Any) -> Any:
+    event = send(call("greet", **params))
+    if token is not None:
+        event = with_header(event, "authorization", f"Bearer {token}")
+    return deployment.invoke(event)
+
+
+def result(deployment: Configured, send: Send, token: str | None, **params: Any) -> Any:
+    answer = body(invoke(deployment, send, token, **params))
+    assert "result" in answer, answer
+    return answer["result"]
+
+
+Token = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def bearer(services: tuple[AuthorizationServer, Mapping[str, str]]) -> Deployment:
+def token_for(services: Services) -> Token:
+    return services[0].token
+
+
+@pytest.fixture(scope="module")
+def bearer(services: Services) -> Configured:
     """Return a deployment with three settings, whose callers have tokens."""
     issuer, keys = services
-    return Deployment(issuer, {"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
+    return Configured(server, settings={"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
 
 
 @pytest.fixture(scope="module")
-def anonymous(services: tuple[AuthorizationServer, Mapping[str, str]]) -> Deployment:
+def anonymous(services: Services) -> Configured:
     """Return a deployment with three settings, whose callers are anonymous."""
-    issuer, keys = services
-    return Deployment(issuer, {"MCP_AUTH_MODE": "none", **keys})
+    return Configured(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
 
 
 def body(response: Any) -> Any:
@@ -131,48 +139,48 @@ def body(response: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_three_settings_are_enough_for_tokens_and_questions(name: str, bearer: Deployment) -> None:
+def test_three_settings_are_enough_for_tokens_and_questions(
+    name: str, bearer: Configured, token_for: Token
+) -> None:
     uri, send = ENDPOINTS[name]
-    token = bearer.issuer.token(uri)
-    asked = bearer.result(send, token)
-    done = bearer.result(send, token, requestState=asked["requestState"], inputResponses=NAMED)
+    token = token_for(uri)
+    asked = result(bearer, send, token)
+    done = result(bearer, send, token, requestState=asked["requestState"], inputResponses=NAMED)
     assert done["content"][0]["text"] == "Hello, Ada!"
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_a_token_of_every_other_endpoint_is_refused(name: str, bearer: Deployment) -> None:
+def test_a_token_of_every_other_endpoint_is_refused(name: str, bearer: Configured, token_for: Token) -> None:
     _, send = ENDPOINTS[name]
-    others = {other: bearer.issuer.token(uri) for other, (uri, _) in ENDPOINTS.items() if other != name}
-    refused = {other: bearer.post(send, token)["statusCode"] for other, token in others.items()}
+    others = {other: token_for(uri) for other, (uri, _) in ENDPOINTS.items() if other != name}
+    refused = {other: invoke(bearer, send, token)["statusCode"] for other, token in others.items()}
     assert refused == dict.fromkeys(others, 401)
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_a_state_of_every_other_endpoint_is_refused(name: str, anonymous: Deployment) -> None:
+def test_a_state_of_every_other_endpoint_is_refused(name: str, anonymous: Configured) -> None:
     _, send = ENDPOINTS[name]
     codes = {}
     for other, (_, send_other) in ENDPOINTS.items():
-        state = anonymous.result(send_other, None)["requestState"]
-        answer = body(anonymous.post(send, None, requestState=state, inputResponses=NAMED))
+        state = result(anonymous, send_other, None)["requestState"]
+        answer = body(invoke(anonymous, send, None, requestState=state, inputResponses=NAMED))
         codes[other] = answer.get("error", {}).get("code")
     assert codes == {other: None if other == name else -32602 for other in ENDPOINTS}
 
 
-def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(
-    services: tuple[AuthorizationServer, Mapping[str, str]],
-) -> None:
+def test_a_state_is_refused_at_another_endpoint_also_with_the_same_issuer(services: Services) -> None:
     """The issuer decides about the keys of encryption; the audience is a claim of its own."""
-    issuer, keys = services
-    deployment = Deployment(issuer, {"MCP_AUTH_MODE": "none", "MCP_ISSUER": "shop", **keys})
+    _, keys = services
+    deployment = Configured(server, settings={"MCP_AUTH_MODE": "none", "MCP_ISSUER": "shop", **keys})
     (_, here), (_, there) = ENDPOINTS["a route"], ENDPOINTS["another route"]
-    state = deployment.result(here, None)["requestState"]
+    state = result(deployment, here, None)["requestState"]
     for send, accepted in ((there, False), (here, True)):
-        answer = body(deployment.post(send, None, requestState=state, inputResponses=NAMED))
+        answer = body(invoke(deployment, send, None, requestState=state, inputResponses=NAMED))
         assert ("result" in answer) is accepted
 
 
-def test_a_client_finds_its_issuer_by_the_challenge(bearer: Deployment) -> None:
-    response = bearer.post(http_api, None)
+def test_a_client_finds_its_issuer_by_the_challenge(bearer: Configured, services: Services) -> None:
+    response = invoke(bearer, http_api, None)
     assert response["statusCode"] == 401
     challenge = response["headers"]["www-authenticate"]
     assert response["headers"]["x-mcp-challenge"] == challenge
@@ -180,9 +188,9 @@ def test_a_client_finds_its_issuer_by_the_challenge(bearer: Deployment) -> None:
     assert url == f"https://{HOST}/.well-known/oauth-protected-resource/mcp"
     path = urlsplit(url).path
     got = with_context(http_api(call("greet"), route=f"GET {path}"), http={"method": "GET"})
-    document = body(bearer.server.lambda_handler({**got, "rawPath": path, "body": None}, None))
+    document = body(bearer.invoke({**got, "rawPath": path, "body": None}))
     assert document["resource"] == f"https://{HOST}/mcp"
-    assert document["authorization_servers"] == [bearer.issuer.issuer]
+    assert document["authorization_servers"] == [services[0].issuer]
 
 
 EVIL = "tenant-7.example.com"
@@ -202,32 +210,33 @@ EVIL = "tenant-7.example.com"
     ],
 )
 def test_a_token_for_a_server_that_the_caller_names_is_refused(
-    attack: Callable[[Event], Event], bearer: Deployment
+    attack: Callable[[Event], Event], bearer: Configured, token_for: Token
 ) -> None:
     for uri in (f"https://{EVIL}/mcp", f"https://{EVIL}", f"https://{ELSEWHERE}/mcp"):
-        response = bearer.post(lambda each: attack(http_api(each)), bearer.issuer.token(uri))
+        response = invoke(bearer, lambda each: attack(http_api(each)), token_for(uri))
         assert response["statusCode"] == 401 or body(response)["error"]["code"] == -32603
 
 
 @pytest.mark.parametrize("kind", ["alb", "alb_multi_value"])
-def test_without_a_uri_no_token_is_accepted(kind: str, bearer: Deployment) -> None:
+def test_without_a_uri_no_token_is_accepted(kind: str, bearer: Configured, token_for: Token) -> None:
     for uri in (f"https://{HOST}/mcp", "https://x.test", ""):
-        response = bearer.post(lambda each: FORMATS[kind](post("/mcp", each)), bearer.issuer.token(uri))
+        response = invoke(bearer, lambda each: FORMATS[kind](post("/mcp", each)), token_for(uri))
         assert body(response)["error"]["code"] == -32603
 
 
-def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous: Deployment) -> None:
-    listed = anonymous.server.lambda_handler({**call("greet"), "method": "tools/list"}, None)
+def test_without_a_uri_calls_are_served_until_they_need_a_state(anonymous: Configured) -> None:
+    listed = anonymous.invoke({**call("greet"), "method": "tools/list"})
     assert "result" in listed
-    assert anonymous.server.lambda_handler(call("greet"), None)["error"]["code"] == -32603
+    assert anonymous.invoke(call("greet"))["error"]["code"] == -32603
 
 
-def ports_of(deployment: Deployment, uri: str | None) -> Ports:
-    assert deployment.ports.for_endpoint is not None
-    return deployment.ports.for_endpoint(uri)
+def ports_of(deployment: Configured, uri: str | None) -> Ports:
+    ports = deployment.ports()
+    assert ports.for_endpoint is not None
+    return ports.for_endpoint(uri)
 
 
-def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous: Deployment) -> None:
+def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous: Configured) -> None:
     uris = [f"https://{HOST}/{number}" for number in range(wiring.MAX_ENDPOINTS + 1)]
     first, second = (ports_of(anonymous, uris[0]) for _ in range(2))
     assert first is second
@@ -236,22 +245,20 @@ def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous
     assert ports_of(anonymous, uris[0]) is not first
 
 
-def test_ports_outside_of_a_request_identify_nobody(bearer: Deployment) -> None:
-    token = bearer.issuer.token(f"https://{HOST}/mcp")
+def test_ports_outside_of_a_request_identify_nobody(bearer: Configured, token_for: Token) -> None:
+    token = token_for(f"https://{HOST}/mcp")
     with pytest.raises(SettingsError) as refused:
-        bearer.ports.config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
+        bearer.ports().config.authenticator.authenticate({"authorization": f"Bearer {token}"}, {})
     assert refused.value.setting == "MCP_AUDIENCE"
 
 
-def test_a_configured_audience_is_the_only_one(
-    services: tuple[AuthorizationServer, Mapping[str, str]],
-) -> None:
+def test_a_configured_audience_is_the_only_one(services: Services) -> None:
     issuer, keys = services
     settings = {"MCP_TOKEN_ISSUER": issuer.issuer, "MCP_AUDIENCE": "https://x.test/mcp", **keys}
-    deployment = Deployment(issuer, settings)
+    deployment = Configured(server, settings=settings)
     for _, send in ENDPOINTS.values():
-        assert "requestState" in deployment.result(send, issuer.token("https://x.test/mcp"))
-        assert deployment.post(send, issuer.token(f"https://{HOST}/mcp"))["statusCode"] == 401
+        assert "requestState" in result(deployment, send, issuer.token("https://x.test/mcp"))
+        assert invoke(deployment, send, issuer.token(f"https://{HOST}/mcp"))["statusCode"] == 401
 
 
 def test_a_deployment_with_a_table_derives_nothing() -> None:

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local.http.messages import Response
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
-from support.authorized_server import Gateway, deployed
+from support.authorized_server import deployed, mapped, renamed
 from support.clients import block_of
 from support.logged_lines import logged_lines
 from support.messages import call, headers
@@ -67,13 +67,13 @@ async def test_behind_a_gateway_that_renames_the_challenge_the_client_finds_the_
     issuer: AuthorizationServer,
 ) -> None:
     """Clients of such an endpoint must request all scopes at first."""
-    with deployed(issuer, gateway=Gateway.RENAMES) as server:
+    with deployed(issuer, gateway=renamed) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert block_of((await client.call_tool("read", {})).content) == "alice"
             with pytest.raises(MCPError):
                 await client.call_tool("write", {})
     assert issuer.scopes == ["billing db:read"]
-    with deployed(issuer, gateway=Gateway.RENAMES, initial_scopes=["billing", "db:write"]) as server:
+    with deployed(issuer, gateway=renamed, initial_scopes=["billing", "db:write"]) as server:
         async with signed_in_client(server.url, MemoryTokenStorage()) as client:
             assert block_of((await client.call_tool("write", {})).content) == "written"
 
@@ -83,7 +83,7 @@ async def test_behind_a_gateway_that_renames_the_challenge_the_client_finds_the_
 async def test_the_mapping_of_the_template_restores_a_renamed_challenge(
     issuer: AuthorizationServer, mode: str
 ) -> None:
-    with deployed(issuer, gateway=Gateway.MAPS) as server:
+    with deployed(issuer, gateway=mapped) as server:
         refused = server.post(None)
         assert refused.headers["www-authenticate"] == refused.headers["x-amzn-remapped-www-authenticate"]
         async with signed_in_client(server.url, MemoryTokenStorage(), mode) as client:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_CAPABILITIES
 from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from support import callers
 from support.authorization_server import AuthorizationServer, authorization_server
-from support.client_requests import APPS
+from support.client_requests import APPS, TASKS
 from support.messages import META, call, headers, http_event, message
 from support.project import ROOT
 
@@ -36,7 +36,7 @@ HEAVY = (
 FIRST_TOKEN = ("jwt", "urllib.request")
 """PyJWT, which verifies access tokens, and what it imports."""
 
-TASKS = {**META, META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
+FOLLOWS_TASKS = {**META, META_CLIENT_CAPABILITIES: TASKS}
 SHOWS_APPS = {**META, META_CLIENT_CAPABILITIES: APPS}
 TASK_ID = "abcdefghijklmnopqrstuvwxyz012345"
 CLIENT = {"protocolVersion": LEGACY_VERSION, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -62,9 +62,9 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
     "a legacy call": call("get_weather", {"place": "Bern"}, meta=None),
     "a ping": message("ping", meta=None),
     "a notification": {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    "tasks/get": message("tasks/get", taskId=TASK_ID, meta=TASKS),
-    "tasks/update": message("tasks/update", taskId=TASK_ID, inputResponses={}, meta=TASKS),
-    "tasks/cancel": message("tasks/cancel", taskId=TASK_ID, meta=TASKS),
+    "tasks/get": message("tasks/get", taskId=TASK_ID, meta=FOLLOWS_TASKS),
+    "tasks/update": message("tasks/update", taskId=TASK_ID, inputResponses={}, meta=FOLLOWS_TASKS),
+    "tasks/cancel": message("tasks/cancel", taskId=TASK_ID, meta=FOLLOWS_TASKS),
     "skills": message("skills/list"),
     "a view": message("resources/read", uri="ui://mcp-roundtrip/questions", meta=SHOWS_APPS),
     "an answer of a view": call(ANSWER_TOOL, {"tool": "request_approval"}, meta=SHOWS_APPS),
@@ -89,7 +89,7 @@ json.dump(loaded, sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class Function:
     """The addresses of an issuer of tokens, and of the AWS services that a front door calls."""
 
     issuer: AuthorizationServer
@@ -145,11 +145,11 @@ class Deployment:
 
 
 @pytest.fixture(scope="module")
-def deployment() -> Iterator[Deployment]:
+def deployment() -> Iterator[Function]:
     server = HttpServer(_respond, max_body=1_000_000).start()
     try:
         with authorization_server() as issuer:
-            yield Deployment(issuer, server.url)
+            yield Function(issuer, server.url)
     finally:
         server.close()
 
@@ -163,7 +163,7 @@ def _respond(request: Request) -> Response:
 
 
 @pytest.mark.parametrize("mode", AuthMode)
-def test_a_front_door_loads_no_module_that_only_tools_need(deployment: Deployment, mode: AuthMode) -> None:
+def test_a_front_door_loads_no_module_that_only_tools_need(deployment: Function, mode: AuthMode) -> None:
     loaded = deployment.load(mode)
     heavy = {name: {each for each in modules if each.startswith(HEAVY)} for name, modules in loaded.items()}
     if mode is AuthMode.BEARER:
@@ -176,7 +176,7 @@ def test_a_front_door_loads_no_module_that_only_tools_need(deployment: Deploymen
 @pytest.mark.parametrize("initialization", ["snap-start", "provisioned-concurrency"])
 @pytest.mark.parametrize("mode", [AuthMode.BEARER, AuthMode.JWT])
 def test_a_prewarmed_front_door_loads_all_modules_before_the_first_request(
-    deployment: Deployment, mode: AuthMode, initialization: str
+    deployment: Function, mode: AuthMode, initialization: str
 ) -> None:
     loaded = deployment.load(mode, initialization)
     heavy = [each for each in loaded.pop("initialization") if each.startswith(HEAVY)]

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
+from support.deployment import Deployment
+from support.lambda_context import LambdaContext
 from support.logged_lines import logged_lines
-from support.messages import call, headers, http_event, message
-
-
-@dataclass
-class LambdaContext:
-    aws_request_id: str = "request-1"
-    remaining_ms: int = 20_000
-    custom: dict[str, Any] = field(default_factory=dict)
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self.remaining_ms
-
-    @property
-    def client_context(self) -> Any:
-        return self if self.custom else None
-
+from support.messages import call, http_event, message
 
 CLOCK = FakeClock()
 PORTS = make_ports(clock=CLOCK)
@@ -59,6 +43,11 @@ def structured(event: Any, context: Any) -> Any:
     return body["result"]["structuredContent"]
 
 
+def forwarded(deadline_ms: Any) -> LambdaContext:
+    """Return the context of a call whose front door waits until this time."""
+    return LambdaContext(CLOCK, 20_000, custom={"mcpDeadlineMs": deadline_ms})
+
+
 def test_a_bare_message_is_answered_with_a_bare_message() -> None:
     answer = server.lambda_handler(message("tools/list"), LambdaContext())
     assert answer["jsonrpc"] == "2.0"
@@ -70,30 +59,25 @@ def test_a_bare_notification_gets_no_response() -> None:
 
 
 def test_a_direct_caller_is_anonymous_and_refused_if_callers_must_be_identified() -> None:
-    ports = make_ports(auth=EventAuthenticator(AuthMode.IAM))
-    closed = Server("x", ports=lambda: ports)
-    assert "error" in closed.lambda_handler(message("tools/list"), LambdaContext())
+    closed = Deployment(Server("x"), mode=AuthMode.IAM)
+    assert "error" in closed.invoke(message("tools/list"))
 
 
 def test_the_tool_gets_the_lambda_context() -> None:
-    answer = server.lambda_handler(call("request_id"), LambdaContext())
+    answer = server.lambda_handler(call("request_id"), LambdaContext(aws_request_id="request-1"))
     assert answer["result"]["content"][0]["text"] == "request-1"
 
 
 @pytest.mark.parametrize(
     ("event", "context", "remaining_ms"),
     [
-        (call("remaining"), LambdaContext(remaining_ms=20_000), 19_000),
-        (http_event(call("remaining")), LambdaContext(remaining_ms=20_000), 19_000),
-        (http_event(call("remaining")), LambdaContext(remaining_ms=900_000), 29_000),
-        (
-            http_event(call("remaining")),
-            LambdaContext(custom={"mcpDeadlineMs": CLOCK.now * 1000 + 5_000}),
-            4_000,
-        ),
+        (call("remaining"), LambdaContext(CLOCK, 20_000), 19_000),
+        (http_event(call("remaining")), LambdaContext(CLOCK, 20_000), 19_000),
+        (http_event(call("remaining")), LambdaContext(CLOCK), 29_000),
+        (http_event(call("remaining")), forwarded(CLOCK.now * 1000 + 5_000), 4_000),
         (call("remaining"), None, 899_000),
-        (call("remaining"), LambdaContext(remaining_ms=10), 0),
-        (call("remaining"), LambdaContext(custom={"mcpDeadlineMs": "soon"}), 19_000),
+        (call("remaining"), LambdaContext(CLOCK, 10), 0),
+        (call("remaining"), forwarded("soon"), 19_000),
     ],
 )
 def test_the_budget_is_the_smallest_limit_minus_a_margin(event: Any, context: Any, remaining_ms: int) -> None:
@@ -118,15 +102,18 @@ def test_an_event_that_is_not_a_request_fails_the_invocation(event: Any) -> None
         server.lambda_handler(event, LambdaContext())
 
 
+def misconfigured() -> Ports:
+    raise SettingsError("MCP_AUTH_MODE", "Field required")
+
+
+MISCONFIGURED = Server("x", ports=misconfigured)
+
+
 def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def misconfigured() -> Ports:
-        raise SettingsError("MCP_AUTH_MODE", "Field required")
-
-    response = Server("x", ports=misconfigured).lambda_handler(
-        http_event(message("tools/list", id=7)), LambdaContext()
-    )
+    context = LambdaContext(aws_request_id="request-1")
+    response = MISCONFIGURED.lambda_handler(http_event(message("tools/list", id=7)), context)
     body = json.loads(response["body"])
     assert (body["id"], body["error"]["code"]) == (7, -32603)
     assert "MCP_AUTH_MODE" not in body["error"]["message"]
@@ -135,11 +122,8 @@ def test_a_missing_setting_is_an_internal_error_and_named_only_in_the_log(
 
 
 def test_a_notification_to_a_misconfigured_server_is_accepted() -> None:
-    def misconfigured() -> Ports:
-        raise SettingsError("MCP_AUTH_MODE", "Field required")
-
     event = http_event({"jsonrpc": "2.0", "method": "notifications/x"}, headers={})
-    assert Server("x", ports=misconfigured).lambda_handler(event, LambdaContext())["statusCode"] == 202
+    assert MISCONFIGURED.lambda_handler(event, LambdaContext())["statusCode"] == 202
 
 
 @pytest.mark.parametrize(
@@ -207,8 +191,7 @@ MARKER = "hunter2"
 
 
 def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
-    ports = replace(make_ports(), observer=LogObserver())
-    secretive = Server("secretive", ports=lambda: ports)
+    secretive = Server("secretive")
 
     @secretive.tool
     def tool(ctx: Context, text: str, number: int = 0) -> str:
@@ -216,10 +199,12 @@ def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.Capt
         said = ctx.sample("say", "?", max_tokens=1).text
         return text + said + ctx.elicit("name", "?", str)
 
+    client = Deployment(secretive, user=None, observer=LogObserver(), source="http_api")
+
     def post(arguments: dict[str, Any], **params: Any) -> Any:
         body = call("tool", arguments, **params)
-        given = {**headers(body), "authorization": f"Bearer {MARKER}", "cookie": MARKER}
-        return json.loads(secretive.lambda_handler(http_event(body, headers=given), LambdaContext())["body"])
+        response = client.send(body, authorization=f"Bearer {MARKER}", cookie=MARKER)
+        return json.loads(response.body)
 
     states = []
     responses: list[dict[str, Any]] = [

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, Protocol
 
 import httpx2
-from msgspec import structs
 
-from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip_local.api_gateway.payload import to_event, to_response
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.template.model import Route
 from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_testing.observers import RecordingObserver
+from support.configured import Configured
 from support.messages import call, headers
 from support.project import ROOT
 
@@ -52,8 +50,8 @@ def databases(**given: Any) -> Server:
 
 
 @dataclass
-class DeployedServer:
-    """A server behind HTTP, configured by environment variables. `observer` has its log."""
+class AuthorizedServer:
+    """A server behind HTTP. `observer` has its log."""
 
     url: str
     observer: RecordingObserver
@@ -74,26 +72,20 @@ class DeployedServer:
         ]
 
 
-class Gateway(Enum):
-    """What API Gateway does to the challenge of a function."""
-
-    KEEPS = "keeps it"
-    RENAMES = "renames its header"
-    MAPS = "renames its header, then applies the response parameters of template.yaml"
+def renamed(reply: Response) -> Response:
+    """Rename the header of a challenge as a REST API does ("Amazon API Gateway important notes")."""
+    names = {"www-authenticate": "x-amzn-remapped-www-authenticate"}
+    return replace(reply, headers=tuple((names.get(name, name), value) for name, value in reply.headers))
 
 
-def remapped(reply: Response) -> Response:
-    """Rename the header as a REST API does ("Amazon API Gateway important notes")."""
-    renamed = {"www-authenticate": "x-amzn-remapped-www-authenticate"}
-    return replace(reply, headers=tuple((renamed.get(name, name), value) for name, value in reply.headers))
-
-
-def mapped(reply: Response, mappings: Mapping[str, Any]) -> Response:
-    """Apply ResponseParameters of an integration, which overwrite headers with others of the response.
+def mapped(reply: Response) -> Response:
+    """Rename it, and apply ResponseParameters of the front door's integration, which overwrite headers.
 
     Source: API Gateway developer guide, "Transform API requests and responses for HTTP APIs".
     """
-    headers = dict(reply.headers)
+    integration = load(ROOT / "template.yaml")["Resources"]["FrontDoorIntegration"]["Properties"]
+    mappings: Mapping[str, Any] = integration["ResponseParameters"]
+    headers = dict(renamed(reply).headers)
     for each in mappings.get(str(reply.status), {}).get("ResponseParameters", ()):
         source = each["Source"].removeprefix("$response.header.")
         if source in headers:
@@ -101,35 +93,25 @@ def mapped(reply: Response, mappings: Mapping[str, Any]) -> Response:
     return replace(reply, headers=tuple(headers.items()))
 
 
-def response_parameters() -> Mapping[str, Any]:
-    """Return the response mappings of the front door's integration."""
-    integration = load(ROOT / "template.yaml")["Resources"]["FrontDoorIntegration"]["Properties"]
-    found: Mapping[str, Any] = integration["ResponseParameters"]
-    return found
-
-
 @contextmanager
 def deployed(
-    issuer: Issuer, *, mode: str = "bearer", gateway: Gateway = Gateway.KEEPS, **given: Any
-) -> Iterator[DeployedServer]:
-    observer = RecordingObserver()
-    mappings = response_parameters() if gateway is Gateway.MAPS else {}
-    at: dict[str, str] = {}
+    issuer: Issuer,
+    *,
+    mode: str = "bearer",
+    gateway: Callable[[Response], Response] = lambda reply: reply,
+    settings: Mapping[str, str] | None = None,
+    **given: Any,
+) -> Iterator[AuthorizedServer]:
+    """Serve `databases`. `gateway`: what API Gateway makes of its responses."""
 
     def respond(request: Request) -> Response:
         event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
-        reply = to_response(json.dumps(server.lambda_handler(event, None)).encode())
-        return reply if gateway is Gateway.KEEPS else mapped(remapped(reply), mappings)
+        return gateway(to_response(json.dumps(deployment.invoke(event)).encode()))
 
     with closing(HttpServer(respond, max_body=1_000_000)) as listening:
-        at["url"] = f"{listening.url}/mcp"
-        environment = {
-            "MCP_AUTH_MODE": mode,
-            "MCP_AUDIENCE": at["url"],
-            "MCP_TOKEN_ISSUER": issuer.issuer,
-            **{f"MCP_{name.upper()}": value for name, value in given.pop("settings", {}).items()},
-        }
-        ports = structs.replace(wiring.make_ports(load_settings(environment)), observer=observer)
-        server = databases(ports=lambda: ports, **given)
+        url = f"{listening.url}/mcp"
+        values = {"auth_mode": mode, "audience": url, "token_issuer": issuer.issuer, **(settings or {})}
+        environment = {f"MCP_{name.upper()}": value for name, value in values.items()}
+        deployment = Configured(databases(**given), settings=environment)
         listening.start()
-        yield DeployedServer(at["url"], observer)
+        yield AuthorizedServer(url, deployment.observer)

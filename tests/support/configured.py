@@ -1,0 +1,28 @@
+"""A deployment with ports of settings, as those of a deployed function are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.ports import Ports
+from support.deployment import Deployment
+
+
+@dataclass
+class Configured(Deployment):
+    """A deployment with these settings. Facets of the ports are not used, but `observer` has the log."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ports = wiring.make_ports(load_settings(self.settings))
+        self._ports = structs.replace(ports, observer=self.observer)
+
+    def ports(self) -> Ports:
+        return self._ports
