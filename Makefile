@@ -16,6 +16,7 @@
 #   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
 #   STACK=…                          for new-tool: the nested stack of the tool (docs/guides/adding-a-tool.md)
 #   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
+#   FAULT=… TESTS='file folder …'    for faults: only those with this in their names; the tests to try, to find what catches one
 #   BEFORE=…                         for bench: the revision to compare a plain call with
 #   ENV=dev                          for build, deploy, rollback, url and prune: the environment in samconfig.toml
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
@@ -204,6 +205,10 @@ cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds 
 .PHONY: storm
 storm: $(VENV)/.dev  ## lose a worker at every call of a task, in every way, and print how long the task waits
 	$(VENV)/bin/python tests/storm/run.py
+
+.PHONY: faults
+faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
+	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)
 
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events with a valid requestState
