@@ -210,6 +210,11 @@ storm: $(VENV)/.dev  ## lose a worker at every call of a task, in every way, and
 faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
 	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)
 
+# The order of a set does not differ from run to run then, so that the same behavior is the same file.
+.PHONY: corpus
+corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tests/corpus), after a change of it was asked for
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(VENV)/bin/python -m corpus.record
+
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events with a valid requestState
 	$(VENV)/bin/python -m mcp_roundtrip_local.sample_events

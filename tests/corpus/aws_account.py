@@ -1,0 +1,228 @@
+"""An AWS account behind one HTTP endpoint of this process. It records each call, and can fail the next ones.
+
+KMS is the strict fake of `make run`, DynamoDB is moto. Lambda and SQS keep what was dispatched until somebody
+takes it, and Lambda runs functions of the case. CloudWatch Logs stores nothing: the calls are the record. The
+issuer of access tokens is here, too.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import unquote
+
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.compat import HTTPHeaders
+from cryptography.hazmat.primitives.asymmetric import ec
+from moto.core.botocore_stubber import BotocoreStubber
+
+from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_local.services.kms_api import call_operation
+from mcp_roundtrip_local.services.kms_key import KmsFault
+
+REGION, ACCOUNT = "eu-west-1", "000000000000"
+TABLE = "corpus-tasks"
+SIGNING_KEY, MAC_KEY, NEXT_SIGNING_KEY = "corpus-signing", "corpus-mac", "corpus-signing-next"
+MAC_SECRET, AUDIT_SECRET = bytes(range(32)), bytes(range(32, 64))
+ARN = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/"
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def private_key(number: int) -> ec.EllipticCurvePrivateKey:
+    """Return a P-256 key that is the same in every run."""
+    return ec.derive_private_key(0x5EED_0000 + number, ec.SECP256R1())
+
+
+@dataclass
+class Fault:
+    """How the next call of an operation fails: with an error of AWS, or without a response (status 0)."""
+
+    service: str
+    operation: str
+    code: str
+    status: int = 400
+    takes_s: float = 0
+    skip: int = 0
+    """The calls before it that succeed."""
+    is_done: bool = False
+    """Whether the operation takes effect nevertheless: only its response is lost."""
+
+
+@dataclass
+class Account:
+    """The resources of a case, and the calls that it received."""
+
+    sleep: Callable[[float], None]
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    functions: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    invocations: list[tuple[str, Any]] = field(default_factory=list)
+    """Asynchronous invocations: the function and its event."""
+    messages: list[tuple[str, float, str]] = field(default_factory=list)
+    """The messages of queues: the URL of the queue, the delay in seconds, the body."""
+    documents: dict[str, Any] = field(default_factory=dict)
+    """What the issuer serves, by path. None is a failure."""
+    kms: FakeKms = field(default_factory=lambda: FakeKms(region=REGION, account=ACCOUNT))
+
+    def __post_init__(self) -> None:
+        self.kms.import_key(private_key(1), key_id=SIGNING_KEY)
+        self.kms.import_key(private_key(2), key_id=NEXT_SIGNING_KEY)
+        self.kms.import_key(MAC_SECRET, key_id=MAC_KEY)
+        self.kms.import_key(AUDIT_SECRET, key_id="corpus-audit")
+        self.kms.CreateAlias(AliasName="alias/corpus-audit", TargetKeyId="corpus-audit")
+
+    def create_table(self) -> None:
+        """Create the table of tasks, as in the template."""
+        keys = [("pk", "HASH"), ("sk", "RANGE")]
+        self._dynamodb(
+            "CreateTable",
+            {
+                "TableName": TABLE,
+                "BillingMode": "PAY_PER_REQUEST",
+                "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
+                "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
+            },
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the items of the table."""
+        items: list[dict[str, Any]] = json.loads(self._dynamodb("Scan", {"TableName": TABLE})[2])["Items"]
+        return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
+
+    def put(self, item: Mapping[str, Any]) -> None:
+        """Put an item that another version wrote."""
+        self._dynamodb("PutItem", {"TableName": TABLE, "Item": item})
+
+    def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
+        """Answer a request; None for no answer."""
+        if method == "GET":
+            document = self.documents.get(target)
+            self.calls.append({"issuer": target})
+            return (503 if document is None else 200), {}, json.dumps(document).encode()
+        service, operation, parameters = _read(target, headers, body)
+        self.calls.append({"aws": f"{service}:{operation}", **parameters})
+        fault = self._next_fault(service, operation)
+        if fault is not None:
+            self.sleep(fault.takes_s)
+            if fault.is_done:
+                self._answer(service, operation, parameters, body)
+            self.calls[-1]["fails"] = fault.code
+            document = {"__type": fault.code, "message": "the corpus asked for it"}
+            return None if not fault.status else (fault.status, {}, json.dumps(document).encode())
+        answer = self._answer(service, operation, parameters, body)
+        if answer[0] >= 400:
+            with suppress(ValueError):
+                self.calls[-1]["fails"] = json.loads(answer[2]).get("__type", answer[0])
+        return answer
+
+    def _next_fault(self, service: str, operation: str) -> Fault | None:
+        for fault in self.faults:
+            if (fault.service, fault.operation) == (service, operation):
+                if fault.skip:
+                    fault.skip -= 1
+                    return None
+                self.faults.remove(fault)
+                return fault
+        return None
+
+    def _answer(self, service: str, operation: str, parameters: dict[str, Any], body: bytes) -> Answer:
+        match service:
+            case "kms":
+                return self._kms(operation, body)
+            case "dynamodb":
+                return self._dynamodb(operation, json.loads(body))
+            case "lambda":
+                return self._invoke(parameters)
+            case "sqs" if operation == "SendMessage":
+                message = json.loads(body)
+                self.messages.append((message["QueueUrl"], message["DelaySeconds"], message["MessageBody"]))
+        return 200, {}, b"{}"
+
+    def _kms(self, operation: str, body: bytes) -> Answer:
+        try:
+            return 200, {}, json.dumps(call_operation(self.kms, f"TrentService.{operation}", body)).encode()
+        except KmsFault as fault:
+            return 400, {}, json.dumps({"__type": fault.code, "message": fault.message}).encode()
+
+    def _dynamodb(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
+        headers = HTTPHeaders()
+        headers["X-Amz-Target"] = f"DynamoDB_20120810.{operation}"
+        headers["Content-Type"] = "application/x-amz-json-1.0"
+        request = AWSPreparedRequest(
+            "POST", f"https://dynamodb.{REGION}.amazonaws.com/", headers, json.dumps(parameters), False
+        )
+        answer = BotocoreStubber().process_request(request)
+        assert answer is not None
+        status, _, content = answer
+        return status, {}, content if isinstance(content, bytes) else content.encode()
+
+    def _invoke(self, parameters: dict[str, Any]) -> Answer:
+        function, event = parameters["FunctionName"], parameters["Payload"]
+        if function not in self.functions:
+            return 404, {"x-amzn-errortype": "ResourceNotFoundException"}, b"{}"
+        if parameters.get("InvocationType") == "Event":
+            self.invocations.append((function, event))
+            return 202, {}, b""
+        try:
+            answer = self.functions[function](event, parameters.get("ClientContext"))
+        except Exception as error:
+            failure = {"errorType": type(error).__name__, "errorMessage": str(error)}
+            return 200, {"x-amz-function-error": "Unhandled"}, json.dumps(failure).encode()
+        return 200, {}, json.dumps(answer).encode()
+
+
+def _read(target: str, headers: Mapping[str, str], body: bytes) -> tuple[str, str, dict[str, Any]]:
+    """Return the service, the operation and the parameters of a request."""
+    if target.startswith("/2015-03-31/functions/"):
+        parameters: dict[str, Any] = {"FunctionName": unquote(target.split("/")[3])}
+        if "x-amz-invocation-type" in headers:
+            parameters["InvocationType"] = headers["x-amz-invocation-type"]
+        if "x-amz-client-context" in headers:
+            parameters["ClientContext"] = json.loads(b64decode(headers["x-amz-client-context"]))
+        return "lambda", "Invoke", {**parameters, "Payload": json.loads(body)}
+    name, _, operation = headers["x-amz-target"].partition(".")
+    service = {"TrentService": "kms", "Logs_20140328": "logs", "AmazonSQS": "sqs"}.get(name, "dynamodb")
+    return service, operation, json.loads(body)
+
+
+class Endpoint:
+    """Serves the account of the current case, on 127.0.0.1 until the process ends."""
+
+    account: Account
+
+    def __init__(self) -> None:
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            wbufsize = -1
+
+            def _respond(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                answer = endpoint.account.respond(self.command, self.path, headers, body)
+                if answer is None:
+                    self.close_connection = True
+                    return
+                status, more, content = answer
+                self.wfile.write(b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n" % (status, len(content)))
+                self.wfile.write("".join(f"{name}: {value}\r\n" for name, value in more.items()).encode())
+                self.wfile.write(b"\r\n" + content)
+
+            do_GET = do_POST = _respond
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"

@@ -1,0 +1,120 @@
+"""Who calls, and how each event source and AuthMode says so: events as AWS sends them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import jwt
+
+from corpus.aws_account import private_key
+from corpus.deployment import AUDIENCE, World
+from mcp_roundtrip_local.sample_events.messages import Event
+from mcp_roundtrip_local.sample_events.messages import event as http_api_event
+from mcp_roundtrip_local.sample_events.sources import FORMATS
+
+SOURCES: Final = ("http_api", "http_api_1_0", "rest_api", "function_url", "alb", "alb_multi_value", "direct")
+
+MODES: Final[Mapping[str, tuple[str, ...]]] = {
+    "none": SOURCES,
+    "bearer": SOURCES[:-1],
+    "jwt": ("http_api", "http_api_1_0", "rest_api"),
+    "lambda": ("http_api", "http_api_1_0", "rest_api"),
+    "iam": ("http_api", "rest_api", "function_url"),
+}
+"""AuthMode -> the event sources that can identify a caller in this way, or need not."""
+
+ISSUER: Final = "https://issuer.example.com"
+SCOPES: Final = "db:read db:write"
+
+
+def settings(mode: str, world: World) -> dict[str, str]:
+    """Return the settings of an AuthMode."""
+    chosen = {"MCP_AUTH_MODE": mode}
+    if mode == "bearer":
+        serve_issuer(world)
+        keys = {"MCP_TOKEN_JWKS_URI": f"{world.url}/keys", "MCP_TOKEN_ALGORITHMS": "ES256"}
+        return {**chosen, "MCP_TOKEN_ISSUER": ISSUER, **keys}
+    return {**chosen, "MCP_SCOPE_CONTEXT_KEY": "scope"} if mode == "lambda" else chosen
+
+
+def serve_issuer(world: World) -> None:
+    """Serve the metadata and the keys of the issuer."""
+    numbers = private_key(9).public_key().public_numbers()
+    x, y = (jwt.utils.base64url_encode(each.to_bytes(32, "big")).decode() for each in (numbers.x, numbers.y))
+    key = {"kty": "EC", "crv": "P-256", "kid": "issuer-1", "use": "sig", "alg": "ES256", "x": x, "y": y}
+    metadata = {"issuer": world.url, "jwks_uri": f"{world.url}/keys"}
+    world.account.documents |= {
+        "/.well-known/oauth-authorization-server": metadata,
+        "/.well-known/openid-configuration": metadata,
+        "/keys": {"keys": [key]},
+    }
+
+
+def access_token(world: World, person: str, **claims: Any) -> str:
+    """Return an access token of the issuer."""
+    now = int(world.clock.now)
+    members = {
+        **{"iss": ISSUER, "sub": person, "aud": AUDIENCE, "client_id": "client-1", "scope": SCOPES},
+        **{"iat": now, "exp": now + 86_400},
+    }
+    given = {name: value for name, value in {**members, **claims}.items() if value is not None}
+    return jwt.encode(given, private_key(9), "ES256", {"kid": "issuer-1", "typ": "at+jwt"})
+
+
+def authorizer(mode: str, person: str) -> dict[str, Any]:
+    """Return the authorizer context in payload format 2.0."""
+    if mode == "jwt":
+        claims = {"iss": ISSUER, "sub": person, "client_id": "client-1", "scope": SCOPES}
+        return {"jwt": {"claims": claims, "scopes": None}}
+    if mode == "lambda":
+        return {"lambda": {"principalId": person, "scope": SCOPES}}
+    if mode == "iam":
+        arn = f"arn:aws:sts::123456789012:assumed-role/{person}/session"
+        user = {"accessKey": "AKIA", "accountId": "123456789012", "callerId": "AROA", "userArn": arn}
+        return {"iam": {**user, "userId": f"AROA{person.upper()}:session", "cognitoIdentity": None}}
+    return {}
+
+
+def event_of(
+    source: str,
+    mode: str,
+    person: str | None,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: str | None,
+) -> Event:
+    """Return the event of an HTTP request; the person is None for a request without credentials."""
+    path, _, query = path.partition("?")
+    event = http_api_event(method, path, headers)
+    event |= {"rawQueryString": query, "body": body, "isBase64Encoded": False}
+    if source in FORMATS:
+        event = FORMATS[source](event)
+    context = {} if person is None else authorizer(mode, person)
+    if not context:
+        return event
+    if source in ("http_api", "function_url"):
+        return {**event, "requestContext": {**event["requestContext"], "authorizer": context}}
+    return {**event, "requestContext": {**event["requestContext"], **_flat(context)}}
+
+
+def _flat(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of `requestContext` in the other formats of API Gateway."""
+    if "iam" in context:
+        iam = context["iam"]
+        identity = {"accessKey": iam["accessKey"], "accountId": iam["accountId"], "caller": iam["callerId"]}
+        return {"identity": {**identity, "user": iam["userId"], "userArn": iam["userArn"], "sourceIp": "::1"}}
+    return {"authorizer": dict(context.get("jwt") or context["lambda"])}
+
+
+def described(method: str, path: str, headers: Mapping[str, str], body: str | None) -> dict[str, Any]:
+    """Return a request as the record shows it."""
+    shown = {"http": f"{method} {path}", "headers": dict(headers)}
+    if body is None or body[:1] != "{":
+        return {**shown, **({} if body is None else {"body": body})}
+    try:
+        return {**shown, "body": json.loads(body)}
+    except ValueError:
+        return {**shown, "body": body}

@@ -1,0 +1,129 @@
+"""Calls that ask: every way to ask with every kind of client, chosen pairwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from corpus import callers
+from corpus.answers import ANSWERS
+from corpus.client import Client
+from corpus.client_kinds import KINDS
+from corpus.conversation import Conversation
+from corpus.deployment import QUEUED_TASKS, TASKS, WORKER, World
+from corpus.features import ASKING, Feature, make_server
+from corpus.pairs import Combination, all_pairs
+from corpus.recording import Case
+
+CHANNELS: Final[Mapping[str, tuple[Any, ...] | None]] = {
+    "usual channels": None,
+    "page": ("page",),
+    "app": ("app",),
+    "model": ("model",),
+    "model, then default": ("model", "default"),
+    "no channels": (),
+}
+AROUND: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "without effects": ((), ()),
+    "a step before": (("step",), ()),
+    "a step after": ((), ("step",)),
+    "steps around": (("step", "now", "uuid"), ("other step", "random")),
+    "a retried step before": (("retried step",), ("other step",)),
+    "a broken step after": ((), ("broken step",)),
+    "another question after": ((), ("step", "choice", "other step")),
+    "a task before": (("task", "step"), ("other step",)),
+    "a task after": (("step",), ("task", "other step")),
+    "a task that sleeps": (("task", "sleep"), ("step",)),
+    "notifications": (("progress", "log"), ("progress",)),
+}
+"""What a function does besides asking -> the operations before and after the question."""
+
+TABLES: Final[Mapping[str, Mapping[str, str]]] = {"a table": TASKS, "queues": QUEUED_TASKS, "no table": {}}
+
+DIMENSIONS: Final[Mapping[str, Any]] = {
+    "client": tuple(KINDS),
+    "asks": ASKING,
+    "around": tuple(AROUND),
+    "channels": tuple(CHANNELS),
+    "feature": ("tool", "async tool", "prompt", "resource"),
+    "answer": tuple(ANSWERS),
+    "task": (None, "optional", "required"),
+    "table": tuple(TABLES),
+    "source": callers.SOURCES,
+    "mode": tuple(callers.MODES),
+}
+
+
+def is_possible(chosen: Combination) -> bool:
+    """Return whether a case can have these values."""
+    feature, table, task = chosen.get("feature", "tool"), chosen.get("table"), chosen.get("task")
+    source, mode, client = chosen.get("source"), chosen.get("mode"), chosen.get("client", "")
+    if source and mode and source not in callers.MODES[mode]:
+        return False
+    if source == "direct" and client and KINDS[client].is_legacy:
+        return False
+    if not feature.endswith("tool") and (
+        task or chosen.get("channels", "usual channels") != "usual channels"
+    ):
+        return False
+    if "task" in chosen and "task" in chosen.get("around", "") and task is None:
+        return False
+    if "augments" in chosen:
+        return False
+    return not (task and table == "no table")
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for chosen in all_pairs(DIMENSIONS, is_possible):
+        yield Case(f"asking: {name_of(chosen)}", partial(play, chosen))
+
+
+def name_of(chosen: Combination) -> str:
+    """Describe a combination."""
+    task = "" if chosen["task"] is None else f", a task is {chosen['task']}"
+    return (
+        f"{chosen['feature']} asks {chosen['asks']} with {chosen['around']}{task}; {chosen['channels']}, "
+        f"{chosen['table']}; client {chosen['client']}; {chosen['mode']} through {chosen['source']}; "
+        f"answer: {chosen['answer']}"
+    )
+
+
+def play(chosen: Mapping[str, Any], world: World) -> None:
+    """Play the conversation of a combination."""
+    before, after = AROUND[chosen["around"]]
+    feature = Feature(
+        (*before, chosen["asks"], *after),
+        kind=chosen["feature"].removeprefix("async "),
+        is_async=chosen["feature"].startswith("async "),
+        task=chosen["task"],
+        channels=CHANNELS[chosen["channels"]] if chosen["feature"].endswith("tool") else None,
+        dialect=KINDS[chosen["client"]].augments_tasks,
+    )
+    settings = {**callers.settings(chosen["mode"], world), **TABLES[chosen["table"]]}
+    converse(world, feature, settings, chosen).run()
+
+
+def converse(
+    world: World, feature: Feature, settings: Mapping[str, str], chosen: Mapping[str, Any]
+) -> Conversation:
+    """Deploy a feature and its worker, and return the conversation of a client that has opened."""
+    make = make_server(feature, world)
+    function = world.function(make, **settings)
+    worker = world.function(make, WORKER, **settings) if "MCP_TASK_TABLE" in settings else None
+    client = Client(
+        world,
+        function,
+        KINDS[chosen["client"]],
+        chosen.get("mode", "none"),
+        chosen.get("source", "http_api"),
+        None if chosen.get("mode", "none") == "none" else "alice",
+        meta={"progressToken": "p1", "io.modelcontextprotocol/logLevel": "debug"}
+        if "notifications" in chosen.get("around", "")
+        else {},
+    )
+    client.open()
+    return Conversation(
+        client, feature.kind, chosen.get("answer", "accept"), worker, chosen.get("deviation", "")
+    )

@@ -1,0 +1,16 @@
+"""All cases, in the order of the file."""
+
+from __future__ import annotations
+
+from corpus.cases import asking, requests
+from corpus.recording import Case
+
+GROUPS = (asking, requests)
+
+
+def all_cases() -> list[Case]:
+    """Return the cases. Their names differ."""
+    found = [case for group in GROUPS for case in group.cases()]
+    names = [case.name for case in found]
+    assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)
+    return found

@@ -1,0 +1,115 @@
+"""A client of a function: it sends what a client of its kind sends, and reads the responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from corpus.callers import access_token, described, event_of
+from corpus.client_kinds import KINDS, Kind
+from corpus.deployment import Function, World
+
+META = "io.modelcontextprotocol/"
+NAMES = {
+    **{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"},
+    **{"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"},
+}
+"""Method -> the parameter that the header `Mcp-Name` repeats."""
+
+
+@dataclass
+class Client:
+    """A client that sends its requests to a function."""
+
+    world: World
+    function: Function
+    kind: Kind = KINDS["shows forms and URLs"]
+    mode: str = "none"
+    source: str = "http_api"
+    person: str | None = "alice"
+    path: str = "/mcp"
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    session: str | None = None
+    _ids: Any = field(default_factory=lambda: count(1))
+
+    def another(self, **changes: Any) -> Client:
+        """Return a client that differs from this one."""
+        return replace(self, **changes)
+
+    def open(self) -> None:
+        """Send the first request, as its kind does."""
+        if not self.kind.is_legacy:
+            return
+        params = {
+            "protocolVersion": self.kind.version,
+            "capabilities": self.kind.capabilities,
+            "clientInfo": self.kind.info,
+        }
+        response = self.post("initialize", params, {})
+        headers = {name.lower(): value for name, value in (response.get("headers") or {}).items()}
+        lists = response.get("multiValueHeaders") or {}
+        headers |= {name.lower(): values[0] for name, values in lists.items()}
+        self.session = headers.get("mcp-session-id") if self.kind.keeps_session else None
+
+    def request(self, method: str, params: Mapping[str, Any], **changes: str | None) -> dict[str, Any]:
+        """Send a request, and return the JSON-RPC response; empty if there is none."""
+        return read_message(self.post(method, self._params(params), self._headers(method, params, **changes)))
+
+    def post(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+        """Send a request with these params and headers, and return what the function returns."""
+        body = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        return self.send(body, headers)
+
+    def send(self, body: Any, headers: Mapping[str, str] | None = None, method: str = "POST") -> Any:
+        """Send any body: a text as it is, everything else as JSON."""
+        if self.source == "direct":
+            return self.function.request(body, {"direct": body})
+        text = body if isinstance(body, str) or body is None else json.dumps(body, ensure_ascii=False)
+        return self.http(method, self.path, headers or {}, text)
+
+    def http(self, method: str, path: str, headers: Mapping[str, str], body: str | None = None) -> Any:
+        """Send an HTTP request, and return what the function returns."""
+        given = dict(headers)
+        if self.mode == "bearer" and self.person is not None:
+            given.setdefault("authorization", f"Bearer {access_token(self.world, self.person)}")
+        event = event_of(self.source, self.mode, self.person, method, path, given, body)
+        shown = described(method, path, given, body)
+        who = {} if self.person is None or self.mode in ("none", "bearer") else {"caller": self.person}
+        return self.function.request(event, {"source": self.source, **who, **shown})
+
+    def _params(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        if self.kind.is_legacy:
+            given = params.get("_meta", {}) | self.meta
+            return {**params, **({"_meta": given} if given else {})}
+        meta = {
+            f"{META}protocolVersion": self.kind.version,
+            f"{META}clientInfo": self.kind.info,
+            f"{META}clientCapabilities": self.kind.capabilities,
+        }
+        return {**params, "_meta": {**meta, **self.meta}}
+
+    def _headers(self, method: str, params: Mapping[str, Any], **changes: str | None) -> dict[str, str]:
+        headers: dict[str, str | None] = {"mcp-protocol-version": self.kind.version}
+        if self.kind.is_legacy:
+            headers["mcp-session-id"] = self.session
+        else:
+            headers["mcp-method"] = method
+            headers["mcp-name"] = params.get(NAMES.get(method, ""))
+        headers |= {name.replace("_", "-"): value for name, value in changes.items()}
+        return {name: value for name, value in headers.items() if value is not None}
+
+
+def read_message(response: Any) -> dict[str, Any]:
+    """Return the JSON-RPC response in what a function returned; empty if there is none."""
+    body = response.get("body", response) if isinstance(response, dict) else None
+    if isinstance(body, str) and "data: " in body[:40]:
+        body = [line for line in body.splitlines() if line.startswith("data: ")][-1][6:]
+    if isinstance(body, str):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            return {}
+    return body if isinstance(body, dict) else {}

@@ -1,0 +1,62 @@
+"""Time and randomness of a case: a clock that moves when something waits, and bytes without chance."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+START = 1_785_600_600.0
+"""When every case begins, in epoch seconds: ten minutes after an hour, so that a flow can cross an epoch."""
+
+UPTIME = 5_000.0
+
+_sleep_async = asyncio.sleep
+
+
+@dataclass
+class Clock:
+    """The clock and the randomness of one case."""
+
+    now: float = START
+    _drawn: Counter[int] = field(default_factory=Counter)
+
+    def time(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now - START + UPTIME
+
+    def sleep(self, seconds: float) -> None:
+        self.now = round(self.now + max(seconds, 0), 6)
+
+    async def sleep_async(self, seconds: float, result: object = None) -> object:
+        self.sleep(seconds)
+        return await _sleep_async(0, result)
+
+    def random(self, size: int) -> bytes:
+        """Return bytes that differ from all others of this size. Short ones decide how long pauses are."""
+        if size < 9:
+            return b"\x80".ljust(size, b"\0")
+        self._drawn[size] += 1
+        return hashlib.shake_256(f"{size}:{self._drawn[size]}".encode()).digest(size)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Replace the clocks and the randomness of the process."""
+        with ExitStack() as stack:
+            for module, name, replacement in (
+                (time, "time", self.time),
+                (time, "monotonic", self.monotonic),
+                (time, "sleep", self.sleep),
+                (asyncio, "sleep", self.sleep_async),
+                (os, "urandom", self.random),
+            ):
+                stack.enter_context(patch.object(module, name, replacement))
+            yield

@@ -1,0 +1,238 @@
+"""A call from its first request to its end: rounds, tasks, views, pages, and answers through the model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+from corpus.answers import ANSWERS
+from corpus.client import Client
+from corpus.deployment import Function
+
+MAX_REQUESTS = 14
+QUESTIONS, PARKED = "mcp-roundtrip/questions", "mcp-roundtrip/parkedCall"
+_KEY = re.compile(r'^Key: "([^"]+)"', re.MULTILINE)
+
+CALLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "tool": ("tools/call", {"name": "play", "arguments": {"subject": "orders"}}),
+    "prompt": ("prompts/get", {"name": "play", "arguments": {"subject": "orders"}}),
+    "resource": ("resources/read", {"uri": "play://orders"}),
+}
+"""The request that calls the feature of each kind."""
+
+
+@dataclass
+class Conversation:
+    """A client, its user and the workers of the function. `answer` is how the user answers first."""
+
+    client: Client
+    kind: str = "tool"
+    answer: str = "accept"
+    worker: Function | None = None
+    deviation: str = ""
+    """What the client does with the first state, besides sending it: see `deviations`."""
+    model_answers: dict[str, Any] = field(default_factory=dict)
+    requests: int = 0
+
+    @property
+    def world(self) -> Any:
+        return self.client.world
+
+    def run(self) -> dict[str, Any]:
+        """Call the feature, and go on until the call has ended. Returns the last response."""
+        return self.go_on(self.call())
+
+    def call(self, **more: Any) -> dict[str, Any]:
+        """Send the call, as it is or with further params."""
+        method, params = CALLS[self.kind]
+        given: dict[str, Any] = {**params, **more}
+        if self.model_answers:
+            given["arguments"] = {**given["arguments"], "inputResponses": self.model_answers}
+        if self.client.kind.augments_tasks and self.kind == "tool":
+            given.setdefault("task", {"ttl": 600_000})
+        response = self.client.request(method, given)
+        self.work()
+        return response
+
+    def go_on(self, response: dict[str, Any]) -> dict[str, Any]:
+        """React to responses until one asks for nothing more."""
+        while self.requests < MAX_REQUESTS:
+            self.requests += 1
+            following = self._react(response)
+            if following is None:
+                break
+            response = following
+        return response
+
+    def _react(self, response: dict[str, Any]) -> dict[str, Any] | None:
+        result, error = response.get("result", {}), response.get("error", {})
+        meta = result.get("_meta", {})
+        if error.get("code") == -32042:
+            if self.world.notes.get("paid"):
+                return None
+            self.world.notes["paid"] = True
+            return self.call()
+        if result.get("resultType") == "input_required":
+            return self._next_round(result)
+        if "task" in result or result.get("resultType") == "task":
+            return self.follow_task(result.get("task", result)["taskId"])
+        if QUESTIONS in meta and self.client.kind.capabilities.get("extensions"):
+            return self._use_view(meta[QUESTIONS])
+        if PARKED in meta:
+            return self._continue_parked(meta[PARKED], result)
+        if keys := _KEY.findall(_text(result)):
+            return self._answer_as_model(result, keys)
+        return None
+
+    # -- rounds -----------------------------------------------------------------------------------------
+
+    def _next_round(self, result: Mapping[str, Any]) -> dict[str, Any] | None:
+        requests, state = result.get("inputRequests", {}), result.get("requestState")
+        answers = self.respond(requests)
+        params = {"inputResponses": answers} if requests else {}
+        if state is not None:
+            params["requestState"] = state
+        return self._deviate(params) or self.call(**params)
+
+    def respond(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the user's answers to requests; the first ones as `answer` says."""
+        how, self.answer = self.answer, "accept"
+        if any(each.get("params", {}).get("mode") == "url" for each in requests.values()):
+            self.world.notes["paid"] = how == "accept"
+        return {key: ANSWERS[how](each) for key, each in requests.items()}
+
+    def _deviate(self, params: dict[str, Any]) -> dict[str, Any] | None:
+        """Do what `deviation` says once; None if the round is to be sent as usual."""
+        deviation, self.deviation = self.deviation, ""
+        if not deviation:
+            return None
+        from corpus.deviations import DEVIATIONS
+
+        return DEVIATIONS[deviation](self, params)
+
+    # -- tasks ------------------------------------------------------------------------------------------
+
+    def work(self) -> None:
+        """Run the workers that were dispatched."""
+        account, worker = self.world.account, self.worker
+        while worker is not None and (account.invocations or account.messages):
+            for _, event in _taken(account.invocations):
+                worker.work(event)
+            for number, (queue, delay_s, body) in enumerate(_taken(account.messages)):
+                self.world.clock.sleep(delay_s)
+                arn = f"arn:aws:sqs:eu-west-1:000000000000:{queue.rpartition('/')[2]}"
+                handle = {"messageId": f"message-{number}", "receiptHandle": f"receipt-{number}"}
+                worker.work({"Records": [{**handle, "body": body, "eventSourceARN": arn}]})
+
+    def follow_task(self, task_id: str) -> dict[str, Any] | None:
+        """Poll a task, answer what it asks, and read its result."""
+        if self.client.kind.augments_tasks:
+            self._follow_augmented_task(task_id)
+            return None
+        response: dict[str, Any] = {}
+        for _ in range(6):
+            response = self.client.request("tasks/get", {"taskId": task_id})
+            self.work()
+            task = response.get("result", {})
+            if task.get("status") == "input_required":
+                answers = self.respond(task["inputRequests"])
+                self.client.request("tasks/update", {"taskId": task_id, "inputResponses": answers})
+                self.work()
+            elif link := re.search(r"https://\S+/questions\?token=[\w-]+", task.get("statusMessage", "")):
+                self.use_page(link[0])
+                self.work()
+            elif task.get("status") != "working":
+                break
+            else:
+                self.world.clock.sleep(61)
+        return None
+
+    def _follow_augmented_task(self, task_id: str) -> None:
+        for _ in range(4):
+            task = self.client.request("tasks/get", {"taskId": task_id}).get("result", {})
+            response = self.client.request("tasks/result", {"taskId": task_id})
+            result = response.get("result", {})
+            if result.get("resultType") != "input_required" or task.get("status") == "failed":
+                break
+            answers = self.respond(result["inputRequests"])
+            meta = {"io.modelcontextprotocol/related-task": {"taskId": task_id}}
+            self.client.request("tasks/input_response", {"inputResponses": answers, "_meta": meta})
+            self.work()
+
+    # -- fallbacks --------------------------------------------------------------------------------------
+
+    def _use_view(self, questions: Mapping[str, Any]) -> dict[str, Any] | None:
+        if questions["status"] in ("complete", "ended"):
+            return None
+        self._view = {**getattr(self, "_view", {}), **questions}
+        self.world.clock.sleep(questions.get("retryAfterMs", 0) / 1000)
+        asked = questions.get("requests", {}) if questions["status"] == "asking" else {}
+        arguments = {name: self._view[name] for name in ("tool", "arguments", "state")}
+        arguments["answers"] = self.respond(asked)
+        return self.client.request("tools/call", {"name": "answer_questions", "arguments": arguments})
+
+    def _continue_parked(self, parked: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+        if "url" in parked:
+            self.use_page(parked["url"])
+        elif keys := _KEY.findall(_text(result)):
+            return self._answer_as_model(result, keys)
+        else:
+            self.world.notes["paid"] = True
+        return self.call()
+
+    def _answer_as_model(self, result: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
+        how, self.answer = self.answer, "accept"
+        for key in keys:
+            form = {"vcpus": 4, "tier": "dev"} if key == "size" else {"color": "red"}.get(key, True)
+            self.model_answers[key] = {"decline": {"action": "decline"}, "invalid": [1]}.get(how, form)
+        return self.call()
+
+    def use_page(self, url: str) -> Any:
+        """Open a link, and send its form as the user fills it in."""
+        path = url.removeprefix("https://mcp.example.com")
+        page = self.client.another(person=None).http("GET", path, {})
+        how, self.answer = self.answer, "accept"
+        fields = form_fields(page.get("body", ""), how)
+        headers = {"content-type": "application/x-www-form-urlencoded", "origin": "null"}
+        body = urlencode(fields)
+        answer = self.client.another(person=None).http("POST", path.partition("?")[0], headers, body)
+        if how == "invalid":
+            body = urlencode(form_fields(page.get("body", ""), "accept"))
+            answer = self.client.another(person=None).http("POST", path.partition("?")[0], headers, body)
+        return answer
+
+
+def _taken(queued: list[Any]) -> list[Any]:
+    taken = list(queued)
+    queued.clear()
+    return taken
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    return "\n".join(block.get("text", "") for block in result.get("content", ()))
+
+
+def form_fields(page: str, how: str) -> list[tuple[str, str]]:
+    """Return the fields of a form: the hidden ones, the first choices, and texts where required."""
+    action = how if how in ("decline", "cancel") else "accept"
+    fields: dict[str, str] = {}
+    for tag in re.findall(r"<(?:input|button|select|textarea)\b[^>]*>", page):
+        given = {name: unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', tag)}
+        name, value = given.get("name"), given.get("value", "")
+        if name is None or name in fields:
+            continue
+        if value in ("accept", "decline", "cancel"):
+            if value == action:
+                fields[name] = value
+        elif given.get("type") == "checkbox" or "required" not in tag:
+            if given.get("type") == "hidden":
+                fields[name] = value
+        elif given.get("type") == "radio":
+            fields[name] = value
+        else:
+            fields[name] = "many" if how == "invalid" else value or "4"
+    return list(fields.items())

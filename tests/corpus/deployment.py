@@ -1,0 +1,195 @@
+"""The functions of a case, on Lambda as far as they can tell, and the record of what they did.
+
+Events go in through the handlers, and settings through environment variables. Out come the return values, the
+calls to AWS, and the lines on stdout. Only this module names something inside the layer: how the ports of an
+execution environment are made, and the observer of a process, because several functions share this process.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from types import SimpleNamespace
+from typing import Any, Protocol
+from unittest.mock import patch
+
+from moto import mock_aws
+
+from corpus.aws_account import (
+    ACCOUNT,
+    ARN,
+    MAC_KEY,
+    REGION,
+    SIGNING_KEY,
+    TABLE,
+    Account,
+    Endpoint,
+)
+from corpus.clock import Clock
+from mcp_roundtrip import wiring
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.ports import Ports
+
+AUDIENCE = "https://mcp.example.com/mcp"
+STACK = "corpus"
+
+BASE = {
+    "AWS_REGION": REGION,
+    "AWS_DEFAULT_REGION": REGION,
+    "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "HOME": "/nonexistent",
+    "AWS_LAMBDA_LOG_STREAM_NAME": "2026/08/01/[7]corpus",
+}
+STATES = {
+    "MCP_AUDIENCE": AUDIENCE,
+    "MCP_ISSUER": STACK,
+    "MCP_STATE_KEY_ARN": ARN + SIGNING_KEY,
+    "MCP_STATE_ENCRYPTION_KEY_ARN": ARN + MAC_KEY,
+}
+WORKER = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{STACK}_worker:7"
+QUEUE = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{STACK}-tasks"
+TASKS = {"MCP_TASK_TABLE": TABLE, "MCP_TASK_WORKER": WORKER}
+QUEUED_TASKS = {"MCP_TASK_TABLE": TABLE, "MCP_TASK_WORKER": QUEUE}
+
+REQUEST_TIME_S, WORKER_TIME_S = 30.0, 900.0
+
+
+class Served(Protocol):
+    """A Server or a FrontDoor."""
+
+    def lambda_handler(self, event: Any, context: Any) -> Any: ...
+
+
+MakeServer = Callable[[Callable[[], Ports]], Any]
+"""Takes the function that returns the ports, and returns a Server or a FrontDoor."""
+
+
+@dataclass
+class World:
+    """One case: its clock, its account, and its record."""
+
+    clock: Clock
+    account: Account
+    url: str
+    exchanges: list[dict[str, Any]] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What the features of the case remember outside of the server, such as visited pages."""
+    has_table: bool = False
+    _lines: io.StringIO = field(default_factory=io.StringIO)
+
+    def function(self, make: MakeServer, name: str = f"{STACK}_play", **settings: str) -> Function:
+        """Deploy a function with these settings, and its worker if it has tasks."""
+        if "MCP_TASK_TABLE" in settings:
+            self.account.create_table()
+            self.has_table = True
+        environment = {name: value for name, value in {**STATES, **settings}.items() if value}
+        function = Function(self, make, name, environment)
+        self.account.functions[name] = function.invoked
+        self.account.functions.setdefault(WORKER, lambda event, context: None)
+        return function
+
+    def record(self, request: Mapping[str, Any], answer: Callable[[], Any]) -> Any:
+        """Record a request, the answer or the exception, the calls to AWS, and the lines on stdout."""
+        began, written = len(self.account.calls), self._lines.tell()
+        outcome: dict[str, Any] = {}
+        with redirect_stdout(self._lines):
+            try:
+                outcome["response"] = answer()
+            except Exception as error:
+                outcome["raises"] = f"{type(error).__name__}: {error}"
+        calls = self.account.calls[began:]
+        lines = self._lines.getvalue()[written:].splitlines()
+        members = {"request": request, **outcome, "aws": calls, "log": [_parsed(line) for line in lines]}
+        # A copy: the account and the client may change what they have.
+        self.exchanges.append(json.loads(json.dumps({k: v for k, v in members.items() if v != []})))
+        return outcome.get("response")
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return line
+
+
+@dataclass
+class Function:
+    """A Lambda function in one execution environment."""
+
+    world: World
+    make: MakeServer
+    name: str
+    environment: dict[str, str]
+    time_s: float = REQUEST_TIME_S
+    requests: int = 0
+
+    @cached_property
+    def server(self) -> Any:
+        return self.make(cache(lambda: wiring.make_ports(load_settings(os.environ))))
+
+    @cached_property
+    def _observer(self) -> Any:
+        return cache(wiring.observer.__wrapped__)
+
+    def another_environment(self, **settings: str) -> Function:
+        """Return the function in a new execution environment, with other settings if they are given."""
+        environment = {name: value for name, value in {**self.environment, **settings}.items() if value}
+        return Function(self.world, self.make, self.name, environment)
+
+    def request(self, event: Any, described: Mapping[str, Any]) -> Any:
+        """Handle an event, and record it as `described`."""
+        return self.world.record(described, lambda: self._run("lambda_handler", event, self.time_s))
+
+    def work(self, event: Any, time_s: float = WORKER_TIME_S, **described: Any) -> Any:
+        """Handle an event of the worker."""
+        request = {"worker": event, **described}
+        return self.world.record(request, lambda: self._run("worker_handler", event, time_s))
+
+    def invoked(self, event: Any, client_context: Any) -> Any:
+        """Handle a synchronous invocation of another function."""
+        return self._run("lambda_handler", event, self.time_s, client_context)
+
+    def _run(self, handler: str, event: Any, time_s: float, client_context: Any = None) -> Any:
+        self.requests += 1
+        clock = self.world.clock
+        ends = clock.now + time_s
+        custom = None if client_context is None else SimpleNamespace(custom=client_context.get("custom"))
+        context = SimpleNamespace(
+            aws_request_id=f"{self.name.split(':')[-1]}-{self.requests}",
+            function_name=self.name,
+            client_context=custom,
+            get_remaining_time_in_millis=lambda: max(0, int((ends - clock.now) * 1000)),
+        )
+        with self._entered():
+            return getattr(self.server, handler)(json.loads(json.dumps(event)), context)
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        environment = {
+            **BASE,
+            "AWS_ENDPOINT_URL": self.world.url,
+            "AWS_LAMBDA_FUNCTION_NAME": self.name.split(":function:")[-1].partition(":")[0],
+            **self.environment,
+        }
+        with (
+            patch.dict(os.environ, environment, clear=True),
+            patch.object(wiring, "observer", self._observer),
+        ):
+            yield
+
+
+@contextmanager
+def opened_world(endpoint: Endpoint) -> Iterator[World]:
+    """Yield the world of a new case, in which time and randomness are its own."""
+    clock = Clock()
+    with mock_aws():
+        account = Account(clock.sleep)
+        endpoint.account = account
+        with clock.installed():
+            yield World(clock, account, endpoint.url)

@@ -1,0 +1,213 @@
+"""The features under test: one function whose body is a list of operations that the case chooses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from corpus.deployment import World
+from mcp_roundtrip import AsyncContext, Context, Elicit, Retry, Server, ToolError
+from mcp_roundtrip.ports import Ports
+
+URL = "https://pay.example.com/order"
+
+
+class Size(BaseModel):
+    """A form of several fields."""
+
+    vcpus: int = Field(ge=1, le=16, description="Virtual CPUs")
+    tier: Literal["dev", "prod"] = "dev"
+    note: str | None = Field(default=None, max_length=40)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What is registered, and what its function does, in order."""
+
+    body: tuple[str, ...]
+    kind: str = "tool"
+    is_async: bool = False
+    task: Literal["optional", "required"] | None = None
+    channels: tuple[Any, ...] | None = None
+    requires: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    dialect: bool = False
+
+
+def make_server(feature: Feature, world: World) -> Callable[[Callable[[], Ports]], Server]:
+    """Return what makes a server with the feature."""
+
+    def make(ports: Callable[[], Ports]) -> Server:
+        server = Server(
+            "corpus",
+            ports=ports,
+            namespaced_requests=True,
+            legacy_tasks="sep-2322" if feature.dialect else None,
+        )
+        register(server, feature, world)
+        return server
+
+    return make
+
+
+def register(server: Server, feature: Feature, world: World) -> None:
+    """Register the feature under the name `play`, or the URI template `play://{subject}`."""
+
+    def play(ctx: Context, subject: str) -> str:
+        return ", ".join(str(OPERATIONS[each](ctx, world, subject)) for each in feature.body)
+
+    async def play_async(ctx: AsyncContext, subject: str) -> str:
+        done = []
+        for each in feature.body:
+            value = OPERATIONS[each](ctx, world, subject)
+            done.append(await value if inspect.isawaitable(value) else value)
+        return ", ".join(map(str, done))
+
+    function: Callable[..., Any] = play_async if feature.is_async else play
+    shared: dict[str, Any] = {"requires": feature.requires, "scopes": feature.scopes}
+    if feature.kind == "prompt":
+        server.prompt("play", description="Plays.", **shared)(function)
+    elif feature.kind == "resource":
+        server.resource("play://{subject}", name="play", description="Plays.", **shared)(function)
+    else:
+        more: dict[str, Any] = {"task": feature.task, "channels": feature.channels}
+        server.tool("play", description="Plays.", **shared, **more)(function)
+
+
+# -- operations ---------------------------------------------------------------------------------------------
+
+Operation = Callable[[Any, World, str], Any]
+
+
+def _effect(world: World, name: str, takes_s: float = 0) -> Callable[[], str]:
+    def effect() -> str:
+        world.clock.sleep(takes_s)
+        runs = world.notes[name] = world.notes.get(name, 0) + 1
+        return f"{name} {runs}"
+
+    return effect
+
+
+def _step(name: str, takes_s: float = 0, **options: Any) -> Operation:
+    return lambda ctx, world, subject: ctx.step(name, _effect(world, name, takes_s), **options)
+
+
+def _flaky(failures: int, retry: Retry | None) -> Operation:
+    def operation(ctx: Any, world: World, subject: str) -> Any:
+        def attempt() -> str:
+            world.notes["attempts"] = world.notes.get("attempts", 0) + 1
+            if world.notes["attempts"] <= failures:
+                raise ConnectionError("the shop is closed: secret-4711")
+            return "sold"
+
+        return ctx.step("buy", attempt, **({} if retry is None else {"retry": retry}))
+
+    return operation
+
+
+def _raise(error: Exception) -> Operation:
+    def operation(ctx: Any, world: World, subject: str) -> None:
+        raise error
+
+    return operation
+
+
+def _caught(question: Operation) -> Operation:
+    def operation(ctx: Any, world: World, subject: str) -> Any:
+        def size() -> Any:
+            return Elicit("size", f"How large is {subject}?{world.notes.get('again', '')}", Size)
+
+        return ctx.ask(size(), Elicit("sure", "Are you sure?", bool))
+
+    return operation
+
+
+def _pass_time(seconds: float) -> Operation:
+    def operation(ctx: Any, world: World, subject: str) -> str:
+        world.clock.sleep(seconds)
+        return f"waited {seconds}"
+
+    return operation
+
+
+def _branches(ctx: Any, world: World, subject: str) -> Awaitable[Any]:
+    async def work(branch: AsyncContext) -> str:
+        await branch.step("charge", _effect(world, "charge"))
+        return str(await branch.elicit("color", f"Which color has {subject}?", Literal["red", "blue"]))
+
+    answer: Awaitable[Any] = ctx.gather({"left": work, "right": work})
+    return answer
+
+
+def _signed_link(ctx: Any, world: World, subject: str) -> Any:
+    return ctx.signed_link("link", URL)
+
+
+_MESSAGES = [{"role": "user", "content": {"type": "text", "text": "Summarize it."}}]
+_TOOL = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object"}}
+
+OPERATIONS: Mapping[str, Operation] = {
+    "form": lambda ctx, world, subject: ctx.elicit(
+        "size", f"How large is {subject}?{world.notes.get('again', '')}", Size
+    ),
+    "choice": lambda ctx, world, subject: ctx.elicit("color", "Which color?", Literal["red", "blue"]),
+    "default": lambda ctx, world, subject: ctx.elicit(
+        "color", "Which color?", Literal["red", "blue"], default="blue"
+    ),
+    "confirm": lambda ctx, world, subject: ctx.confirm("sure", f"Delete {subject}?"),
+    "url": lambda ctx, world, subject: ctx.elicit_url(
+        "pay", f"Pay for {subject}", URL, done=lambda: bool(world.notes.get("paid"))
+    ),
+    "url once a round": lambda ctx, world, subject: ctx.elicit_url(
+        "pay", f"Pay for {subject}", URL, done=lambda: bool(world.notes.get("paid")), poll_interval_ms=None
+    ),
+    "sampling": lambda ctx, world, subject: ctx.sample("summary", _MESSAGES, max_tokens=100),
+    "sampling with tools": lambda ctx, world, subject: ctx.sample(
+        "summary", _MESSAGES, max_tokens=100, tools=[_TOOL]
+    ),
+    "roots": lambda ctx, world, subject: ctx.list_roots(),
+    "request": lambda ctx, world, subject: ctx.request("approval", "com.example/approval", {"what": subject}),
+    "two forms": _caught(lambda ctx, world, subject: None),
+    "step": _step("charge"),
+    "other step": _step("ship"),
+    "slow step": _step("slow", 12),
+    "long step": _step("long", 27.5),
+    "once": _step("once", at_most_once=True),
+    "retried step": _flaky(1, Retry(attempts=3, delay_ms=1_000)),
+    "exhausted step": _flaky(9, Retry(attempts=2, delay_ms=100)),
+    "broken step": _flaky(9, None),
+    "now": lambda ctx, world, subject: ctx.now("now"),
+    "uuid": lambda ctx, world, subject: ctx.uuid("uuid"),
+    "random": lambda ctx, world, subject: ctx.random("random"),
+    "signed link": _signed_link,
+    "sleep": lambda ctx, world, subject: ctx.sleep("pause", 60_000),
+    "task": lambda ctx, world, subject: ctx.run_as_task(ttl_ms=600_000),
+    "checkpoint": lambda ctx, world, subject: ctx.checkpoint(),
+    "progress": lambda ctx, world, subject: ctx.progress(1, 2, "half"),
+    "log": lambda ctx, world, subject: ctx.log("info", {"subject": subject}),
+    "time passes": _pass_time(27.5),
+    "refusal": _raise(ToolError("There is none left.")),
+    "exception": _raise(RuntimeError("secret-4711")),
+    "branches": _branches,
+    "large result": lambda ctx, world, subject: "x" * 1_200_000,
+    "large step": lambda ctx, world, subject: ctx.step("large", lambda: "x" * 70_000),
+}
+"""Operation -> what the function does, with a Context or an AsyncContext."""
+
+ASKING: Sequence[str] = (
+    *(
+        "form",
+        "default",
+        "confirm",
+        "url",
+        "sampling",
+        "sampling with tools",
+        "roots",
+        "request",
+        "two forms",
+    ),
+)

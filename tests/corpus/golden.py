@@ -1,0 +1,156 @@
+"""The golden corpus: read the recorded cases, compare them with what happens now, describe differences.
+
+A placeholder equals any other of its kind, as long as the two stand for each other in the whole case.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Final
+
+FILE: Final = Path(__file__).with_name("golden.jsonl.xz")
+
+ORDERED: Final = frozenset({"inputRequests", "properties", "requests", "capabilities"})
+"""Objects whose members people see in their order."""
+
+MAX_SHOWN: Final = 300
+_PLACEHOLDER: Final = re.compile(r"<([a-z]+) \d+>")
+_NOTHING: Final = object()
+
+Record = dict[str, Any]
+
+
+def load(path: Path = FILE) -> dict[str, Record]:
+    """Return the recorded cases by name."""
+    with lzma.open(path, "rt", encoding="utf-8", errors="surrogatepass") as lines:
+        return {record["case"]: record for record in map(json.loads, lines)}
+
+
+def save(records: Iterable[Record], path: Path = FILE) -> None:
+    """Write cases, in the order of their names, so that the same cases are the same bytes."""
+    ordered = sorted(records, key=lambda record: str(record["case"]))
+    text = "".join(f"{json.dumps(record, ensure_ascii=False, separators=(',', ':'))}\n" for record in ordered)
+    path.write_bytes(lzma.compress(text.encode("utf-8", "surrogatepass"), preset=9))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A member that differs: in which case, in which of its parts, and where in there."""
+
+    case: str
+    part: str
+    path: tuple[str, ...]
+    before: Any
+    after: Any
+
+    @property
+    def cause(self) -> tuple[str, str, str]:
+        """What this difference has in common with others that one change has caused."""
+        values = (_PLACEHOLDER.sub(r"<\1>", _shown(value)) for value in (self.before, self.after))
+        return ".".join(self.path), *values  # type: ignore[return-value]
+
+
+class Comparison:
+    """Compares one case with its record."""
+
+    def __init__(self, before: Record, after: Record) -> None:
+        self._case = before["case"]
+        self._pairs: dict[str, str] = {}
+        self.differences = [*self._exchanges(before["exchanges"], after["exchanges"])]
+        for name, part in (("rows", "the table at the end"), ("inside", "the content of tokens")):
+            self.differences += self._compare(part, (), before.get(name, []), after.get(name, []))
+
+    def _exchanges(self, before: list[Any], after: list[Any]) -> Iterator[Difference]:
+        for number, (old, new) in enumerate(zip(before, after, strict=False), 1):
+            yield from self._compare(f"request {number} ({_title(old)})", (), old, new)
+        for number, more in enumerate(before[len(after) :], len(after) + 1):
+            yield Difference(self._case, f"request {number}", ("request",), _title(more), _NOTHING)
+        for number, more in enumerate(after[len(before) :], len(before) + 1):
+            yield Difference(self._case, f"request {number}", ("request",), _NOTHING, _title(more))
+
+    def _compare(self, part: str, path: tuple[str, ...], before: Any, after: Any) -> Iterator[Difference]:
+        if isinstance(before, dict) and isinstance(after, dict):
+            for name in {**before, **after}:
+                members = before.get(name, _NOTHING), after.get(name, _NOTHING)
+                yield from self._compare(part, (*path, name), *members)
+            if path and path[-1] in ORDERED and [*before] != [*after] and before.keys() == after.keys():
+                yield Difference(self._case, part, (*path, "the order"), [*before], [*after])
+        elif isinstance(before, list) and isinstance(after, list):
+            yield from self._compare_items(part, path, before, after)
+        elif not self._is_same(before, after):
+            yield Difference(self._case, part, path, before, after)
+
+    def _compare_items(
+        self, part: str, path: tuple[str, ...], before: list[Any], after: list[Any]
+    ) -> Iterator[Difference]:
+        old, new = [_label(each) for each in before], [_label(each) for each in after]
+        for tag, first, end, other, other_end in SequenceMatcher(
+            None, old, new, autojunk=False
+        ).get_opcodes():
+            both = min(end - first, other_end - other) if tag in ("equal", "replace") else 0
+            for one, another in zip(range(first, first + both), range(other, other + both), strict=True):
+                yield from self._compare(part, (*path, old[one]), before[one], after[another])
+            for one in range(first + both, end):
+                yield Difference(self._case, part, (*path, old[one]), before[one], _NOTHING)
+            for another in range(other + both, other_end):
+                yield Difference(self._case, part, (*path, new[another]), _NOTHING, after[another])
+
+    def _is_same(self, before: Any, after: Any) -> bool:
+        if not isinstance(before, str) or not isinstance(after, str):
+            return repr(before) == repr(after)  # not ==: NaN, and 1 for true
+        old, new = (_PLACEHOLDER.findall(text) for text in (before, after))
+        if _PLACEHOLDER.sub("<>", before) != _PLACEHOLDER.sub("<>", after) or old != new:
+            return False
+        pairs = zip(_PLACEHOLDER.finditer(before), _PLACEHOLDER.finditer(after), strict=True)
+        return all(self._are_paired(one[0], other[0]) for one, other in pairs)
+
+    def _are_paired(self, before: str, after: str) -> bool:
+        if before not in self._pairs and after not in self._pairs.values():
+            self._pairs[before] = after
+        return self._pairs.get(before) == after
+
+
+def _label(item: Any) -> str:
+    """Return what tells an item of a list from others."""
+    if not isinstance(item, dict):
+        return "[]"
+    if "sk" in item:
+        return "row " + _PLACEHOLDER.sub(r"<\1>", str(item["sk"].get("S")))
+    names = ("aws", "issuer", "message", "name", "uri", "token", "type")
+    return next((_PLACEHOLDER.sub(r"<\1>", str(item[name])) for name in names if name in item), "[]")
+
+
+def _title(exchange: Mapping[str, Any]) -> str:
+    request = exchange["request"]
+    body = request.get("body", request.get("direct"))
+    method = body.get("method") if isinstance(body, dict) else None
+    return str(method or request.get("http") or "worker")
+
+
+def _shown(value: Any) -> str:
+    if value is _NOTHING:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def describe(differences: Iterable[Difference], most: int = 20) -> str:
+    """Describe differences for a person: those with one cause together, the most frequent cause first."""
+    causes: dict[tuple[str, str, str], list[Difference]] = {}
+    for each in differences:
+        causes.setdefault(each.cause, []).append(each)
+    paragraphs = []
+    for (path, _, _), found in sorted(causes.items(), key=lambda cause: -len(cause[1])):
+        cases = dict.fromkeys(each.case for each in found)
+        times = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+        one = found[0]
+        where = f"{path}\n    in {times}, for example in {one.part} of\n    {one.case!r}"
+        paragraphs.append(f"{where}\n    before: {_shown(one.before)}\n    after:  {_shown(one.after)}")
+    more = len(paragraphs) - most
+    return "\n".join(paragraphs[:most] + ([f"and {more} more differences"] if more > 0 else []))

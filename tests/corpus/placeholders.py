@@ -1,0 +1,139 @@
+"""Replace what differs from run to run by placeholders that keep equality visible.
+
+`<state 1>` is the first state of a case, wherever it appears. Opaque values are numbered by their first
+appearance. A state is opened with the keys of the corpus, and its content is recorded once, where the record
+of the case ends. Times are written as seconds since the case began: the clock of a case has no chance in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import b64decode
+from datetime import datetime
+from typing import Any
+
+from corpus.clock import START
+from corpus.tokens import open_token, type_of
+
+LONGEST = 3_000
+"""Characters of a text. Of a longer one, such as an HTML page, the record has the length and a digest."""
+
+_OPAQUE = (
+    ("token", re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*){2,4}")),
+    ("session", re.compile(r"eyJwcm90b2NvbFZlcnNpb24i[\w-]+")),
+    ("uuid", re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")),
+    ("hex", re.compile(r"\b[0-9a-f]{16,64}\b")),
+    ("id", re.compile(r"(?<![\w/+-])(?=[\w-]*[0-9])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,43}(?![\w/+=-])")),
+)
+
+_ISO = re.compile(r"2026-0[789]-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_LOG_TIME = re.compile(r"2026-0[789]-\d\d \d\d:\d\d:\d\d,\d{3}\+0000")
+_NUMBER = re.compile(r"1[78]\d{8}(?:\d{3})?")
+_NAMED_BY_CHANCE = frozenset({"mark", "timestamp", "Timestamp"})
+"""Members whose values say nothing: the ids of writes, and the times of lines."""
+
+_MODULE = re.compile(r"^(?:\w+\.)+(?=\w+)")
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+_PORT = re.compile(r"http://127\.0\.0\.1:\d+")
+_CENTURY = 10.0**8
+"""Seconds around the beginning of a case within which a number is a time."""
+
+
+class Placeholders:
+    """The placeholders of one case."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+        self.opened: list[dict[str, Any]] = []
+
+    def replace(self, value: Any) -> Any:
+        """Return JSON data with placeholders, in which JSON texts are read."""
+        if isinstance(value, dict):
+            return {self._text(name): self._member(name, member) for name, member in value.items()}
+        if isinstance(value, list):
+            return [self.replace(item) for item in value]
+        if isinstance(value, str):
+            return self._string(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _time(value)
+        return value
+
+    def ordered(self, rows: list[Any]) -> list[Any]:
+        """Return the rows of a table with placeholders, in the order in which their keys appeared."""
+        replaced = [self.replace(row) for row in rows]
+        return sorted(replaced, key=lambda row: (_numbers(row["pk"]["S"]), row["sk"]["S"]))
+
+    def _member(self, name: str, value: Any) -> Any:
+        if name == "exception" and isinstance(value, str):  # other lines change with every refactoring
+            return "<traceback> " + self._text(_MODULE.sub("", value.rstrip().splitlines()[-1]))
+        if name == "B" and isinstance(value, str):
+            return self._bytes(b64decode(value))
+        if name in _NAMED_BY_CHANCE:
+            return f"<{name}>"
+        if isinstance(value, str) and name in ("Message", "Mac", "Signature"):
+            return self._bytes(b64decode(value))
+        return self.replace(value)
+
+    def _bytes(self, value: bytes) -> Any:
+        try:
+            text = value.decode("ascii")
+        except UnicodeDecodeError:
+            return self._named("bytes", value.hex())
+        if (typ := type_of(text)) is not None:
+            return f"<a token {typ} to sign>"
+        return self._text(text)
+
+    def _string(self, text: str) -> Any:
+        if text[:1] in ("{", "[") and text[-1:] in ("}", "]"):
+            try:
+                return {"json": self.replace(json.loads(text))}
+            except ValueError:
+                pass
+        if text.startswith("event: ") or text.startswith("data: "):
+            lines = [line.partition(": ") for line in text.splitlines() if line]
+            return {"sse": [{name: self.replace(value)} for name, _, value in lines]}
+        return self._text(text)
+
+    def _text(self, text: str) -> str:
+        for kind, pattern in _OPAQUE:
+            text = pattern.sub(lambda found, kind=kind: self._named(kind, found[0]), text)  # type: ignore[misc]
+        text = _ISO.sub(lambda found: _label(datetime.fromisoformat(found[0]).timestamp()), text)
+        text = _LOG_TIME.sub(lambda found: _label(_log_time(found[0])), text)
+        text = _NUMBER.sub(lambda found: str(_time(int(found[0]))), text)
+        text = _STYLE.sub("<style>", _PORT.sub("<endpoint>", text))
+        if len(text) > LONGEST:
+            digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+            return f"<{len(text)} characters, beginning {text[:60]!r}, digest {digest}>"
+        return text
+
+    def _named(self, kind: str, value: str) -> str:
+        if value not in self._names:
+            content = open_token(value) if kind in ("token", "session") else None
+            kind = kind if content is None else content.pop("kind")
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._names[value] = name = f"<{kind} {self._counts[kind]}>"
+            if content is not None:
+                self.opened.append({})
+                self.opened[-1].update({"token": name, **self.replace(content)})
+        return self._names[value]
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r" (\d+)>", text)]
+
+
+def _time(value: int | float) -> Any:
+    if abs(value - START) < _CENTURY:
+        return _label(value)
+    return _label(value / 1000) if abs(value / 1000 - START) < _CENTURY else value
+
+
+def _label(epoch_s: float) -> str:
+    return f"<time {round(epoch_s - START, 3):+g}>"
+
+
+def _log_time(text: str) -> float:
+    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S,%f%z").timestamp()

@@ -1,0 +1,33 @@
+"""Record the golden corpus again, and print what changed: `make corpus`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from corpus.catalog import all_cases
+from corpus.golden import FILE, Comparison, Record, describe, load, save
+from corpus.recording import record
+
+
+def main(names: Sequence[str]) -> None:
+    """Record the cases whose names contain one of `names`, or all; keep the record of the others."""
+    before = load() if FILE.exists() else {}
+    chosen = [case for case in all_cases() if not names or any(name in case.name for name in names)]
+    records: dict[str, Record] = dict(before) if names else {}
+    records |= {case.name: record(case) for case in chosen}
+    save(records.values())
+    report(before, records)
+
+
+def report(before: dict[str, Record], after: dict[str, Record]) -> None:
+    """Print the differences, for the commit message and its reader."""
+    both = [name for name in after if name in before]
+    differences = [each for name in both for each in Comparison(before[name], after[name]).differences]
+    print(f"{len(after)} cases, {len(after) - len(both)} new, {len(before) - len(both)} gone")
+    if differences:
+        print(describe(differences))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,41 @@
+"""Record a case: run it in a world of its own, and replace what differs from run to run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from corpus.aws_account import Endpoint
+from corpus.deployment import World, opened_world
+from corpus.placeholders import Placeholders
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case: a name in words, and what happens in its world."""
+
+    name: str
+    run: Callable[[World], Any]
+
+
+@cache
+def _endpoint() -> Endpoint:
+    return Endpoint()
+
+
+def record(case: Case) -> dict[str, Any]:
+    """Run a case, and return its record."""
+    with opened_world(_endpoint()) as world:
+        case.run(world)
+        rows = world.account.rows() if world.has_table else []
+        exchanges = world.exchanges
+    placeholders = Placeholders()
+    recorded = {"case": case.name, "exchanges": [placeholders.replace(each) for each in exchanges]}
+    if rows:
+        recorded["rows"] = placeholders.ordered(rows)
+    if placeholders.opened:
+        recorded["inside"] = placeholders.opened
+    return json.loads(json.dumps(recorded))  # type: ignore[no-any-return]

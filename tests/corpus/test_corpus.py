@@ -1,0 +1,30 @@
+"""What the layer does at its outermost boundaries is what the golden corpus has recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from corpus.catalog import all_cases
+from corpus.golden import Comparison, describe, load
+from corpus.recording import record
+
+SHARES = 8
+"""Parts of the corpus that run beside each other."""
+
+REMEDY = (
+    "If this change was asked for, run `make corpus`, and say in the commit which entry of the changelog or "
+    "which row of the plan asked for it."
+)
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_each_case_behaves_as_recorded(share: int) -> None:
+    recorded = load()
+    cases = all_cases()[share::SHARES]
+    compared = [Comparison(recorded[case.name], record(case)) for case in cases if case.name in recorded]
+    differences = [each for comparison in compared for each in comparison.differences]
+    assert not differences, f"\n{describe(differences)}\n{REMEDY}"
+
+
+def test_each_case_is_recorded() -> None:
+    assert {case.name for case in all_cases()} == load().keys(), REMEDY
