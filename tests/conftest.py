@@ -63,3 +63,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """The event loop of tests with the mark `anyio`."""
+    return "asyncio"

@@ -83,11 +83,6 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def stack(account: Cloud, built: Built, services: Mapping[str, str]) -> Stack:
     return deploy(account, built, "mcp-roundtrip", AuthMode="none", **services)
 

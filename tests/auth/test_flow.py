@@ -28,11 +28,6 @@ def issuer() -> Iterator[AuthorizationServer]:
 # -- the official client --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_official_client_signs_in_and_steps_up(issuer: AuthorizationServer, mode: str) -> None:

@@ -62,11 +62,6 @@ SERVER = """\
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def sections(text: str) -> Mapping[str, Mapping[str, str]]:
     """Return the text of each member of each section of a template."""
     found: dict[str, dict[str, str]] = {}

@@ -29,11 +29,6 @@ FIRST_OPTION = [["press", "Tab Space"], ["submit", "Enter"]]
 """Choose the first radio button of a form, and send it, with the keyboard."""
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @contextmanager
 def anonymous() -> Iterator[Served]:
     """Callers without a principal: only the session id tells them apart."""

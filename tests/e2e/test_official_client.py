@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -16,11 +15,11 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_local import LocalApp, serve
 from mcp_roundtrip_local.catalog import load_function_servers
+from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, RESOLVE
+from support.clients import MODEL, SUMMARY, Person, block_of, official
 from support.project import FUNCTIONS
+from support.served_application import FRONT_DOOR, TEMPLATE
 
-TEMPLATE = Path(__file__).parents[2] / "template.yaml"
-
-FRONT_DOOR = "/mcp"
 WEATHER = "/tools/weather"
 WORK_ITEMS = "/tools/work_items"
 PROVISION = "/tools/provision"
@@ -28,11 +27,6 @@ PROVISION = "/tools/provision"
 FORWARDED = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @dataclass
@@ -72,26 +66,6 @@ def new_process_per_request(served: Served) -> Iterator[None]:
     assert served.app.processes_started - before == invocations > 0
 
 
-@dataclass
-class Person:
-    """A user who gives these answers in order and records the questions."""
-
-    answers: list[types.ElicitResult]
-    asked: list[types.ElicitRequestParams] = field(default_factory=list)
-
-    async def __call__(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        self.asked.append(params)
-        return self.answers.pop(0)
-
-
-def accept(**content: Any) -> types.ElicitResult:
-    return types.ElicitResult(action="accept", content=content)
-
-
-def text(result: types.CallToolResult) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, types.TextContent))
-
-
 async def test_discovery_and_the_list_come_from_the_front_door(served: Served) -> None:
     async with Client(served.app.url(FRONT_DOOR)) as client:
         tools = (await client.list_tools()).tools
@@ -106,62 +80,36 @@ async def test_discovery_and_the_list_come_from_the_front_door(served: Served) -
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
 async def test_weather_asks_which_place_is_meant(served: Served, path: str) -> None:
-    person = Person([accept(value="Hyderabad, Sindh, Pakistan")])
-    async with Client(served.app.url(path), elicitation_callback=person) as client:
-        result = await client.call_tool("get_weather", {"location": "Hyderabad"})
-    assert not result.is_error
-    assert result.structured_content is not None
-    assert result.structured_content["place"] == "Hyderabad, Sindh, Pakistan"
+    person = Person([{"value": "Hyderabad, Sindh, Pakistan"}])
+    async with official(served.app.url(path), person) as client:
+        content = await client.call("get_weather", HYDERABAD)
+    assert content["place"] == "Hyderabad, Sindh, Pakistan"
     assert len(person.asked) == 1
     assert served.requests("tools/call", path) == 2
 
 
 async def test_weather_asks_nothing_for_an_unambiguous_place(served: Served) -> None:
-    async with Client(served.app.url(WEATHER)) as client:
-        result = await client.call_tool("get_weather", {"location": "Tokyo"})
-    assert result.structured_content is not None
-    assert result.structured_content["place"] == "Tokyo, Japan"
+    async with official(served.app.url(WEATHER), Person([])) as client:
+        content = await client.call("get_weather", {"location": "Tokyo"})
+    assert content["place"] == "Tokyo, Japan"
     assert served.requests("tools/call") == 1
 
 
 async def test_work_items_asks_two_questions_over_three_requests(served: Served) -> None:
-    person = Person([accept(resolution="Duplicate"), accept(duplicateOfId=4301)])
-    async with Client(served.app.url(FRONT_DOOR), elicitation_callback=person) as client:
-        result = await client.call_tool(
-            "update_work_item", {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
-        )
-    assert text(result) == (
+    person = Person([{"resolution": "Duplicate"}, {"duplicateOfId": 4301}])
+    async with official(served.app.url(FRONT_DOOR), person) as client:
+        content = await client.call("update_work_item", RESOLVE)
+    assert content["text"] == (
         "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
     )
     assert len(person.asked) == 2
     assert served.requests("tools/call") == 3
 
 
-DOCUMENT = {
-    "text": "The engine weaves algebraic patterns. The loom weaves flowers and leaves.",
-    "uri": "file:///home/ada/engine/notes.md",
-}
-
-
 async def test_summarize_uses_the_clients_model_and_roots_in_one_round(served: Served) -> None:
-    async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
-        content = types.TextContent(type="text", text="Patterns and flowers.")
-        return types.CreateMessageResult(role="assistant", content=content, model="the-clients-model")
-
-    async def list_roots(context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult.model_validate(
-            {"roots": [{"uri": "file:///home/ada/engine", "name": "Engine"}]}
-        )
-
-    async with Client(
-        served.app.url(FRONT_DOOR), sampling_callback=sample, list_roots_callback=list_roots
-    ) as client:
-        result = await client.call_tool("summarize", DOCUMENT)
-    assert result.structured_content == {
-        "summary": "Patterns and flowers.",
-        "model": "the-clients-model",
-        "project": "Engine",
-    }
+    async with official(served.app.url(FRONT_DOOR), Person([])) as client:
+        content = await client.call("summarize", DOCUMENT)
+    assert content == {"summary": SUMMARY, "model": MODEL, "project": "engine"}
     assert served.requests("tools/call") == 2
 
 
@@ -175,11 +123,13 @@ async def test_summarize_works_with_a_client_that_cannot_be_asked(served: Served
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_the_model_gets_an_error_when_the_user_declines(served: Served, action: Any) -> None:
-    person = Person([types.ElicitResult(action=action)])
-    async with Client(served.app.url(WEATHER), elicitation_callback=person) as client:
-        result = await client.call_tool("get_weather", {"location": "Hyderabad"})
+    async def refuse(context: Any, params: Any) -> types.ElicitResult:
+        return types.ElicitResult(action=action)
+
+    async with Client(served.app.url(WEATHER), elicitation_callback=refuse) as client:
+        result = await client.call_tool("get_weather", HYDERABAD)
     assert result.is_error
-    assert "place" in text(result)
+    assert "place" in block_of(result.content)
     assert served.requests("tools/call") == 2
 
 
@@ -197,22 +147,19 @@ async def test_a_client_that_cannot_be_asked_gets_the_name_of_the_missing_capabi
 @pytest.mark.parametrize("path", [FRONT_DOOR, WORK_ITEMS])
 async def test_a_prompt_asks_and_resumes_in_another_process(served: Served, path: str) -> None:
     picked = "Bug #4301: Sign-in loops when the session cookie has expired"
-    person = Person([accept(value=picked)])
-    async with Client(served.app.url(path), elicitation_callback=person) as client:
-        [message] = (await client.get_prompt("triage")).messages
-    assert isinstance(message.content, types.TextContent)
-    assert picked in message.content.text
+    person = Person([{"value": picked}])
+    async with official(served.app.url(path), person) as client:
+        assert picked in await client.prompt("triage", {})
     assert len(person.asked) == 1
     assert served.requests("prompts/get", path) == 2
 
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WEATHER])
 async def test_resources_are_read_and_their_variables_completed(served: Served, path: str) -> None:
-    async with Client(served.app.url(path)) as client:
-        [template] = (await client.list_resource_templates()).resource_templates
+    async with official(served.app.url(path), Person([])) as client:
+        [template] = (await client.client.list_resource_templates()).resource_templates
         ref = types.ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
-        found = await client.complete(ref, {"name": "place", "value": "Hyd"})
-        uri = f"weather://forecast/{quote(found.completion.values[0], safe='')}"
-        [read] = (await client.read_resource(uri)).contents
-    assert isinstance(read, types.TextResourceContents)
-    assert (read.uri, json.loads(read.text)["place"]) == (uri, "Hyderabad, Telangana, India")
+        place, _ = await client.complete(ref, "place", "Hyd")
+        uri = f"weather://forecast/{quote(place, safe='')}"
+        read = json.loads(await client.read(uri))
+    assert read["place"] == "Hyderabad, Telangana, India"

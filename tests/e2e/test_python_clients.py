@@ -33,11 +33,6 @@ FORECAST = "weather://forecast/{place}"
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def application() -> Iterator[Served]:
     with serve_anonymously() as served:
         yield served

@@ -42,11 +42,6 @@ def running() -> Iterator[Running]:
             yield Running(url, issuer, lines)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.mark.anyio
 async def test_the_official_client_signs_in_at_the_front_door(running: Running) -> None:
     storage = MemoryTokenStorage()

@@ -101,8 +101,7 @@ def test_a_run_whose_channels_have_no_default_takes_none() -> None:
         return ctx.elicit("keep", "Keep it?", bool, default=False)
 
     assert Passes(body, capabilities={})() == Done(False)
-    missing = error(Passes(body, capabilities={}, fallbacks=())())
-    assert isinstance(missing, MissingClientCapability)
+    missing = error(Passes(body, capabilities={}, fallbacks=())(), MissingClientCapability)
     assert missing.required == {"elicitation": {"form": {}}}
     assert missing.questions.keys() == {"keep"}
 
@@ -117,14 +116,7 @@ def test_an_answer_without_state_is_ignored_after_an_effect() -> None:
     assert call(keep=accept(True)) == Done(True)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        accept(vcpus=99),
-        accept(vcpus="many"),
-        accept(),
-    ],
-)
+@pytest.mark.parametrize("answer", [accept(vcpus=99), accept(vcpus="many"), accept()])
 def test_an_invalid_answer_is_asked_again_and_a_valid_one_accepted(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)
     call()
@@ -166,8 +158,7 @@ def test_a_repeated_answer_does_not_answer_a_question_that_changed_since() -> No
 def test_a_malformed_answer_fails_the_pass_and_the_client_may_send_another(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.elicit("size", "How large?", Size).vcpus)
     call()
-    failure = error(call(size=answer))
-    assert isinstance(failure, MalformedInputResponse)
+    failure = error(call(size=answer), MalformedInputResponse)
     assert (failure.code, failure.key) == (-32602, "size")
     assert call(size=accept(vcpus=8)) == Done(8)
 
@@ -295,8 +286,7 @@ def test_a_changed_question_before_later_effects_is_drift_that_names_the_change(
     call = Passes(asks(then=True))
     call()
     call(question=accept("a"))
-    failure = error(call.on(now)())
-    assert isinstance(failure, Drift)
+    failure = error(call.on(now)(), Drift)
     assert failure.key == "question"
     assert word in failure.changed
 
@@ -371,8 +361,7 @@ def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client() 
 def test_an_unsupported_question_names_exactly_the_missing_capabilities(
     capabilities: dict[str, Any], question: Any, missing: dict[str, Any]
 ) -> None:
-    failure = error(Passes(question, capabilities)())
-    assert isinstance(failure, MissingClientCapability)
+    failure = error(Passes(question, capabilities)(), MissingClientCapability)
     assert failure.code == -32021
     assert failure.data == {"requiredCapabilities": missing}
 
@@ -381,9 +370,10 @@ def test_all_missing_capabilities_of_a_round_are_named_together() -> None:
     def body(ctx: Context) -> Any:
         return ctx.ask(Elicit("a", "?", str), Sample("b", "?", 1), ListRoots())
 
-    failure = error(Passes(body, {"sampling": {}})())
-    assert isinstance(failure, MissingClientCapability)
-    assert failure.required == {"elicitation": {"form": {}}, "roots": {}}
+    assert error(Passes(body, {"sampling": {}})(), MissingClientCapability).required == {
+        "elicitation": {"form": {}},
+        "roots": {},
+    }
 
 
 def test_defaults_replace_only_the_questions_that_cannot_be_asked() -> None:
@@ -449,8 +439,8 @@ def test_mutating_an_answer_does_not_change_the_journal() -> None:
 
 
 def test_an_invalid_answer_does_not_cause_an_unsupported_question() -> None:
-    failure = error(Passes(lambda ctx: ctx.elicit("q", "?", int), {})(q=accept("many")))
-    assert isinstance(failure, MissingClientCapability)
+    call = Passes(lambda ctx: ctx.elicit("q", "?", int), {})
+    assert error(call(q=accept("many")), MissingClientCapability)
 
 
 def test_questions_of_a_refused_round_are_not_asked_later() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError, UsageError
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput
-from support.passes import AsyncPasses, accept
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput
+from support.passes import AsyncPasses, accept, error
 
 
 def asked(outcome: Any) -> set[str]:
@@ -21,6 +21,14 @@ def asked(outcome: Any) -> set[str]:
 def journaled(call: AsyncPasses) -> set[str]:
     assert call.journal is not None
     return {entry.key for entry in call.journal.entries}
+
+
+async def ask(ctx: AsyncContext) -> str:
+    return await ctx.elicit("q", "?", str)
+
+
+async def fail(ctx: AsyncContext) -> None:
+    raise ToolError("no such thing")
 
 
 async def a_few_turns(turns: int = 10) -> None:
@@ -46,10 +54,7 @@ def test_all_branches_ask_in_one_round_and_each_resumes_separately() -> None:
     async def ask_twice(ctx: AsyncContext) -> list[str]:
         return [await ctx.elicit("first", "1?", str), await ctx.elicit("second", "2?", str)]
 
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"east": ask_twice, "west": ask_twice})
-
-    call = AsyncPasses(body)
+    call = AsyncPasses(lambda ctx: ctx.gather({"east": ask_twice, "west": ask_twice}))
     assert asked(call()) == {"east/first", "west/first"}
     assert asked(call(**{"east/first": accept("e1")})) == {"east/second", "west/first"}
     assert asked(call(**{"east/second": accept("e2"), "west/first": accept("w1")})) == {"west/second"}
@@ -68,13 +73,7 @@ def test_a_question_does_not_cancel_steps_of_other_branches() -> None:
     async def works(ctx: AsyncContext) -> str:
         return await ctx.step("slow", slow_effect)
 
-    async def asks(ctx: AsyncContext) -> str:
-        return await ctx.elicit("q", "?", str)
-
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"works": works, "asks": asks})
-
-    call = AsyncPasses(body)
+    call = AsyncPasses(lambda ctx: ctx.gather({"works": works, "asks": ask}))
     assert asked(call()) == {"asks/q"}
     assert journaled(call) == {"works/slow"}
     assert call(**{"asks/q": accept("a")}) == Done({"works": "effect", "asks": "a"})
@@ -106,22 +105,13 @@ def test_a_pass_waits_for_branches_that_wait_for_other_things() -> None:
         await asyncio.sleep(0.01)
         return await ctx.elicit("late", "?", str)
 
-    async def asks(ctx: AsyncContext) -> str:
-        return await ctx.elicit("early", "?", str)
-
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"a": asks, "b": waits})
-
-    assert asked(AsyncPasses(body)()) == {"a/early", "b/late"}
+    assert asked(AsyncPasses(lambda ctx: ctx.gather({"a": ask, "b": waits}))()) == {"a/q", "b/late"}
 
 
 def test_tasks_of_a_task_group_use_one_branch_each() -> None:
-    async def work(ctx: AsyncContext) -> str:
-        return await ctx.elicit("q", "?", str)
-
     async def body(ctx: AsyncContext) -> list[str]:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work(ctx.branch(name))) for name in ("a", "b")]
+            tasks = [group.create_task(ask(ctx.branch(name))) for name in ("a", "b")]
         return [task.result() for task in tasks]
 
     call = AsyncPasses(body)
@@ -130,15 +120,10 @@ def test_tasks_of_a_task_group_use_one_branch_each() -> None:
 
 
 def test_the_same_key_in_two_tasks_without_branches_is_refused() -> None:
-    async def work(ctx: AsyncContext) -> str:
-        return await ctx.elicit("q", "?", str)
-
     async def body(ctx: AsyncContext) -> Any:
-        return await asyncio.gather(work(ctx), work(ctx))
+        return await asyncio.gather(ask(ctx), ask(ctx))
 
-    outcome = AsyncPasses(body)()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, DuplicateKey)
+    assert error(AsyncPasses(body)(), DuplicateKey)
 
 
 def test_branches_can_be_nested() -> None:
@@ -148,10 +133,7 @@ def test_branches_can_be_nested() -> None:
     async def middle(ctx: AsyncContext) -> int:
         return sum((await ctx.gather({"x": leaf, "y": leaf})).values())
 
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"a": middle, "b": middle})
-
-    call = AsyncPasses(body)
+    call = AsyncPasses(lambda ctx: ctx.gather({"a": middle, "b": middle}))
     keys = asked(call())
     assert keys == {"a/x/n", "a/y/n", "b/x/n", "b/y/n"}
     assert call(**{key: accept(1) for key in keys}) == Done({"a": 2, "b": 2})
@@ -185,18 +167,7 @@ def test_a_tool_that_swallows_its_cancellation_is_suspended() -> None:
 
 
 def test_the_failure_of_a_branch_is_the_failure_of_the_call() -> None:
-    async def fails(ctx: AsyncContext) -> None:
-        raise ToolError("no such thing")
-
-    async def asks(ctx: AsyncContext) -> str:
-        return await ctx.elicit("q", "?", str)
-
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"a": asks, "b": fails})
-
-    outcome = AsyncPasses(body)()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, BaseExceptionGroup)
+    assert error(AsyncPasses(lambda ctx: ctx.gather({"a": ask, "b": fail}))(), BaseExceptionGroup)
 
 
 def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass() -> None:
@@ -229,10 +200,7 @@ def test_branches_checkpoint_together_when_time_runs_out() -> None:
     async def work(ctx: AsyncContext) -> list[str]:
         return [await ctx.step("one", effect, "one"), await ctx.step("two", effect, "two")]
 
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"a": work, "b": work})
-
-    call = AsyncPasses(body, remaining_ms=0)
+    call = AsyncPasses(lambda ctx: ctx.gather({"a": work, "b": work}), remaining_ms=0)
     rounds = 0
     while isinstance(outcome := call(), Checkpointed):
         rounds += 1
@@ -286,9 +254,7 @@ def test_the_replay_catches_everything_that_a_tool_raises(kind: type[BaseExcepti
     async def body(ctx: AsyncContext) -> None:
         raise kind
 
-    outcome = AsyncPasses(body)()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, kind)
+    assert error(AsyncPasses(body)(), kind)
 
 
 def test_branches_that_share_a_lock_ask_one_after_the_other() -> None:
@@ -324,16 +290,13 @@ def test_a_task_started_by_a_step_is_not_tracked() -> None:
 
 
 def test_a_question_of_a_cancelled_branch_is_not_asked() -> None:
-    async def asks(ctx: AsyncContext) -> str:
-        return await ctx.elicit("q", "stale?", str)
-
     async def fails(ctx: AsyncContext) -> str:
         await asyncio.sleep(0.01)
         raise ToolError("no")
 
     async def body(ctx: AsyncContext) -> str:
         try:
-            await ctx.gather({"a": asks, "b": fails})
+            await ctx.gather({"a": ask, "b": fails})
         except* ToolError:
             pass
         return await ctx.elicit("c", "?", str)
@@ -348,10 +311,7 @@ def test_a_declined_question_of_a_branch_names_the_branch() -> None:
         except ElicitationDeclined as refusal:
             return refusal.key
 
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.gather({"a": asks, "b": asks})
-
-    call = AsyncPasses(body)
+    call = AsyncPasses(lambda ctx: ctx.gather({"a": asks, "b": asks}))
     call()
     declined = {"action": "decline"}
     assert call(**{"a/q": declined, "b/q": declined}) == Done({"a": "a/q", "b": "b/q"})
@@ -365,6 +325,4 @@ def test_a_checkpoint_inside_a_step_is_refused() -> None:
         await ctx.step("first", int)
         await ctx.step("second", effect)
 
-    outcome = AsyncPasses(body)()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, UsageError)
+    assert error(AsyncPasses(body)(), UsageError)

@@ -18,7 +18,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited, Retry, StepFailed, ToolError
 from mcp_roundtrip.engine.async_context import AsyncContext as Owner
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome
-from support.passes import AsyncPasses, accept, error
+from support.passes import AsyncPasses, accept, asked, error, value
 
 DELETED: list[str] = []
 
@@ -60,8 +60,7 @@ def line() -> int:
 
 def refused(outcome: Outcome, *named: str) -> str:
     """Return the message of the NotAwaited error of a pass."""
-    failure = error(outcome)
-    assert isinstance(failure, NotAwaited), failure
+    failure = error(outcome, NotAwaited)
     for name in named:
         assert name in str(failure)
     assert "await" in str(failure)
@@ -140,14 +139,7 @@ def test_the_message_names_the_line_and_the_branch() -> None:
         if call:
             delete()
 
-    async def body(ctx: AsyncContext) -> None:
-        await ctx.gather({"east": asks})
-
-    refused(
-        AsyncPasses(body)(), "question 'east/sure'", f"{__file__}:{lines and lines[0]}"
-    ) if lines else None
-    call = AsyncPasses(body)
-    text = refused(call(), "question 'east/sure'")
+    text = refused(AsyncPasses(lambda ctx: ctx.gather({"east": asks}))(), "question 'east/sure'")
     assert f"{__file__}:{lines[0]}" in text
 
 
@@ -276,11 +268,6 @@ def test_a_call_created_before_a_question_and_awaited_after_it_is_no_error() -> 
     assert call(b=accept("2")) == Done(["1", "2"])
 
 
-def asked(outcome: Outcome) -> Any:
-    assert isinstance(outcome, NeedsInput), outcome
-    return outcome.requests
-
-
 def test_a_call_pending_at_a_checkpoint_is_no_error() -> None:
     async def body(ctx: AsyncContext) -> list[int]:
         await ctx.step("first", int)
@@ -307,8 +294,7 @@ def test_an_unexpected_exception_remains_the_error_with_a_note_about_calls_never
     async def body(ctx: AsyncContext) -> str:
         return json.dumps({"sure": sure(ctx), "made": json.dumps(ctx)})
 
-    failure = error(AsyncPasses(body)())
-    assert isinstance(failure, TypeError)
+    failure = error(AsyncPasses(body)(), TypeError)
     assert "question 'sure'" in failure.__notes__[0]
 
 
@@ -399,9 +385,7 @@ def test_asyncio_accepts_a_call_like_any_coroutine(schedule: Callable[[Any], Any
 
     call = AsyncPasses(body)
     assert isinstance(call(), NeedsInput)
-    outcome = call(q=accept("x"))
-    assert isinstance(outcome, Done)
-    assert outcome.value in ([7, "x"], [7, ["x"]], [7, ["x", "x"]])
+    assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]], [7, ["x", "x"]])
 
 
 def test_a_call_may_have_a_time_limit() -> None:

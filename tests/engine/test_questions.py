@@ -17,9 +17,9 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
+from mcp_roundtrip.engine.outcome import Done, Outcome
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
-from support.passes import Passes, accept
+from support.passes import Passes, accept, asked, error, value
 
 CREATE_MESSAGE_RESULT = {
     "role": "assistant",
@@ -29,16 +29,9 @@ CREATE_MESSAGE_RESULT = {
 }
 
 
-def only_question(outcome: Any) -> dict[str, Any]:
-    assert isinstance(outcome, NeedsInput), outcome
-    (question,) = outcome.requests.values()
+def only_question(outcome: Outcome) -> dict[str, Any]:
+    (question,) = asked(outcome).values()
     return dict(question)
-
-
-def malformed(outcome: Any) -> MalformedInputResponse:
-    assert isinstance(outcome, Failed), outcome
-    assert isinstance(outcome.error, MalformedInputResponse)
-    return outcome.error
 
 
 # -- sampling -------------------------------------------------------------------------------------------
@@ -85,7 +78,7 @@ def test_the_text_of_several_blocks_is_joined() -> None:
 def test_a_malformed_create_message_result_is_an_error_for_the_client(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.sample("capital", "Capital of France?", max_tokens=100).text)
     call()
-    assert malformed(call(capital=answer)).key == "capital"
+    assert error(call(capital=answer), MalformedInputResponse).key == "capital"
     assert call(capital=CREATE_MESSAGE_RESULT) == Done("Paris")
 
 
@@ -113,7 +106,7 @@ def test_roots_are_returned_typed() -> None:
 def test_a_malformed_list_roots_result_is_an_error_for_the_client(answer: Any) -> None:
     call = Passes(lambda ctx: ctx.list_roots())
     call()
-    assert malformed(call(roots=answer)).key == "roots"
+    assert error(call(roots=answer), MalformedInputResponse).key == "roots"
 
 
 def test_meta_of_an_answer_is_not_journaled() -> None:
@@ -169,9 +162,7 @@ def test_extra_members_of_a_consent_are_not_journaled() -> None:
 def test_a_declined_url_raises_and_done_is_not_called() -> None:
     call = Passes(connect([]))
     call()
-    outcome = call(login={"action": "decline"})
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, ElicitationDeclined)
+    assert error(call(login={"action": "decline"}), ElicitationDeclined)
 
 
 def test_a_signed_link_is_equal_in_every_pass() -> None:
@@ -205,13 +196,12 @@ def test_a_namespaced_request_reaches_a_client_that_declared_it() -> None:
 def test_the_answer_to_a_namespaced_request_is_an_object() -> None:
     call = Passes(approval, EXTENDED, info=CallInfo(namespaced_requests=True))
     call()
-    assert malformed(call(approve="yes")).key == "approve"
+    assert error(call(approve="yes"), MalformedInputResponse).key == "approve"
 
 
 def test_a_namespaced_request_requires_the_declaration_of_the_client() -> None:
-    outcome = Passes(approval, {}, info=CallInfo(namespaced_requests=True))()
-    assert isinstance(outcome, Failed)
-    assert outcome.error.data == {"requiredCapabilities": EXTENDED}  # type: ignore[attr-defined]  # -32021
+    missing = error(Passes(approval, {}, info=CallInfo(namespaced_requests=True))())
+    assert missing.data == {"requiredCapabilities": EXTENDED}
 
 
 def approval_among_others(ctx: Context) -> Any:
@@ -220,9 +210,7 @@ def approval_among_others(ctx: Context) -> Any:
 
 @pytest.mark.parametrize("body", [approval, approval_among_others])
 def test_namespaced_requests_are_disabled_by_default(body: Any) -> None:
-    outcome = Passes(body, EXTENDED)()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, UsageError)
+    assert error(Passes(body, EXTENDED)(), UsageError)
 
 
 @pytest.mark.parametrize(
@@ -239,9 +227,9 @@ def test_namespaced_requests_are_disabled_by_default(body: Any) -> None:
 )
 def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name: str) -> None:
     info = CallInfo(namespaced_requests=True)
-    outcome = Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=info)()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, DefinitionError)
+    assert error(
+        Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=info)(), DefinitionError
+    )
 
 
 # -- fingerprints ---------------------------------------------------------------------------------------
@@ -257,9 +245,7 @@ def test_the_reason_for_asking_again_does_not_change_the_fingerprint() -> None:
 
 @pytest.mark.parametrize("url", ["", "not a url", "/relative", "https://", "https://x.test/a b"])
 def test_only_an_absolute_url_is_sent(url: str) -> None:
-    outcome = Passes(lambda ctx: ctx.elicit_url("u", "m", url, done=lambda: True))()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, DefinitionError)
+    assert error(Passes(lambda ctx: ctx.elicit_url("u", "m", url, done=lambda: True))(), DefinitionError)
 
 
 def test_an_async_done_is_refused_in_a_sync_tool() -> None:
@@ -268,21 +254,16 @@ def test_an_async_done_is_refused_in_a_sync_tool() -> None:
 
     call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=done))
     call()
-    outcome = call(u={"action": "accept"})
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, UsageError)
+    assert error(call(u={"action": "accept"}), UsageError)
 
 
 def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment() -> None:
-    outcome = Passes(lambda ctx: ctx.signed_link("link", "https://x.test/app#/pay"))()
-    assert isinstance(outcome, Done)
-    address, _, fragment = outcome.value.partition("#")
+    link = value(Passes(lambda ctx: ctx.signed_link("link", "https://x.test/app#/pay"))())
+    address, _, fragment = link.partition("#")
     assert address.startswith("https://x.test/app?mcp_link=")
     assert fragment == "/pay"
 
 
 @pytest.mark.parametrize("message", [None, 7, b"x"])
 def test_a_message_that_is_not_text_is_a_usage_error(message: Any) -> None:
-    outcome = Passes(lambda ctx: ctx.elicit("q", message, str))()
-    assert isinstance(outcome, Failed)
-    assert isinstance(outcome.error, DefinitionError)
+    assert error(Passes(lambda ctx: ctx.elicit("q", message, str))(), DefinitionError)

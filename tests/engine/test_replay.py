@@ -6,10 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from mcp_roundtrip import (
-    Context,
-    Drift,
-)
+from mcp_roundtrip import Context, Drift
 from mcp_roundtrip.engine.outcome import Done
 from support.passes import Passes, accept, asked, error
 

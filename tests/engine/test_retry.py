@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, Outcome, OwnershipLost, Sleeping
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
 from mcp_roundtrip.journal import Entry, Journal
-from support.passes import AsyncPasses, Passes, accept, error
+from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
 
 @dataclass
@@ -34,32 +34,12 @@ class Flaky:
         return "ok"
 
 
-@dataclass
-class TaskJournal:
-    """The journal of a task, shared by its passes."""
-
-    entries: dict[str, Entry] = field(default_factory=dict)
-    is_cancelled: bool = False
-
-    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
-        return self.entries.setdefault(entry.key, entry)
-
-    def holds_lease(self) -> bool:
-        return not self.is_cancelled
-
-
 def trying(work: Callable[[], Any], retry: Retry) -> Callable[[Context], Any]:
     return lambda ctx: ctx.step("work", work, retry=retry)
 
 
-def in_a_task(work: Callable[[], Any], retry: Retry) -> tuple[Passes, TaskJournal]:
-    records = TaskJournal()
-    return Passes(trying(work, retry), recorder=records), records
-
-
-def next_pass(call: Passes, records: TaskJournal) -> Outcome:
-    call.journal = Journal("run-1", tuple(records.entries.values()))
-    return call()
+def in_a_task(work: Callable[[], Any], retry: Retry) -> Passes:
+    return Passes(trying(work, retry), recorder=TaskJournal())
 
 
 def test_a_failed_step_is_retried_and_only_its_result_is_journaled() -> None:
@@ -125,14 +105,12 @@ def test_a_nonrepeatable_step_is_not_retried() -> None:
 
 def test_a_failed_nonrepeatable_step_fails_in_every_pass() -> None:
     work = Flaky([ConnectionError("the line is dead")])
-    records = TaskJournal()
-    call = Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=records)
-    first = error(call())
-    assert isinstance(first, StepInterrupted)
+    call = Passes(lambda ctx: ctx.step("work", work, at_most_once=True), recorder=TaskJournal())
+    assert error(call(), StepInterrupted)
     assert [(step, str(cause), again) for step, cause, again in call.failed_steps] == [
         ("work", "the line is dead", False)
     ]
-    assert isinstance(error(next_pass(call, records)), StepInterrupted)
+    assert isinstance(error(call.next_in_task()), StepInterrupted)
     assert work.calls == 1
 
 
@@ -202,20 +180,20 @@ def test_attempts_are_counted_across_rounds() -> None:
 
 def test_a_task_sleeps_during_a_long_delay_and_runs_nothing() -> None:
     work = Flaky([ConnectionError()])
-    call, records = in_a_task(work, Retry(delay_ms=60_000))
+    call = in_a_task(work, Retry(delay_ms=60_000))
     sleeping = call()
     assert isinstance(sleeping, Sleeping)
     assert 30_000 <= sleeping.wake_at_ms - call.clock() * 1000 <= 60_000
     call.clock.advance(10)
-    assert next_pass(call, records) == sleeping
+    assert call.next_in_task() == sleeping
     assert work.calls == 1
     call.clock.advance(60)
-    assert next_pass(call, records) == Done("ok")
+    assert call.next_in_task() == Done("ok")
 
 
 def test_a_worker_waits_for_a_short_delay_itself() -> None:
     work = Flaky([ConnectionError()])
-    call, _ = in_a_task(work, Retry(delay_ms=1_000))
+    call = in_a_task(work, Retry(delay_ms=1_000))
     assert call() == Done("ok")
 
 
@@ -231,7 +209,7 @@ def test_a_cancelled_task_is_not_retried() -> None:
 
 def test_a_second_worker_waits_for_the_delay_that_the_first_journaled() -> None:
     work = Flaky([ConnectionError(), ConnectionError()])
-    call, _ = in_a_task(work, Retry(delay_ms=60_000))
+    call = in_a_task(work, Retry(delay_ms=60_000))
     first = call()
     call.journal = Journal("run-1")  # the journal before the failure of the first worker
     assert call() == first
@@ -314,12 +292,11 @@ def test_a_checkpointed_branch_resumes_before_questions_of_others_are_asked() ->
     records = TaskJournal()
     call = AsyncPasses(body, recorder=records, remaining_ms=1)
     assert isinstance(call(), Checkpointed)
-    assert isinstance(next_pass(call, records), NeedsInput)
+    assert isinstance(call.next_in_task(), NeedsInput)
     assert records.entries.keys() == {"long/one", "long/two"}
 
 
 def test_the_last_error_is_the_cause_of_a_failed_step() -> None:
     work = Flaky([ConnectionError("one"), TimeoutError("two")])
-    failure = error(Passes(trying(work, Retry(attempts=2)))())
-    assert isinstance(failure, StepFailed)
+    failure = error(Passes(trying(work, Retry(attempts=2)))(), StepFailed)
     assert isinstance(failure.__cause__, TimeoutError)

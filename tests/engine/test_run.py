@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import (
-    AsyncContext,
-    Context,
-    Drift,
-    DuplicateKey,
-    InvalidKey,
-    UsageError,
-)
+from mcp_roundtrip import AsyncContext, Context, Drift, DuplicateKey, InvalidKey, UsageError
 from mcp_roundtrip.engine.outcome import Checkpointed, Done
-from mcp_roundtrip.journal import Entry
-from support.passes import AsyncPasses, Passes, accept, error
+from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
 
 def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -> None:
@@ -27,9 +19,7 @@ def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it() -
             ctx.step("one", int)
         return "continued"
 
-    failure = error(Passes(body)())
-    assert isinstance(failure, DuplicateKey)
-    assert failure.key == "one"
+    assert error(Passes(body)(), DuplicateKey).key == "one"
 
 
 @pytest.mark.parametrize("key", ["", "a/b", "~a", 7, None])
@@ -47,9 +37,7 @@ def test_a_step_may_not_use_its_context() -> None:
 def test_a_step_that_became_a_question_is_drift() -> None:
     call = Passes(lambda ctx: [ctx.step("x", int), ctx.elicit("q", "?", bool)])
     call()
-    failure = error(call.on(lambda ctx: ctx.elicit("x", "?", bool))())
-    assert isinstance(failure, Drift)
-    assert failure.key == "x"
+    assert error(call.on(lambda ctx: ctx.elicit("x", "?", bool))(), Drift).key == "x"
 
 
 def test_a_question_that_became_a_step_is_drift() -> None:
@@ -121,13 +109,6 @@ def test_a_checkpoint_inside_a_step_is_refused() -> None:
 
 
 def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_time() -> None:
-    class OwnTask:
-        def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
-            return entry
-
-        def holds_lease(self) -> bool:
-            return True
-
     async def body(ctx: AsyncContext) -> None:
         async def works(branch: AsyncContext) -> None:
             await branch.step("first", int)
@@ -140,4 +121,4 @@ def test_a_branch_without_time_checkpoints_the_task_although_another_branch_has_
 
         await ctx.gather({"works": works, "asks": asks})
 
-    assert isinstance(AsyncPasses(body, recorder=OwnTask())(), Checkpointed)
+    assert isinstance(AsyncPasses(body, recorder=TaskJournal())(), Checkpointed)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome, Sleeping, TaskRequested
-from mcp_roundtrip.journal import Entry, Journal
+from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_testing.clock import FakeClock
-from support.passes import AsyncPasses, Passes, accept, asked, error
+from support.passes import AsyncPasses, Passes, TaskJournal, accept, asked, error, value
 
 ACCEPT = {"action": "accept"}
 URL = "https://x.test/page"
@@ -310,30 +310,11 @@ def test_a_page_without_polling_does_not_start_a_task() -> None:
     assert asked(call(page=ACCEPT)).keys() == {"page"}
 
 
-@dataclass
-class TaskJournal:
-    """The journal of a task, shared by its passes."""
-
-    entries: dict[str, Entry] = field(default_factory=dict)
-
-    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
-        return self.entries.setdefault(entry.key, entry)
-
-    def holds_lease(self) -> bool:
-        return True
-
-
 def test_a_task_polls_with_growing_intervals_until_the_page_is_complete() -> None:
-    page, records = Page(complete_at=1_000), TaskJournal()
-    call = Passes(visiting(page), clock=page.clock, recorder=records, remaining_ms=800_000)
+    page, slept = Page(complete_at=1_000), list[float]()
+    call = Passes(visiting(page), clock=page.clock, recorder=TaskJournal(), remaining_ms=800_000)
     asked(call())
-    assert call.journal is not None
-    fingerprints, slept = call.journal.outstanding, []
-    while True:
-        call.journal = Journal("run-1", tuple(records.entries.values()), fingerprints)
-        outcome = call(page=ACCEPT)
-        if not isinstance(outcome, Sleeping):
-            break
+    while isinstance(outcome := call.next_in_task(page=ACCEPT), Sleeping):
         slept.append(outcome.wake_at_ms / 1000 - page.clock.now)
         page.clock.advance(slept[-1] + 0.001)
     assert outcome == Done("done")
@@ -344,19 +325,16 @@ def test_a_task_polls_with_growing_intervals_until_the_page_is_complete() -> Non
 
 
 def test_the_question_of_an_opened_page_in_a_task_may_change() -> None:
-    page, records = Page(), TaskJournal()
-    texts = ["Go there", "Please go there"]
+    page, texts = Page(), ["Go there", "Please go there"]
 
     def body(ctx: Context) -> None:
         ctx.elicit_url("page", texts[0], URL, done=page.done)
 
-    call = Passes(body, clock=page.clock, recorder=records)
+    call = Passes(body, clock=page.clock, recorder=TaskJournal())
     asked(call())
     assert isinstance(call(page=ACCEPT), Sleeping)
     texts.pop(0)
-    assert call.journal is not None
-    call.journal = Journal("run-1", tuple(records.entries.values()), call.journal.outstanding)
-    assert asked(call(page=ACCEPT))["page"]["params"]["message"] == "Please go there"
+    assert asked(call.next_in_task(page=ACCEPT))["page"]["params"]["message"] == "Please go there"
 
 
 # -- references -----------------------------------------------------------------------------------------
@@ -368,7 +346,7 @@ def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not() -> 
 
     first, second = Passes(body), Passes(body)
     second.journal = Journal("run-2")
-    [one, other] = [outcome.value for outcome in (first(), second()) if isinstance(outcome, Done)]
+    one, other = value(first()), value(second())
     assert one[:2] == other[:2]
     assert len({*one, *other}) == 4
     assert all(len(each) == 32 for each in one)
@@ -382,22 +360,15 @@ def test_a_reference_depends_only_on_the_answers_before_it() -> None:
         return reference
 
     def reference(amount: int, note: str) -> str:
-        outcome = Passes(body)(amount=accept(amount), note=accept(note))
-        assert isinstance(outcome, Done)
-        return str(outcome.value)
+        return str(value(Passes(body)(amount=accept(amount), note=accept(note))))
 
     assert reference(5, "a") == reference(5, "b") != reference(5_000, "a")
 
 
 def test_anonymous_callers_have_different_references() -> None:
-    def references(call: Passes) -> list[str]:
-        outcomes = [call(), call()]
-        return [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
-
     first = Passes(lambda ctx: ctx.reference("approval"), identity=None)
     second = Passes(lambda ctx: ctx.reference("approval"), identity=None, journal=Journal("run-2"))
-    [one, again], [other, _] = references(first), references(second)
-    assert one == again != other
+    assert value(first()) == value(first()) != value(second())
 
 
 def test_the_reference_of_a_branch_does_not_depend_on_answers_of_other_branches() -> None:
@@ -412,5 +383,4 @@ def test_the_reference_of_a_branch_does_not_depend_on_answers_of_other_branches(
         return (await ctx.gather({"a": size, "ab": refer}))["ab"]
 
     small, large = (AsyncPasses(body)(**{"a/size": accept(size)}) for size in (1, 2))
-    assert isinstance(small, Done)
-    assert small == large
+    assert value(small) == value(large)

@@ -118,10 +118,7 @@ def test_questions_before_a_confirmation_can_be_answered_in_advance() -> None:
 
 
 def test_all_questions_of_an_ask_with_a_confirmation_are_sent() -> None:
-    def body(ctx: Context) -> list[Any]:
-        return list(ctx.ask(Elicit("to", "To whom?", str), Elicit("sure", "Pay?", bool)))
-
-    call = Passes(body)
+    call = Passes(lambda ctx: list(ctx.ask(Elicit("to", "To whom?", str), Elicit("sure", "Pay?", bool))))
     assert asked(call(to=accept("eve"), sure=accept(True))).keys() == {"to", "sure"}
     assert call(to=accept("bob"), sure=accept(True)) == Done(["bob", True])
 
@@ -191,9 +188,7 @@ def test_only_an_accepted_yes_confirms(passes: Callable[[], Passes]) -> None:
         assert call(sure=answer) == Done(end)
     call = passes()
     call()
-    failure = error(call(sure={"action": "cancel"}))
-    assert isinstance(failure, ElicitationCancelled)
-    assert failure.key == "sure"
+    assert error(call(sure={"action": "cancel"}), ElicitationCancelled).key == "sure"
 
 
 def test_a_confirmation_can_have_a_default_for_clients_that_cannot_be_asked() -> None:

@@ -24,11 +24,6 @@ def provider() -> Iterator[OpenIdProvider]:
         yield running
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def registered(provider: OpenIdProvider, client_id: str) -> MemoryTokenStorage:
     """Return the store of a client that the provider knows."""
     client = OAuthClientInformationFull(

@@ -41,11 +41,6 @@ def issuer(app: LocalApp) -> LocalIssuer:
     return app.issuer
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def status(app: LocalApp, token: str | None) -> int:
     body = call("get_weather", WEATHER)
     given = {} if token is None else {"authorization": f"Bearer {token}"}

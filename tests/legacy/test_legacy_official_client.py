@@ -23,11 +23,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def app() -> Iterator[LocalApp]:
     with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
         yield app

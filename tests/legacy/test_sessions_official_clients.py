@@ -49,11 +49,6 @@ SOURCES = {
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalApp]:
     folder = tmp_path_factory.mktemp("sessions")
     template = write_application(folder, front_door_template(asks="Asks.Arn"), SOURCES)

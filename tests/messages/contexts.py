@@ -18,12 +18,11 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.journal import Entry
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
 from mcp_roundtrip.schema.step_values import dump
 from mcp_roundtrip_testing.ports import make_ports
 from messages.cases import run, run_async, says
-from support.passes import Passes
+from support.passes import Passes, TaskJournal
 
 
 class Connection:
@@ -292,22 +291,12 @@ def a_namespaced_request_without_a_domain() -> None:
     run(lambda ctx: ctx.request("approval", "approval"), info=CallInfo(namespaced_requests=True))
 
 
-class Recorded:
-    """A task's recorder."""
-
-    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
-        return entry
-
-    def holds_lease(self) -> bool:
-        return True
-
-
 @says(
     "namespaced request 'approval' is made in a task, which cannot send it; call it before ctx.run_as_task()",
     UsageError,
 )
 def a_namespaced_request_in_a_task() -> None:
-    run(lambda ctx: ctx.request("approval", "com.example/approval"), recorder=Recorded())
+    run(lambda ctx: ctx.request("approval", "com.example/approval"), recorder=TaskJournal())
 
 
 @says("question 'order': form Text: it has no fields; write a flat pydantic model or dataclass")
@@ -513,7 +502,7 @@ def a_sleep_outside_a_task() -> None:
 
 @says("sleep 'wait': '1 h' is not a duration; pass milliseconds from 0 to 315360000000", UsageError)
 def a_sleep_for_a_word() -> None:
-    run(lambda ctx: ctx.sleep("wait", "1 h"), recorder=Recorded())  # type: ignore[arg-type]
+    run(lambda ctx: ctx.sleep("wait", "1 h"), recorder=TaskJournal())  # type: ignore[arg-type]
 
 
 # -- notifications --------------------------------------------------------------------------------------

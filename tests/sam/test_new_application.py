@@ -60,11 +60,6 @@ print(getattr(build_meta, sys.argv[2])(sys.argv[3]))
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def shell(commands: str, folder: Path, **variables: str) -> str:
     """Run commands that must succeed; return what they print."""
     done = subprocess.run(

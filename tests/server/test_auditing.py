@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from msgspec.structs import replace
 
 from mcp_roundtrip import Call, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode, Caller
@@ -22,11 +20,11 @@ from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_local.catalog import catalog_lists
-from mcp_roundtrip_testing import DECLINE, FakeClock, Player, crashes
+from mcp_roundtrip_testing import DECLINE, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_testing.task_table import TaskTable
 from support.audit_lines import AuditLines
+from support.deployment import Deployment
 from support.messages import META, call, headers, message
 
 server = Server("audited", scopes={"orders:write": ["orders:read"]})
@@ -90,32 +88,16 @@ def log() -> AuditLines:
     return AuditLines()
 
 
-def player_of(application: Server | FrontDoor, log: AuditLines, **options: Any) -> Player:
-    return Player(application, ports={"audit": log.log}, **options)
-
-
 def player(log: AuditLines, **options: Any) -> Player:
-    return player_of(server, log, **options)
+    return Player(server, ports={"audit": log.log}, **options)
+
+
+def deployed(log: AuditLines, **facets: Any) -> Deployment:
+    return Deployment(server, audit=log, **facets)
 
 
 def brief(record: Mapping[str, Any], *names: str) -> list[Any]:
     return [record.get(name) for name in names]
-
-
-def send(
-    log: AuditLines,
-    body: Mapping[str, Any],
-    *,
-    subject: str | None = "alice",
-    scope: str = "",
-    **changes: Any,
-) -> Any:
-    """Send a request behind a JWT authorizer."""
-    claims = {"iss": "https://id.test", "sub": subject, "client_id": "app", "scope": scope}
-    authorizer = {} if subject is None else {"jwt": {"claims": claims}}
-    ports = replace(make_ports(auth=EventAuthenticator(AuthMode.JWT), audit=log.log), **changes)
-    request = HttpRequest("POST", headers(body), json.dumps(body), authorizer)
-    return server.endpoint.respond(request, ports, Invocation("request-1", 1e18))
 
 
 def test_each_round_has_one_record_with_its_questions_answers_and_steps(log: AuditLines) -> None:
@@ -223,19 +205,17 @@ def test_lists_and_polls_have_no_record(log: AuditLines) -> None:
 
 
 def test_caller_client_and_used_scopes_are_in_the_record(log: AuditLines) -> None:
-    send(log, call("protected"), scope="orders:write profile")
+    claims = {"iss": "https://id", "sub": "alice", "client_id": "app", "scope": "orders:write profile"}
+    body = call("protected")
+    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
+    deployed(log, source="http_api").respond(request)
     [record] = log.records()
-    assert record["principal"] == {
-        "kind": "jwt",
-        "issuer": "https://id.test",
-        "client_id": "app",
-        "subject": "alice",
-    }
+    caller = {"kind": "jwt", "issuer": "https://id", "client_id": "app", "subject": "alice"}
+    assert record["principal"] == caller
     assert record["client"].keys() == {"name", "version"}
     assert brief(record, "scopes_required", "scopes_used") == [["orders:read"], ["orders:write"]]
-    assert brief(record, "stack", "function", "correlation_id", "xray_trace_id") == [
-        *("shop", "orders", "request-1", "1-5f-2a")
-    ]
+    assert brief(record, "stack", "function", "xray_trace_id") == ["shop", "orders", "1-5f-2a"]
+    assert record["correlation_id"].startswith("request-")
 
 
 def test_the_trace_of_the_client_is_in_the_record(log: AuditLines) -> None:
@@ -245,7 +225,7 @@ def test_the_trace_of_the_client_is_in_the_record(log: AuditLines) -> None:
 
 
 def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log: AuditLines) -> None:
-    assert send(log, call("protected"), scope="profile").status == 403
+    assert deployed(log, scopes=("profile",)).send(call("protected")).status == 403
     assert log.phases == ["ended"]
     [record] = log.records()
     assert brief(record, "outcome", "status", "reason", "feature", "scopes_required") == [
@@ -256,7 +236,7 @@ def test_a_refusal_for_scopes_is_one_line_with_the_caller_and_the_tool(log: Audi
 
 
 def test_a_caller_without_a_token_is_one_line_for_every_method(log: AuditLines) -> None:
-    assert send(log, message("tools/list"), subject=None).status == 401
+    assert deployed(log, user=None, mode=AuthMode.JWT).send(message("tools/list")).status == 401
     [record] = log.records()
     assert brief(record, "phase", "outcome", "status", "principal") == ["ended", "refused", 401, None]
     assert record["reason"]
@@ -267,14 +247,14 @@ def test_a_refused_state_is_one_line_with_its_reason(log: AuditLines) -> None:
     log.lines.clear()
     body = call("order", {"card": "1"})
     body["params"]["requestState"] = str(played.state)
-    send(log, body)
+    deployed(log).send(body)
     [record] = log.records()
     assert brief(record, "outcome", "code", "feature") == ["refused", -32602, "order"]
     assert record["reason"]
 
 
 def test_an_unknown_tool_is_one_line_without_its_name(log: AuditLines) -> None:
-    send(log, call(SECRETS["argument"]))
+    deployed(log).send(call(SECRETS["argument"]))
     [record] = log.records()
     assert brief(record, "outcome", "code", "feature") == ["refused", -32602, None]
     assert SECRETS["argument"] not in json.dumps(log.lines)
@@ -302,9 +282,9 @@ def test_no_argument_answer_result_token_or_state_is_in_a_record(log: AuditLines
 
 def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: AuditLines) -> None:
     log.fails = lambda phase: True
-    response = send(log, call("plain"))
+    response = deployed(log).send(call("plain"))
     assert (response.status, json.loads(response.body)["error"]["code"]) == (503, -32603)
-    assert "request-1" in json.loads(response.body)["error"]["message"]
+    assert "request-" in json.loads(response.body)["error"]["message"]
     assert log.lines == []
 
 
@@ -330,7 +310,7 @@ def test_the_answer_leaves_whatever_prevents_the_last_line(log: AuditLines, erro
 
 
 def test_a_call_without_audit_records_makes_none(log: AuditLines) -> None:
-    assert send(log, call("plain"), audit=None).status == 200
+    assert Deployment(server).send(call("plain")).status == 200
     assert log.lines == []
 
 
@@ -344,22 +324,18 @@ def door(tmp_path: Path) -> FrontDoor:
     return FrontDoor("door", catalog)
 
 
-def through(door: FrontDoor, log: AuditLines, **options: Any) -> Player:
-    return player_of(door, log, owners={"orders": server}, **options)
-
-
-def test_a_forwarded_call_has_one_record_which_its_owner_writes(door: FrontDoor, log: AuditLines) -> None:
-    through(door, log).call("plain")
+def test_a_forwarded_call_has_one_record_which_its_owner_writes(log: AuditLines) -> None:
+    deployed(log, through_door=True).call("plain")
     assert [brief(record, "feature", "outcome") for record in log.records()] == [["plain", "complete"]]
 
 
-def test_the_front_door_records_what_it_refuses_or_answers_itself(door: FrontDoor, log: AuditLines) -> None:
-    client = through(door, log, capabilities=WITH_TASKS)
-    client.request("tools/call", name="protected", arguments={})
-    client.request("tools/call", name="unknown", arguments={})
-    task_id = client.call("lasting").result["taskId"]
+def test_the_front_door_records_what_it_refuses_or_answers_itself(log: AuditLines) -> None:
+    client = deployed(log, through_door=True)
+    client.post_call("protected")
+    client.post_call("unknown")
+    task_id = client.start("lasting")
     log.lines.clear()
-    client.request("tasks/cancel", taskId=task_id)
+    client.cancel(task_id)
     assert [brief(record, "method", "task", "outcome") for record in log.records()] == [
         ["tasks/cancel", task_id, "complete"]
     ]
@@ -557,32 +533,27 @@ def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outc
     def greet() -> str:
         return "hello"
 
-    player_of(hooked, log).call("greet")
+    Deployment(hooked, audit=log, user=None).call("greet")
     [record] = log.records()
     assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 
 
-def client_at_limit(log: AuditLines, auth_mode: AuthMode = AuthMode.NONE, **options: Any) -> Player:
+def client_at_limit(log: AuditLines) -> Deployment:
     """Return a client whose caller has as many open tasks as the limit allows. The log is empty."""
-    clock = FakeClock()
-    limited = TaskTable(clock, max_open=1)
-    ports = {"audit": log.log, "tasks": limited, "auth": EventAuthenticator(auth_mode)}
-    client = Player(server, WITH_TASKS, clock=clock, ports=ports, **options)
-    client.call("lasting")
+    client = deployed(log, max_open=1)
+    client.start("lasting")
     log.lines.clear()
     return client
 
 
 def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: AuditLines) -> None:
-    client = client_at_limit(log)
-    client.request("tools/call", name="lasting", arguments={})
+    client_at_limit(log).post_call("lasting")
     [record] = log.records()
     assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
 
 
 def test_a_call_that_is_refused_before_its_first_step_has_one_record(log: AuditLines) -> None:
-    client = client_at_limit(log, AuthMode.JWT, authorizer=ALICE)
-    dataclasses.replace(client, capabilities={}).request("tools/call", name="reserves", arguments={})
+    client_at_limit(log).by(capabilities={}).post_call("reserves")
     assert log.phases == ["begun", "ended"]
     [record] = log.records()
     assert brief(record, "outcome", "status", "reason", "steps") == [
@@ -591,8 +562,7 @@ def test_a_call_that_is_refused_before_its_first_step_has_one_record(log: AuditL
 
 
 def test_a_call_that_continues_without_a_task_has_one_record_with_all_its_steps(log: AuditLines) -> None:
-    client = client_at_limit(log)
-    client.call("charges")
+    client_at_limit(log).call("charges")
     assert log.phases == ["begun", "ended"]
     [record] = log.records()
     assert brief(record, "outcome", "reason", "steps") == ["complete", None, ["charge", "ship"]]

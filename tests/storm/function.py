@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -26,10 +26,9 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import Ports, TaskPort
-from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, Update
+from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import make_ports
 from support.lease_lock import holds_lease_lock
 from support.three_steps import take_three_steps
@@ -165,34 +164,15 @@ def exhaust_memory() -> None:
 class RemoteStore:
     """The coordinator's table."""
 
-    def put_new(self, item: Item) -> Item | None:
-        return _call_store("put_new", item)  # type: ignore[no-any-return]
-
-    def get(self, pk: str, sk: str) -> Item | None:
-        return _call_store("get", pk, sk)  # type: ignore[no-any-return]
-
-    def query(self, pk: str) -> Sequence[Item]:
-        return _call_store("query", pk)  # type: ignore[no-any-return]
-
-    def update(self, pk: str, sk: str, change: Change) -> Item | None:
-        return _call_store("update", pk, sk, change)  # type: ignore[no-any-return]
-
-    def put_new_and_update(self, item: Item, *updates: Update) -> bool:
-        return _call_store("put_new_and_update", item, *updates)  # type: ignore[no-any-return]
-
-
-def _call_store(*request: Any) -> Any:
-    return link.call("store", holds_lease_lock(), *request)
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        return lambda *arguments: link.call("store", holds_lease_lock(), operation, *arguments)
 
 
 class RemoteDispatcher:
     """Dispatches workers through the coordinator."""
 
-    def dispatch(self, worker: str, pk: str) -> None:
-        link.call("dispatch", worker, pk)
-
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        link.call("dispatch_at", worker, pk, at_ms)
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        return partial(link.call, operation)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from storm.losses import End, Loss
 from storm.plan import Case
 from storm.processes import Zygote
 from storm.world import Event, World
 
 AT_ONCE = 3
+NO_LOSS = Loss(End.STOP, -1)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,12 @@ def run_all(zygote: Zygote, cases: list[Case]) -> list[Outcome]:
 
 def run(zygote: Zygote, case: Case, store: TaskStore | None = None) -> Outcome:
     """Run one case, with a table in memory by default."""
-    world = World(zygote, case.delivery, case.polls, case.loss)
-    world.store = store or world.store
+    return play(World(zygote, case.delivery, case.polls, case.loss, store=store or MemoryStore()), case)
+
+
+def play(world: World, case: Case | None = None) -> Outcome:
+    """Run the task of a world."""
     with world:
         task = world.run()
+        case = case or Case(world.delivery, world.polls, "", world.loss or NO_LOSS)
         return Outcome(case, task, world.journal, world.events)

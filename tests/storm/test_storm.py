@@ -21,7 +21,7 @@ from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery
 from storm.laws import assert_laws
 from storm.losses import End, Loss
-from storm.outcome import AT_ONCE, Outcome, run, run_all
+from storm.outcome import AT_ONCE, Outcome, play, run, run_all
 from storm.plan import ENDS, SIDES, Case, calls_of, sample
 from storm.processes import WorkerProcess, Zygote
 from storm.report import GOAL_S, slowest_claims
@@ -32,13 +32,6 @@ pytest_plugins = ["support.ministack"]
 
 TASKS = 200
 DOCS = Path(__file__).parents[2] / "docs/explanation/how-tasks-run.md"
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    zygote = Zygote()
-    yield zygote
-    zygote.close()
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +103,10 @@ def test_a_message_that_was_lost_before_it_was_hidden_returns_after_the_timeout_
 
 def test_with_a_long_lease_the_next_worker_is_late(zygote: Zygote) -> None:
     """The figures depend on the length of leases: with 15 minutes, the goal is missed."""
-    with World(zygote, Delivery.INVOKE, False, Loss(End.KILL, 3, "after"), lease_ms=900_000) as world:
-        world.run()
-        claims = [event.at_s for event in world.events if event.kind == "claimed"]
-        [lost] = [event.at_s for event in world.events if event.kind == "lost"]
-    assert all(claim <= lost or claim - lost > GOAL_S for claim in claims)
+    world = World(zygote, Delivery.INVOKE, False, Loss(End.KILL, 3, "after"), lease_ms=900_000)
+    seconds = play(world).seconds_to_next_claim
+    assert seconds is not None
+    assert seconds > GOAL_S
 
 
 @pytest.mark.parametrize("is_done", [False, True])
@@ -124,12 +116,10 @@ def test_a_request_that_is_lost_at_any_call_of_the_table_is_sent_again_and_there
     """The requests that create the task and answer its questions. A poll dispatches a lost worker again."""
 
     def run_with(lost_request: tuple[int, bool] | None) -> World:
-        with World(zygote, lost_request=lost_request) as world:
-            world.run()
-            case = Case(world.delivery, world.polls, "", Loss(End.KILL, -1))
-            assert_laws(Outcome(case, world.task, world.journal, world.events))
-            assert isinstance(world.store, MemoryStore)
-            assert [sk for _, sk in world.store._items].count(TASK) == 1
+        world = World(zygote, lost_request=lost_request)
+        assert_laws(play(world))
+        assert isinstance(world.store, MemoryStore)
+        assert [sk for _, sk in world.store._items].count(TASK) == 1
         return world
 
     calls = run_with(None).client_store.calls
@@ -151,11 +141,11 @@ def test_workers_that_are_lost_one_after_the_other_are_replaced_and_the_last_one
         if step == "first" and next(remaining, None) is not None:
             world.time.call_at(world.time.now_s() + 45, lambda: world.kill(process, step))
 
-    with World(zygote, delivery, polls, on_step=kill) as world:
-        task = world.run()
-    assert task.status is Status.COMPLETED
-    lost = [event.at_s for event in world.events if event.kind == "lost"]
-    claims = [event.at_s for event in world.events if event.kind == "claimed"]
+    world = World(zygote, delivery, polls, on_step=kill)
+    outcome = play(world)
+    assert outcome.task.status is Status.COMPLETED
+    lost = [event.at_s for event in outcome.losses]
+    claims = [event.at_s for event in outcome.of_kind("claimed")]
     assert len(lost) == losses
     slowest = max(min(claim for claim in claims if claim > at_s) - at_s for at_s in lost)
     assert slowest <= (GOAL_S if losses == 4 else MAX_REDISPATCH_MS / 1000)

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from storm.deployment import Delivery
 from storm.laws import assert_laws
 from storm.losses import End, Loss
-from storm.outcome import Outcome
-from storm.plan import SIDES, Case, calls_of
+from storm.outcome import Outcome, play
+from storm.plan import SIDES, calls_of
 from storm.processes import WorkerProcess, Zygote
 from storm.world import Event, World
 
 DELIVERIES = list(Delivery)
-NO_LOSS = Loss(End.STOP, -1)
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    zygote = Zygote()
-    yield zygote
-    zygote.close()
 
 
 def played(world: World) -> Outcome:
     """Run the task of a world, and check the laws."""
-    with world:
-        task = world.run()
-        case = Case(world.delivery, world.polls, "", world.loss or NO_LOSS)
-        outcome = Outcome(case, task, world.journal, world.events)
+    outcome = play(world)
     assert_laws(outcome)
     return outcome
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import fastmcp
 import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
@@ -17,6 +17,9 @@ from fastmcp.client.elicitation import ElicitResult
 from mcp.client import Client
 
 MODEL, SUMMARY = "the-clients-model", "Patterns and flowers."
+SAMPLED = types.CreateMessageResult(
+    role="assistant", content=types.TextContent(type="text", text=SUMMARY), model=MODEL
+)
 ROOT = {"uri": "file:///home/ada/engine", "name": "engine"}
 
 Answer = Mapping[str, Any] | Callable[[str], None]
@@ -42,42 +45,19 @@ class Person:
         return dict(answer)
 
 
-class Connected(Protocol):
-    """A client with a connection."""
-
-    @property
-    def protocol_version(self) -> str | None: ...
-
-    async def lists(self) -> Mapping[str, Sequence[Any]]:
-        """Return the names of all tools, prompts, resources and templates."""
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the structured content of a tool result, or its text as `text`."""
-
-    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of the only message of a prompt."""
-
-    async def read(self, uri: str) -> str:
-        """Return the text of the only contents of a resource."""
-
-    async def complete(
-        self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
-    ) -> list[str]:
-        """Return the suggestions for an argument."""
-
-
-Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
-
-
 @dataclass
-class Official:
-    client: Client
+class Connected:
+    """A client with a connection: that of the official Python SDK."""
+
+    client: Any
 
     @property
-    def protocol_version(self) -> str:
-        return self.client.protocol_version
+    def protocol_version(self) -> str | None:
+        version: str | None = self.client.protocol_version
+        return version
 
     async def lists(self) -> Mapping[str, Sequence[Any]]:
+        """Return all tools, prompts, resources and templates."""
         client = self.client
         return {
             "tools": (await client.list_tools()).tools,
@@ -87,20 +67,28 @@ class Official:
         }
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the structured content of a tool result, or its text as `text`."""
         result = await self.client.call_tool(name, dict(arguments))
         assert not result.is_error, result.content
         return result.structured_content or {"text": block_of(result.content)}
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        return text_of((await self.client.get_prompt(name, dict(arguments))).messages)
+        """Return the text of the only message of a prompt."""
+        [message] = (await self.client.get_prompt(name, dict(arguments))).messages
+        return block_of([message.content])
 
     async def read(self, uri: str) -> str:
+        """Return the text of the only contents of a resource."""
         return contents_of((await self.client.read_resource(uri)).contents)
 
-    async def complete(
-        self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
-    ) -> list[str]:
-        return (await self.client.complete(ref, {"name": name, "value": value})).completion.values
+    async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
+        """Return the suggestions for an argument."""
+        found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).completion.values
+        return found
+
+
+Reference = types.PromptReference | types.ResourceTemplateReference
+Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
 
 
 @asynccontextmanager
@@ -111,8 +99,7 @@ async def official(url: str, person: Person) -> AsyncIterator[Connected]:
         return types.ElicitResult(action="accept", content=person.answer(params))
 
     async def sample(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
-        content = types.TextContent(type="text", text=SUMMARY)
-        return types.CreateMessageResult(role="assistant", content=content, model=MODEL)
+        return SAMPLED
 
     async def list_roots(context: Any) -> types.ListRootsResult:
         return types.ListRootsResult.model_validate({"roots": [ROOT]})
@@ -120,16 +107,16 @@ async def official(url: str, person: Person) -> AsyncIterator[Connected]:
     async with Client(
         url, elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=list_roots
     ) as client:
-        yield Official(client)
+        yield Connected(client)
 
 
-@dataclass
-class FastMcp:
-    client: fastmcp.Client[Any]
+class FastMcp(Connected):
+    """The client of FastMCP, whose methods return less than the results."""
 
     @property
     def protocol_version(self) -> str | None:
-        return self.client.session.protocol_version
+        version: str | None = self.client.session.protocol_version
+        return version
 
     async def lists(self) -> Mapping[str, Sequence[Any]]:
         client = self.client
@@ -140,20 +127,12 @@ class FastMcp:
             "templates": await client.list_resource_templates(),
         }
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        result = await self.client.call_tool(name, dict(arguments))
-        return result.structured_content or {"text": block_of(result.content)}
-
-    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        return text_of((await self.client.get_prompt(name, dict(arguments))).messages)
-
     async def read(self, uri: str) -> str:
         return contents_of(await self.client.read_resource(uri))
 
-    async def complete(
-        self, ref: types.PromptReference | types.ResourceTemplateReference, name: str, value: str
-    ) -> list[str]:
-        return (await self.client.complete(ref, {"name": name, "value": value})).values
+    async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
+        found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).values
+        return found
 
 
 @asynccontextmanager
@@ -163,20 +142,12 @@ async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
     async def elicit(message: str, kind: Any, params: types.ElicitRequestParams, context: Any) -> Any:
         return ElicitResult(action="accept", content=person.answer(params))
 
-    def sample(messages: Any, params: Any, context: Any) -> types.CreateMessageResult:
-        content = types.TextContent(type="text", text=SUMMARY)
-        return types.CreateMessageResult(role="assistant", content=content, model=MODEL)
-
-    roots = [types.Root.model_validate(ROOT)]
-    async with fastmcp.Client(
-        url, elicitation_handler=elicit, sampling_handler=sample, roots=roots
-    ) as client:
+    given: dict[str, Any] = {
+        "sampling_handler": lambda *call: SAMPLED,
+        "roots": [types.Root.model_validate(ROOT)],
+    }
+    async with fastmcp.Client(url, elicitation_handler=elicit, **given) as client:
         yield FastMcp(client)
-
-
-def text_of(messages: Sequence[types.PromptMessage]) -> str:
-    [message] = messages
-    return block_of([message.content])
 
 
 def block_of(content: Sequence[types.ContentBlock]) -> str:

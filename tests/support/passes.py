@@ -18,14 +18,28 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, Recorder, TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.fallbacks import Fallback
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.journal import Entry, Journal
 from mcp_roundtrip_testing.clock import FakeClock
 
 EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+
+
+@dataclass
+class TaskJournal:
+    """The journal of a task, shared by its passes."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    is_cancelled: bool = False
+
+    def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
+        return self.entries.setdefault(entry.key, entry)
+
+    def holds_lease(self) -> bool:
+        return not self.is_cancelled
 
 
 @dataclass(slots=True)
@@ -79,6 +93,13 @@ class Passes:
             self.journal = outcome.journal
         return outcome
 
+    def next_in_task(self, **inputs: Any) -> Outcome:
+        """Run the next pass of a task, whose `recorder` has the journal."""
+        assert isinstance(self.recorder, TaskJournal)
+        outstanding = self.journal.outstanding if self.journal else {}
+        self.journal = Journal("run-1", tuple(self.recorder.entries.values()), outstanding)
+        return self(**inputs)
+
     def on(self, body: Callable[[Any], Any]) -> Passes:
         """Return the same call on another build of the tool."""
         return replace(self, body=body)
@@ -95,10 +116,17 @@ def asked(outcome: Outcome) -> dict[str, Any]:
     return dict(outcome.requests)
 
 
-def error(outcome: Outcome) -> BaseException:
-    """Return the exception that a pass failed with."""
+def error(outcome: Outcome, kind: type[BaseException] = BaseException) -> Any:
+    """Return the exception of this kind that a pass failed with."""
     assert isinstance(outcome, Failed), outcome
+    assert isinstance(outcome.error, kind), outcome.error
     return outcome.error
+
+
+def value(outcome: Outcome) -> Any:
+    """Return what the body of a pass returned."""
+    assert isinstance(outcome, Done), outcome
+    return outcome.value
 
 
 class AsyncPasses(Passes):

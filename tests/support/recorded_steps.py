@@ -3,11 +3,11 @@
 import os
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
@@ -19,6 +19,7 @@ from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip.tasks.worker import Worker
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
+from support.three_steps import take_three_steps
 
 DELIVERY = Delivery("", 50_000, 60_000)
 ANSWER = {"action": "accept", "content": {"value": True}}
@@ -47,14 +48,7 @@ def effect(record: str, name: str) -> str:
 
 @server.tool(task="required")
 def provision(ctx: Context, record: str) -> dict[str, str]:
-    ctx.run_as_task()
-    first = ctx.step("first", effect, record, "first")
-    try:
-        once = ctx.step("once", effect, record, "once", at_most_once=True)
-    except StepInterrupted:
-        once = "interrupted"
-    ctx.elicit("go", "Go on?", bool)
-    return {"first": first, "once": once, "last": ctx.step("last", effect, record, "last")}
+    return take_three_steps(ctx, partial(effect, record))
 
 
 def now_ms() -> int:
