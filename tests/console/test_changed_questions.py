@@ -185,10 +185,16 @@ def test_a_question_on_the_page_has_both_texts_in_the_terminal(run: Run) -> None
     asked = []
     for _ in range(3):
         shown = text(run.call("by_time", {}, {}))
-        assert text(run.call("by_time", {}, {})) == shown, "nothing is answered, and the tool does not run"
         asked += re.findall("^- (.*)", shown, re.MULTILINE)
         answer_page(link_in(shown).replace("http://127.0.0.1/", run.url), "Yes")
     assert_notes(run, "by_time: question 'c'", asked)
+
+
+def test_a_call_that_waits_for_an_answer_runs_nothing_and_notes_nothing(run: Run) -> None:
+    run.notes.clear()
+    shown = text(run.call("by_time", {"zone": "EET"}, {}))
+    assert text(run.call("by_time", {"zone": "EET"}, {})) == shown
+    assert run.notes == []
 
 
 def test_a_question_in_a_view_has_both_texts_in_the_terminal(run: Run) -> None:
