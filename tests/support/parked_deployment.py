@@ -27,7 +27,7 @@ from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable
 from mcp_roundtrip_testing.workers import NEVER
-from support.legacy_client import assert_valid
+from support.legacy_schema import assert_valid
 from support.messages import META, call, headers
 from support.question_links import answer_link
 
