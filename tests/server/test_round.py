@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Drift, ProtocolError, Server, Text, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
@@ -16,8 +16,8 @@ from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateT
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
-from mcp_roundtrip_testing.ports import make_ports
-from support.messages import META, headers, http_event, message
+from support.client_requests import refused
+from support.deployment import Deployment
 
 server = Server("test")
 
@@ -119,6 +119,14 @@ def content() -> list[Text]:
 
 def player(**options: Any) -> Player:
     return Player(server, **options)
+
+
+def player_of(*tools: Callable[..., Any], **options: Any) -> Player:
+    """Return a player for a server with these tools."""
+    other = Server("other")
+    for tool in tools:
+        other.tool(tool)
+    return Player(other, **options)
 
 
 # -- results ----------------------------------------------------------------------------------------------
@@ -292,13 +300,10 @@ def test_a_protocol_error_is_sent_as_the_response() -> None:
 
 
 def test_a_result_that_violates_the_output_schema_is_a_failed_tool() -> None:
-    other = Server("other")
-
-    @other.tool
     def returns_text() -> int:
         return "no number"  # type: ignore[return-value]  # the mistake under test
 
-    playing = Player(other)
+    playing = player_of(returns_text)
     assert playing.call("returns_text").failed
     assert playing.observer.failures[0][0] == "tool_raised"
 
@@ -359,13 +364,9 @@ def test_a_schema_error_does_not_repeat_the_argument() -> None:
     ],
 )
 def test_malformed_params_are_invalid_params(params: dict[str, Any]) -> None:
-    body = message("tools/call", **params)
-    answer = Server("x", ports=lambda: make_ports())
-    answer.tools.update(server.tools)
-    mirrored = headers(body, mcp_name=params["name"] if isinstance(params.get("name"), str) else "x")
-    response = answer.lambda_handler(http_event(body, headers=mirrored), None)
-    assert response["statusCode"] == 400
-    assert '"code":-32602' in response["body"]
+    client = Deployment(server, user=None)
+    mirrored = params["name"] if isinstance(params.get("name"), str) else "x"
+    assert refused(client.send(client.body("tools/call", **params), mcp_name=mirrored)) == (400, -32602)
 
 
 def test_required_capabilities_of_a_tool_are_checked_before_it_runs() -> None:
@@ -437,15 +438,13 @@ def test_renewing_a_state_does_not_extend_the_flow() -> None:
 
 def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model() -> None:
     clock = FakeClock()
-    other = Server("other")
 
-    @other.tool
     def slow(ctx: Context) -> None:
         ctx.elicit("one", "1?", bool)
         clock.advance(1)
         ctx.elicit("two", "2?", bool)
 
-    asked = Player(other, clock=clock, ports={"max_rounds": 100}).call("slow")
+    asked = player_of(slow, clock=clock, ports={"max_rounds": 100}).call("slow")
     while clock.now < FakeClock().now + 3_599:
         clock.advance(min(590, FakeClock().now + 3_599 - clock.now))
         asked = asked.respond() if clock.now < FakeClock().now + 3_599 else asked.answer(one=True)
@@ -453,14 +452,11 @@ def test_a_flow_that_expires_while_the_tool_runs_is_a_tool_error_for_the_model()
 
 
 def test_a_state_is_bound_to_the_arguments() -> None:
-    other = Server("other")
-
-    @other.tool
     def confirm(ctx: Context, amount: float) -> float:
         ctx.elicit("ok", f"Pay {amount:g}?", bool)
         return amount
 
-    playing = Player(other)
+    playing = player_of(confirm)
     state = playing.call("confirm", {"amount": 2}).state
     yes = {"ok": {"action": "accept", "content": {"value": True}}}
     assert playing.send("confirm", {"amount": 200}, yes, state).error["message"] == INVALID_STATE
@@ -502,31 +498,24 @@ class FailingStates:
 def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(
     error: Exception, state: str | None
 ) -> None:
-    playing = player()
-    ports = make_ports(state_codec=lambda: FailingStates(error), observer=playing.observer)
-    failing = Server("failing", ports=lambda: ports)
-    failing.tools.update(server.tools)
-    body: dict[str, Any] = {"name": "greet", "_meta": META} | (
-        {} if state is None else {"requestState": state}
-    )
-    answer = failing.lambda_handler({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": body}, None)
-    assert answer["error"]["code"] == -32603
-    assert "Throttling" not in answer["error"]["message"]
-    assert "MCP_" not in answer["error"]["message"]
-    assert playing.observer.failures[0][1] is error
+    client = Deployment(server, user=None, given={"state_codec": lambda: FailingStates(error)})
+    params = {} if state is None else {"requestState": state}
+    failed = client.post_call("greet", **params)["error"]
+    assert failed["code"] == -32603
+    assert "Throttling" not in failed["message"]
+    assert "MCP_" not in failed["message"]
+    assert client.observer.failures[0][1] is error
 
 
 def hoarding(characters: int) -> Player:
     """Return a player for a tool with a step result of `characters` characters."""
-    other = Server("other")
 
-    @other.tool
     def hoards(ctx: Context) -> None:
         ctx.step("small", lambda: "x")
         ctx.step("large", lambda: "x" * characters)
         ctx.elicit("q", "?", bool)
 
-    return Player(other)
+    return player_of(hoards)
 
 
 def test_a_journal_too_large_for_a_state_is_an_internal_error_and_the_log_names_the_step() -> None:
@@ -567,14 +556,10 @@ def test_without_a_log_level_no_log_message_is_sent() -> None:
 
 
 def test_a_checkpoint_is_an_input_required_result_with_only_a_state() -> None:
-    other = Server("other")
-
-    @other.tool
     def works(ctx: Context) -> list[str]:
         return [ctx.step(name, str.upper, name) for name in ("a", "b")]
 
-    playing = Player(other, remaining_ms=0)
-    shed = playing.send("works", {}, None, None)
+    shed = player_of(works, remaining_ms=0).send("works", {}, None, None)
     assert shed.result["resultType"] == "input_required"
     assert "inputRequests" not in shed.result
     assert shed.respond().structured == ["A", "B"]
@@ -600,29 +585,21 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
             return ctx.signed_link("link", "https://x.test")
         return "continued"
 
-    playing = Player(other)
-
     def failing() -> Any:
         raise KeyServiceError("ThrottlingException")
 
-    ports = replace(make_ports(observer=playing.observer), links=failing)
-    failing_server = Server("failing", ports=lambda: ports)
-    failing_server.tools.update(other.tools)
-    answer = failing_server.lambda_handler(message("tools/call", name="link"), None)
-    assert answer["error"]["code"] == -32603
-    assert playing.observer.failures[0][0] == "state_unavailable"
+    client = Deployment(other, user=None, replaced={"links": failing})
+    assert client.call_error("link")["code"] == -32603
+    assert client.failures[0] == "state_unavailable"
 
 
 def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm() -> None:
-    other = Server("other")
-
-    @other.tool
     def listens(ctx: Context) -> None:
         ctx.sample("say", "?", max_tokens=1)
         ctx.elicit("q", "?", bool)
 
     said = {"role": "assistant", "content": {"type": "text", "text": "x" * 100_000}, "model": "m"}
-    playing = Player(other)
+    playing = player_of(listens)
     assert playing.call("listens", say=said).failed
     assert playing.observer.failures == []
 
@@ -630,27 +607,21 @@ def test_answers_too_large_for_a_state_are_a_client_error_without_an_alarm() -> 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
 @pytest.mark.parametrize("where", ["synchronous", "asynchronous", "in a task"])
 def test_a_tool_cannot_end_the_environment(kind: type[BaseException], where: str) -> None:
-    other = Server("other")
-
-    @other.tool(name="synchronous")
     def synchronous() -> None:
         raise kind
 
-    @other.tool(name="asynchronous")
     async def asynchronous() -> None:
         raise kind
 
-    @other.tool(name="in a task".replace(" ", "_"))
     async def in_a_task() -> None:
         async def task() -> None:
             raise kind
 
         await asyncio.create_task(task())
 
-    @other.tool
     async def innocent() -> str:
         return "fine"
 
-    playing = Player(other)
+    playing = player_of(synchronous, asynchronous, in_a_task, innocent)
     assert playing.call(where.replace(" ", "_")).failed
     assert playing.call("innocent").text == "fine"
