@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
+from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.constants import (
@@ -46,6 +47,7 @@ TOKEN: Final = re.compile(r"https://mcp\.test/mcp/questions\?token=([A-Za-z0-9_-
 class ClientRequests(ABC):
     """The requests of one client. The attributes are those of `Deployment`."""
 
+    server: Server
     user: str | None
     scopes: tuple[str, ...]
     session_id: str | None
@@ -108,7 +110,8 @@ class ClientRequests(ABC):
         answer: Any = read_messages(response)[-1]
         if self.is_legacy:
             assert response.status == 200
-            legacy_schema.assert_valid(method, answer)
+            in_dialect = self.server._legacy_tasks is not None
+            legacy_schema.assert_valid(method, answer, in_dialect=in_dialect)
         return answer
 
     def result(self, method: str, /, **params: Any) -> Any:

@@ -18,14 +18,17 @@ RESULTS: Mapping[str, type[BaseModel]] = {
     "resources/templates/list": models.ListResourceTemplatesResult,
     "resources/read": models.ReadResourceResult,
     "completion/complete": models.CompleteResult,
+    "tasks/get": models.GetTaskResult,
+    "tasks/cancel": models.CancelTaskResult,
+    "tasks/result": models.CallToolResult,
 }
 
 LATER = {"resultType", "ttlMs", "cacheScope", "inputRequests", "requestState"}
 """Members of results that legacy versions do not have."""
 
 
-def assert_valid(method: str, response: Mapping[str, Any]) -> None:
-    """Check a response of 2025-11-25."""
+def assert_valid(method: str, response: Mapping[str, Any], *, in_dialect: bool = False) -> None:
+    """Check a response of 2025-11-25. The dialect of SEP-2322 has some later members and results."""
     if "error" in response:
         is_url = response["error"]["code"] == -32042
         (models.URLElicitationRequiredError if is_url else models.JSONRPCErrorResponse).model_validate(
@@ -33,6 +36,10 @@ def assert_valid(method: str, response: Mapping[str, Any]) -> None:
         )
         return
     result = models.JSONRPCResultResponse.model_validate(response).model_dump()["result"]
-    assert not LATER & result.keys()
-    if method in RESULTS:
+    if in_dialect and result.get("resultType") == "input_required":
+        return
+    assert in_dialect or not LATER & result.keys()
+    if "task" in result:
+        models.CreateTaskResult.model_validate(result)
+    elif method in RESULTS:
         RESULTS[method].model_validate(result)
