@@ -18,7 +18,7 @@ from mcp_roundtrip_testing.workers import NEVER
 from support.client_requests import FORMS, accepted, next_round
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
-from support.task_tools import ran, run_step, task_server
+from support.task_tools import meanwhile, ran, run_step, task_server
 
 server = Server("jobs")
 
@@ -62,6 +62,21 @@ def naps(ctx: Context) -> str:
     ctx.step("before", run_step, "before")
     ctx.sleep("nap", 30_000)
     return ctx.step("after", run_step, "after")
+
+
+@server.tool(task="required")
+async def asks_while_it_works(ctx: AsyncContext) -> Any:
+    async def asks(branch: AsyncContext) -> str:
+        return await branch.elicit("name", "Name?", str)
+
+    async def works(branch: AsyncContext) -> str:
+        await branch.sleep("nap", 30_000)
+        done = await branch.step("work", run_step, "work")
+        await branch.sleep("another", 30_000)
+        return done
+
+    await ctx.run_as_task()
+    return await ctx.gather({"asks": asks, "works": works})
 
 
 def test_the_extension_is_advertised_if_a_tool_can_become_a_task(deployment):
@@ -161,6 +176,19 @@ def test_unanswered_questions_stay_outstanding(deployment):
     deployment.update(task_id, **{"a/name": accepted("Eve")})
     deployment.resume(task_id, **{"b/name": "Bob"})
     assert deployment.poll(task_id)["result"]["structuredContent"] == {"a": "Ada", "b": "Bob"}
+
+
+def test_an_answer_that_arrives_during_a_pass_counts(deployment):
+    task_id = deployment.run_task("asks_while_it_works")
+    deployment.clock.advance(30)
+    deployment.poll(task_id)
+    meanwhile.append(lambda: deployment.update(task_id, **{"asks/name": accepted("Ada")}))
+    deployment.run_workers()
+    assert deployment.status(task_id) == "working", "nothing is asked again"
+    deployment.clock.advance(30)
+    deployment.poll(task_id)
+    deployment.run_workers()
+    assert deployment.poll(task_id)["result"]["structuredContent"] == {"asks": "Ada", "works": "work"}
 
 
 def test_a_cancelled_task_does_not_run_again(deployment):
