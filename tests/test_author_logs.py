@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from aws_lambda_powertools import Logger
 
 from mcp_roundtrip.telemetry import LogObserver
+from support.interpreters import run_program
 from support.messages import META, call, message
 
 SERVER = """
@@ -60,14 +59,7 @@ KEYS = ("service", "correlation_id", "flow", "trace_id")
 
 def logged(*requests: Any, **variables: str) -> list[dict[str, Any]]:
     """Return the lines of a new process that answers these requests."""
-    done = subprocess.run(
-        [sys.executable, "-c", SERVER],
-        env={"PATH": os.environ["PATH"], "MCP_AUTH_MODE": "none", **variables},
-        input=json.dumps(requests),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program(SERVER, stdin=json.dumps(requests), MCP_AUTH_MODE="none", **variables)
     assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]
 

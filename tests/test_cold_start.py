@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
+from support.interpreters import run_program
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
@@ -120,7 +120,7 @@ print(json.dumps(found), file=sys.stderr)
 
 def run_plain_call(program: str = PLAIN_CALL) -> dict[str, list[str]]:
     """Return what a new process has loaded and created after the first call of a server with one tool."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_program(program)
     found: dict[str, list[str]] = json.loads(done.stderr)
     return found
 
@@ -151,7 +151,7 @@ def test_a_plain_call_stays_within_its_budget_of_modules(loaded: frozenset[str])
 def test_a_front_door_imports_neither_the_engine_nor_pydantic() -> None:
     """Both take most of the time of a cold start, and a front door runs no tool."""
     code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_program(code)
     heavy = ("pydantic", "mcp_roundtrip.engine", "mcp_roundtrip.schema")
     assert [name for name in done.stdout.split() if name.startswith(heavy)] == []
 

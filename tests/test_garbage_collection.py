@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from mcp_roundtrip.garbage_collection import THRESHOLD
+from support.interpreters import run_program
 
 FIRST_CALL = """
 import gc, sys
@@ -34,13 +31,7 @@ print(after - before, gc.get_threshold()[0], file=sys.stderr)
 
 def first_call(before: str = "", **variables: str) -> tuple[int, int]:
     """Return the collections up to the first response after the statement `before`, and the threshold."""
-    done = subprocess.run(
-        [sys.executable, "-c", FIRST_CALL, before],
-        env={"PATH": os.environ["PATH"], "MCP_AUTH_MODE": "none", **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program(FIRST_CALL, before, MCP_AUTH_MODE="none", **variables)
     collections, threshold = map(int, done.stderr.split())
     return collections, threshold
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from itertools import product
@@ -34,6 +32,7 @@ from mcp_roundtrip.log_lines import (
     metrics_namespace,
     service_name,
 )
+from support.interpreters import run_program
 
 HEADER = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"
 TAGS = {"correlation_id": "request-1", "flow": "f"}
@@ -67,10 +66,7 @@ def writer(level: str = "INFO", header: str | None = None) -> LineWriter:
 
 def written_by_powertools(script: str, **variables: str) -> list[Any]:
     """Return the lines of Powertools, which keeps its handlers and reads its variables once."""
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in run_program(script, **variables).stdout.splitlines()]
 
 
 def test_a_line_and_a_count_equal_those_of_powertools(lines: Lines) -> None:

@@ -17,8 +17,11 @@ import pytest
 from mcp_roundtrip_local.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
 from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
+from support.fake_kms import FUNCTION, mac_key, signing_key
+from support.interpreters import run_program
 from support.messages import call
+
+pytest_plugins = ["support.fake_kms"]
 
 APP = """
 import random, sys
@@ -50,33 +53,21 @@ class SnapshotApi(RuntimeApi):
 
 
 @pytest.fixture
-def kms() -> FakeKms:
-    return FakeKms()
-
-
-@pytest.fixture
-def function(kms: FakeKms, tmp_path: Path) -> Iterator[Function]:
+def function(kms: FakeKms, tmp_path: Path) -> Function:
     (tmp_path / "app.py").write_text(APP)
 
-    def key(spec: str, usage: str) -> str:
-        return str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
-
-    with serve(kms) as endpoint:
-        settings = {
-            "PATH": os.environ["PATH"],
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
-            "MCP_AUTH_MODE": "none",
-            "MCP_ISSUER": "urn:test",
-            "MCP_AUDIENCE": "https://x.test/mcp",
-            "MCP_STATE_KEY_ARN": key("ECC_NIST_P256", "SIGN_VERIFY"),
-            "MCP_STATE_ENCRYPTION_KEY_ARN": key("HMAC_256", "GENERATE_VERIFY_MAC"),
-        }
-        kms.calls.clear()
-        yield Function(tmp_path, settings, kms)
+    settings = {
+        "PATH": os.environ["PATH"],
+        **FUNCTION,
+        "AWS_ENDPOINT_URL_KMS": os.environ["AWS_ENDPOINT_URL_KMS"],
+        "MCP_AUTH_MODE": "none",
+        "MCP_ISSUER": "urn:test",
+        "MCP_AUDIENCE": "https://x.test/mcp",
+        "MCP_STATE_KEY_ARN": signing_key(kms),
+        "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
+    }
+    kms.calls.clear()
+    return Function(tmp_path, settings, kms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +190,9 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
 
 @pytest.mark.parametrize("kind", NOT_PREWARMED)
 def test_modules_that_others_import_in_functions_are_prewarmed(kind: str) -> None:
-    code = (
-        f"import sys, mcp_roundtrip.entry.{kind}; from mcp_roundtrip import wiring; wiring.prewarm({kind!r})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}; print(*sys.modules)"],
-        env={"PATH": os.environ["PATH"], "AWS_LAMBDA_INITIALIZATION_TYPE": AHEAD[1]},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = set(done.stdout.split())
+    code = f"import mcp_roundtrip.entry.{kind}; from mcp_roundtrip import wiring; wiring.prewarm({kind!r})"
+    code += "; import sys; print(*sys.modules)"
+    loaded = set(run_program(code, AWS_LAMBDA_INITIALIZATION_TYPE=AHEAD[1]).stdout.split())
     ours = {name for name in loaded if name.startswith("mcp_roundtrip.")}
     missing = {each for name in ours for each in imports_in_functions(name)} - loaded
     excepted = {name for names in NOT_PREWARMED[kind].values() for name in names.split()}

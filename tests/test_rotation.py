@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,18 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing.observers import RecordingObserver
+from support.fake_kms import mac_key, signing_key
 from support.messages import call, http_event
 from support.transformed_template import variables
+
+pytest_plugins = ["support.fake_kms"]
 
 DOCUMENT = Path(__file__).parent.parent / "docs/explanation/security.md"
 OWN = {"StateKeyArn": "${StateKey.Arn}", "StateEncryptionKeyArn": "${StateEncryptionKey.Arn}"}
 """The parameters of the stack's own keys."""
 
+NEW_KEY = {"StateKeyArn": signing_key, "StateEncryptionKeyArn": mac_key}
 TRUSTED = {"StateKeyArn": "TrustedStateKeyArns", "StateEncryptionKeyArn": "TrustedStateEncryptionKeyArns"}
 
 
@@ -34,30 +37,12 @@ def documented() -> dict[str, tuple[str, str]]:
     return {name: (used, trusted) for name, used, trusted in rows[2:]}
 
 
-@pytest.fixture
-def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
-    for name, value in {
-        "ACCESS_KEY_ID": "x",
-        "SECRET_ACCESS_KEY": "x",
-        "DEFAULT_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    fake = FakeKms()
-    with serve(fake) as endpoint:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", endpoint.endpoint_url)
-        yield fake
-
-
 class Rotation:
     """A stack during the rotation of one of its keys."""
 
     def __init__(self, kms: FakeKms, parameter: str, signing: str) -> None:
-        self.own = {own: str(kms.CreateKey(**kind(name))["KeyMetadata"]["Arn"]) for name, own in OWN.items()}
-        self.arns = {
-            "OLD": self.own[OWN[parameter]],
-            "NEW": str(kms.CreateKey(**kind(parameter))["KeyMetadata"]["Arn"]),
-            "": "",
-        }
+        self.own = {own: NEW_KEY[name](kms) for name, own in OWN.items()}
+        self.arns = {"OLD": self.own[OWN[parameter]], "NEW": NEW_KEY[parameter](kms), "": ""}
         self.parameter = parameter
         self.signing = signing
 
@@ -75,12 +60,6 @@ class Rotation:
         return greeting(
             {name: self.own.get(value, value) for name, value in environment.items() if "MCP_" in name}
         )
-
-
-def kind(parameter: str) -> Mapping[str, str]:
-    if parameter == "StateKeyArn":
-        return {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
-    return {"KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC"}
 
 
 def greeting(environment: Mapping[str, str]) -> Server:

@@ -18,34 +18,16 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_local.http.server import HttpServer
 from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_local.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_local.services.logs import FakeLogs
 from mcp_roundtrip_testing.observers import RecordingObserver
+from support.fake_kms import mac_key, signing_key
 from support.messages import call, http_event
+
+pytest_plugins = ["support.fake_kms"]
 
 AUTHORIZER = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice"}}}
 ALICE = Principal("jwt", "alice", "https://idp.test/")
-
-
-@pytest.fixture
-def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
-    fake = FakeKms()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    with serve(fake) as endpoint:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", endpoint.endpoint_url)
-        yield fake
-
-
-def signing_key(kms: FakeKms) -> str:
-    return str(kms.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"])
-
-
-def mac_key(kms: FakeKms) -> str:
-    return str(kms.CreateKey(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -74,6 +56,14 @@ def server_on(observer: RecordingObserver | None = None, **changes: str) -> Serv
 def post(server: Server, name: str, **params: Any) -> Any:
     event = http_event(call(name, **params), authorizer=AUTHORIZER)
     return json.loads(server.lambda_handler(event, None)["body"])
+
+
+def wrong_setting(server: Server, observer: RecordingObserver) -> str:
+    """Return the setting on which a call fails."""
+    assert post(server, "greet")["error"]["code"] == -32603
+    error = observer.failures[0][1]
+    assert isinstance(error, SettingsError)
+    return error.setting
 
 
 NAMED = {"name": {"action": "accept", "content": {"value": "Ada"}}}
@@ -172,10 +162,7 @@ def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms: FakeKms, publi
     arn, observer = signing_key(kms), RecordingObserver()
     given = public_keys.format(key_id=arn.rpartition("/")[2])
     server = server_on(observer, state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
-    assert post(server, "greet")["error"]["code"] == -32603
-    error = observer.failures[0][1]
-    assert isinstance(error, SettingsError)
-    assert error.setting == "MCP_STATE_PUBLIC_KEYS"
+    assert wrong_setting(server, observer) == "MCP_STATE_PUBLIC_KEYS"
 
 
 @pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
@@ -183,10 +170,7 @@ def test_an_alias_is_refused_as_key(kms: FakeKms, name: str) -> None:
     observer = RecordingObserver()
     given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     server = server_on(observer, **{**given, name: "alias/state"})
-    assert post(server, "greet")["error"]["code"] == -32603
-    error = observer.failures[0][1]
-    assert isinstance(error, SettingsError)
-    assert error.setting == f"MCP_{name.upper()}"
+    assert wrong_setting(server, observer) == f"MCP_{name.upper()}"
 
 
 def test_a_link_is_signed_directly_by_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
@@ -222,10 +206,7 @@ def test_a_missing_setting_for_states_is_logged(missing: str, kms: FakeKms) -> N
     ports = replace(wiring.make_ports(load_settings(given)), observer=observer, for_endpoint=None)
     server = server_on(state_key_arn="unused")
     server._ports = lambda: ports
-    assert post(server, "greet")["error"]["code"] == -32603
-    error = observer.failures[0][1]
-    assert isinstance(error, SettingsError)
-    assert error.setting == missing
+    assert wrong_setting(server, observer) == missing
 
 
 def test_a_signed_link_opens_only_for_its_user(kms: FakeKms) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 
 import jwt
@@ -13,6 +11,7 @@ import pytest
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE
 from support.function_calls import count_function_calls
+from support.interpreters import run_program
 from support.token_issuer import ISSUER, ONE, RSA, Key, authenticator, claims
 
 
@@ -52,7 +51,7 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 
 
 def test_a_request_without_a_token_imports_neither_cryptography_nor_http() -> None:
-    done = subprocess.run([sys.executable, "-c", CHALLENGED], capture_output=True, text=True, check=True)
+    done = run_program(CHALLENGED)
     loaded = set(json.loads(done.stderr))
     assert loaded.isdisjoint({"jwt", "cryptography", "ssl", "http.client", "boto3", "asyncio"})
     assert "mcp_roundtrip.auth.fetch" not in loaded

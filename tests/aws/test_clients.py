@@ -1,8 +1,6 @@
 """Which client is created for an environment."""
 
 import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3InvokeClient
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.signed_client import SignedClient
+from support.interpreters import run_program
 from support.scripted_server import respond, scripted
 
 FUNCTION = {
@@ -184,9 +183,7 @@ SLOW = ("boto3", "botocore", "urllib3", "urllib.request", "asyncio", "secrets")
 
 def test_signed_calls_import_no_slow_module():
     with scripted() as server:
-        environment = {**FUNCTION, "AWS_ENDPOINT_URL": server.url, "PATH": os.environ["PATH"]}
-        command = [sys.executable, "-c", IMPORTS]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        done = run_program(IMPORTS, **FUNCTION, AWS_ENDPOINT_URL=server.url)
     loaded = set(done.stdout.split())
     assert [name for name in SLOW if name in loaded] == []
     assert "socket" in loaded

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_cli import __main__ as command
 from mcp_roundtrip_cli.__main__ import COMMANDS, main
+from support.interpreters import run_program
 
 
 def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +48,7 @@ def test_the_extra_of_a_missing_package_is_named(
 
 def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
     program = "import sys; from mcp_roundtrip_cli import __main__, new; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_program(program)
     assert not command.LOCAL & set(done.stdout.split())
 
 

@@ -1,6 +1,5 @@
 import json
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 )
 from mcp_roundtrip_testing import FakeClock, load_module, make_ports
 from mcp_roundtrip_testing.observers import RecordingObserver
+from support.lambda_context import LambdaContext
 from support.project import FUNCTIONS
 
 Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
@@ -46,7 +46,7 @@ class Deployment:
         self.front_door = load_module(FUNCTIONS / "front_door/app.py").front_door
 
     def send(self, event: Mapping[str, Any]) -> Any:
-        context = SimpleNamespace(aws_request_id="quoted", get_remaining_time_in_millis=lambda: 20_000)
+        context = LambdaContext(self.clock, 20_000, aws_request_id="quoted")
         return handle(self.front_door.endpoint, event, context, lambda: self.ports)
 
     def result(self, event: Mapping[str, Any]) -> Any:
@@ -57,11 +57,7 @@ class Deployment:
     ) -> Any:
         assert custom["mcpDeadlineMs"] == int((self.clock() + timeout_s) * 1000)
         self.forwarded.append((owner, event, custom))
-        context = SimpleNamespace(
-            aws_request_id="owner",
-            get_remaining_time_in_millis=lambda: 25_000,
-            client_context=SimpleNamespace(custom=custom),
-        )
+        context = LambdaContext(self.clock, 25_000, custom)
         return handle(OWNERS[owner].endpoint, event, context, lambda: self.ports)
 
 

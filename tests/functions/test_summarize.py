@@ -6,14 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Root
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
+from mcp_roundtrip_local.http.messages import Response
 from mcp_roundtrip_testing import Player, load_module
+from support.example_services import StandIn, stand_in
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "summarize/app.py"
-STAND_IN = FUNCTIONS.parent / "development/example_services/rfc_editor.py"
 RFC = "https://www.rfc-editor.org/rfc/rfc9110.txt"
 MODULE = load_module(APP)
 EXTRACT = load_module(FUNCTIONS / "summarize/extract.py")
@@ -78,40 +76,24 @@ def test_an_answer_that_is_no_sampling_result_is_refused_and_can_be_sent_again(w
     assert not asked.answer(summary=SAMPLED, roots=ROOTS).failed
 
 
-class RfcEditor:
-    """The stand-in; it gives the replies in `broken` first, and keeps the paths of the requests."""
-
-    def __init__(self) -> None:
-        self.broken: list[Response] = []
-        self.paths: list[str] = []
-        self._respond = load_respond(STAND_IN)
-
-    def __call__(self, request: Request) -> Response:
-        self.paths.append(request.target)
-        return self.broken.pop(0) if self.broken else self._respond(request)
-
-
 @pytest.fixture
-def rfc_editor(monkeypatch: pytest.MonkeyPatch) -> Iterator[RfcEditor]:
-    site = RfcEditor()
-    server = HttpServer(site, max_body=MAX_BODY).start()
-    monkeypatch.setenv("RFC_EDITOR_URL", server.url)
-    yield site
-    server.close()
+def rfc_editor() -> Iterator[StandIn]:
+    with stand_in("rfc_editor", "RFC_EDITOR_URL") as site:
+        yield site
 
 
-def test_an_rfc_is_fetched_once_for_all_rounds(rfc_editor: RfcEditor) -> None:
+def test_an_rfc_is_fetched_once_for_all_rounds(rfc_editor: StandIn) -> None:
     asked = play(sampling={}, roots={}).call("summarize", {"uri": RFC})
     assert "stateless protocol" in asked.asked["summary"]["params"]["messages"][0]["content"]["text"]
     assert asked.answer(summary=SAMPLED, roots=ROOTS).structured["summary"] == "Cats dream."
     assert rfc_editor.paths == ["/rfc/rfc9110.txt"]
 
 
-def test_a_client_without_sampling_gets_an_extract_of_the_rfc(rfc_editor: RfcEditor) -> None:
+def test_a_client_without_sampling_gets_an_extract_of_the_rfc(rfc_editor: StandIn) -> None:
     assert "HTTP" in play().call("summarize", {"uri": RFC.removesuffix(".txt")}).structured["summary"]
 
 
-def test_a_text_is_not_fetched(rfc_editor: RfcEditor) -> None:
+def test_a_text_is_not_fetched(rfc_editor: StandIn) -> None:
     assert not play().call("summarize", {"text": TEXT, "uri": RFC}).failed
     assert rfc_editor.paths == []
 
@@ -125,35 +107,35 @@ def test_a_text_is_not_fetched(rfc_editor: RfcEditor) -> None:
         "https://www.rfc-editor.org.example/rfc/rfc1.txt", "file:///etc/passwd", "rfc9110",
     ],
 )  # fmt: skip
-def test_no_other_uri_is_fetched(rfc_editor: RfcEditor, uri: str) -> None:
+def test_no_other_uri_is_fetched(rfc_editor: StandIn, uri: str) -> None:
     failed = play(sampling={}).call("summarize", {"uri": uri})
     assert failed.failed
     assert RFC in failed.text
     assert rfc_editor.paths == []
 
 
-def test_a_redirect_is_not_followed(rfc_editor: RfcEditor) -> None:
-    rfc_editor.broken = [Response(302, (("location", "/rfc/rfc9110.txt"),))] * 3
+def test_a_redirect_is_not_followed(rfc_editor: StandIn) -> None:
+    rfc_editor.failures = [Response(302, (("location", "/rfc/rfc9110.txt"),))] * 3
     assert Player(APP).call("summarize", {"uri": RFC}).failed
     assert set(rfc_editor.paths) == {"/rfc/rfc9110.txt"}
     assert len(rfc_editor.paths) == 3, "three attempts, and no request for the location"
 
 
-def test_an_unknown_rfc_is_named(rfc_editor: RfcEditor) -> None:
+def test_an_unknown_rfc_is_named(rfc_editor: StandIn) -> None:
     failed = play().call("summarize", {"uri": "https://www.rfc-editor.org/rfc/rfc99999.txt"})
     assert "rfc99999" in failed.text
     assert len(rfc_editor.paths) == 1
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_short_outage_of_the_site_is_bridged(rfc_editor: RfcEditor, status: int) -> None:
-    rfc_editor.broken = [Response(status), Response(status)]
+def test_a_short_outage_of_the_site_is_bridged(rfc_editor: StandIn, status: int) -> None:
+    rfc_editor.failures = [Response(status), Response(status)]
     assert not Player(APP, capabilities={}).call("summarize", {"uri": RFC}).failed
     assert len(rfc_editor.paths) == 3
 
 
-def test_only_the_beginning_of_a_long_rfc_is_read(rfc_editor: RfcEditor) -> None:
-    rfc_editor.broken = [Response(200, (), "Many words. é".encode() * 50_000)]
+def test_only_the_beginning_of_a_long_rfc_is_read(rfc_editor: StandIn) -> None:
+    rfc_editor.failures = [Response(200, (), "Many words. é".encode() * 50_000)]
     asked = play(sampling={}).call("summarize", {"uri": RFC})
     prompt = asked.asked["summary"]["params"]["messages"][0]["content"]["text"]
     assert 19_000 < len(prompt.encode()) < 20_200

@@ -6,44 +6,24 @@ from urllib.parse import quote
 import pytest
 
 from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
+from support.example_services import StandIn, stand_in
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "weather/app.py"
-STAND_IN = FUNCTIONS.parent / "development/example_services/open_meteo.py"
 
 TOKYO, HYDERABAD = {"location": "Tokyo"}, {"location": "Hyderabad"}
 INDIA, PAKISTAN = "Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"
 
 
-class OpenMeteo:
-    """A stand-in that first returns the replies in `failures`, and records the paths of requests."""
-
-    def __init__(self) -> None:
-        self.failures: list[Response] = []
-        self.paths: list[str] = []
-        self._respond = load_respond(STAND_IN)
-
-    def __call__(self, request: Request) -> Response:
-        self.paths.append(request.target.partition("?")[0])
-        return self.failures.pop(0) if self.failures else self._respond(request)
+@pytest.fixture
+def open_meteo() -> Iterator[StandIn]:
+    with stand_in("open_meteo", "GEOCODING_API_URL", "WEATHER_API_URL", "ARCHIVE_API_URL") as service:
+        yield service
 
 
 @pytest.fixture
-def open_meteo(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenMeteo]:
-    service = OpenMeteo()
-    server = HttpServer(service, max_body=MAX_BODY).start()
-    monkeypatch.setenv("GEOCODING_API_URL", server.url)
-    monkeypatch.setenv("WEATHER_API_URL", server.url)
-    monkeypatch.setenv("ARCHIVE_API_URL", server.url)
-    yield service
-    server.close()
-
-
-@pytest.fixture
-def play(open_meteo: OpenMeteo) -> Player:
+def play(open_meteo: StandIn) -> Player:
     return Player(APP, always_replay=True)
 
 
@@ -59,7 +39,7 @@ def test_the_call_in_the_proposals_needs_only_a_location(play: Player) -> None:
     assert weather["place"] == "New York, United States"
 
 
-def test_a_month_is_that_of_last_year(play: Player, open_meteo: OpenMeteo) -> None:
+def test_a_month_is_that_of_last_year(play: Player, open_meteo: StandIn) -> None:
     asked = play.call("get_weather", {**HYDERABAD, "month": 7})
     weather = asked.answer(place=INDIA).structured
     assert weather["time"].endswith("-07")
@@ -115,7 +95,7 @@ def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> N
     assert play.call("get_weather", HYDERABAD, place=refusal).failed
 
 
-def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo: OpenMeteo) -> None:
+def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo: StandIn) -> None:
     play = Player(APP, capabilities={})
     assert INDIA in play.call("get_weather", HYDERABAD).text
     answers = {"input_responses": {"place": INDIA}}
@@ -131,28 +111,28 @@ def test_arguments_without_a_place_are_a_tool_error(play: Player, arguments: dic
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_short_outage_is_retried(open_meteo: OpenMeteo, status: int) -> None:
+def test_a_short_outage_is_retried(open_meteo: StandIn, status: int) -> None:
     play = Player(APP)
     asked = play.call("get_weather", HYDERABAD)
-    search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
+    search = open_meteo.respond(Request("GET", "/v1/search?name=hyderabad", ()))
     open_meteo.failures = [search, Response(status), Response(status)]
     assert asked.answer(place=INDIA).structured["place"] == INDIA
     assert open_meteo.paths[-3:] == ["/v1/forecast"] * 3
 
 
-def test_a_long_outage_is_a_tool_error(open_meteo: OpenMeteo) -> None:
+def test_a_long_outage_is_a_tool_error(open_meteo: StandIn) -> None:
     play = Player(APP)
     open_meteo.failures = [Response(503)]
     assert "unavailable" in play.call("get_weather", TOKYO).text
     asked = play.call("get_weather", HYDERABAD)
-    search = load_respond(STAND_IN)(Request("GET", "/v1/search?name=hyderabad", ()))
+    search = open_meteo.respond(Request("GET", "/v1/search?name=hyderabad", ()))
     open_meteo.failures = [search, *[Response(503)] * 3]
     failed = asked.answer(place=INDIA)
     assert failed.failed
     assert "weather" in failed.text
 
 
-def test_the_branches_of_a_comparison_ask_in_one_round(play: Player, open_meteo: OpenMeteo) -> None:
+def test_the_branches_of_a_comparison_ask_in_one_round(play: Player, open_meteo: StandIn) -> None:
     asked = play.call("compare_weather", {"locations": ["Hyderabad", "Tokyo", "Paris"]})
     assert asked.asked.keys() == {"city 1/place", "city 3/place"}
     requests = open_meteo.paths.count("/v1/forecast")

@@ -1,15 +1,13 @@
 import json
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond
+from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
+from support.example_services import stand_in
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "work_items/app.py"
@@ -20,23 +18,14 @@ HEADINGS = [
     "Bug #4522: Endless redirect after the laptop was asleep",
     "Bug #4530: Date picker starts the week on the wrong day",
 ]
-STAND_IN = FUNCTIONS.parent / "development/example_services/azure_devops.py"
 DUPLICATE = {"resolution": "Duplicate"}
 
 
 @pytest.fixture(autouse=True)
-def requests(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Request]]:
+def requests() -> Iterator[list[Request]]:
     """Yield the requests to Azure DevOps. Each test has a separate project."""
-    received: list[Request] = []
-    respond = load_respond(STAND_IN)
-
-    def record(request: Request) -> Response:
-        received.append(request)
-        return respond(request)
-
-    with closing(HttpServer(record, max_body=MAX_BODY).start()) as server:
-        monkeypatch.setenv("AZURE_DEVOPS_URL", server.url)
-        yield received
+    with stand_in("azure_devops", "AZURE_DEVOPS_URL") as service:
+        yield service.requests
 
 
 @pytest.fixture

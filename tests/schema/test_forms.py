@@ -2,9 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -25,6 +22,7 @@ from mcp_roundtrip import one_of
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.forms import Form
+from support.interpreters import run_program
 
 SECRET = "hunter2-hunter2"
 
@@ -205,16 +203,7 @@ def test_the_schema_is_equal_in_every_process():
         "    s: set[Literal['a', 'b', 'c', 'd', 'e']] = {'e', 'd', 'c', 'a'}\n"
         "print(json.dumps(Form.from_model(M).requested_schema))\n"
     )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
+    runs = {run_program(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2", "3")}
     assert len(runs) == 1
 
 

@@ -1,12 +1,11 @@
 """Cold starts: the imports of each module of `schema`."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import mcp_roundtrip
+from support.interpreters import run_program
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 MODULES = ["arguments", "raw_arguments", "mcp_header", "output", "content_blocks", "forms", "step_values"]
@@ -38,5 +37,5 @@ print([name for name in {heavy!r} if name in sys.modules])
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_imports_at_most_pydantic_and_builds_no_validator(module):
     program = PROGRAM.format(package=str(PACKAGE), module=module, heavy=HEAVY)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_program(program)
     assert done.stdout.strip() == "[]"

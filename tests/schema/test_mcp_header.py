@@ -1,7 +1,5 @@
 """Mirrored parameters: valid declarations, and agreement with the official client."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -18,6 +16,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.mcp_header import McpHeader
 from mcp_roundtrip.schema.raw_arguments import RawArguments
+from support.interpreters import run_program
 
 
 class Context: ...
@@ -413,5 +412,5 @@ print(sorted(slow & sys.modules.keys()))
 
 
 def test_a_call_builds_no_json_schema() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = run_program(PROGRAM)
     assert done.stdout.strip() == "[]"

@@ -1,7 +1,5 @@
 """Returned models and dataclasses are validated again, although pydantic trusts instances."""
 
-import subprocess
-import sys
 from collections import deque
 from dataclasses import InitVar, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -31,6 +29,7 @@ from typing_extensions import TypedDict
 
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.output import Output
+from support.interpreters import run_program
 
 Positive = Annotated[int, Ge(1)]
 
@@ -280,5 +279,5 @@ print("mcp_roundtrip.schema.revalidation" in sys.modules)
 
 
 def test_a_result_without_instances_does_not_import_revalidation():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = run_program(PROGRAM)
     assert done.stdout.strip() == "False"

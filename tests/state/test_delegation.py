@@ -1,7 +1,5 @@
 import random
 import secrets
-import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +10,7 @@ from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing import FakeClock
+from support.interpreters import run_program
 from support.tokens import BINDING, NOW, claims_of
 
 LIMITS = Limits()
@@ -168,7 +167,7 @@ for _ in range(3):
 
 def test_processes_forked_from_one_snapshot_generate_different_keys():
     """As with SnapStart: many environments start from one memory image."""
-    done = subprocess.run([sys.executable, "-c", CLONES], capture_output=True, text=True, check=True)
+    done = run_program(CLONES)
     kids = done.stdout.splitlines()
     assert len(kids) == len(set(kids)) == 3
 

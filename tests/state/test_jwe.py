@@ -2,8 +2,6 @@
 
 import json
 import secrets
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
@@ -15,6 +13,7 @@ from joserfc.registry import HeaderParameter
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import jwe
 from mcp_roundtrip.state.jwe import ContentKey
+from support.interpreters import run_program
 from support.tokens import sealed, unb64
 
 SECRET = secrets.token_bytes(32)
@@ -90,5 +89,5 @@ def test_importing_the_state_package_loads_neither_jwt_nor_cryptography():
         "heavy = {'jwt', 'cryptography', 'boto3'}\n"
         "print(*heavy & set(sys.modules))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = run_program(code)
     assert run.stdout.split() == []

@@ -1,8 +1,10 @@
-"""Python interpreters whose processes start with one of the modules in site/."""
+"""New Python interpreters: for a program, and for processes that start with one of the modules in site/."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,3 +21,14 @@ def python_with(site: str, folder: Path) -> str:
     path.write_text(f'#!/bin/sh\nPYTHONPATH={added}:"$PYTHONPATH" exec {interpreter} "$@"\n')
     path.chmod(0o755)
     return str(path)
+
+
+def run_program(
+    program: str, *arguments: str, stdin: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a new interpreter, which has these environment variables and PATH."""
+    command = [sys.executable, "-c", program, *arguments]
+    environment = {"PATH": os.environ["PATH"], **variables}
+    done = subprocess.run(command, env=environment, input=stdin, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
