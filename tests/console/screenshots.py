@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests"))
 
 from mcp_roundtrip_local import serve  # noqa: E402 - after the path
-from support.browser import find_chromium  # noqa: E402
-from support.console_browser import Console, console_of, start_browser  # noqa: E402
+from support.browser import find_chromium, start_browser  # noqa: E402
+from support.console_browser import Console, console_of  # noqa: E402
 
 README = ROOT / "README.md"
 APPLICATION = Path(__file__).with_name("application")

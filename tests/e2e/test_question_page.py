@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,33 +49,36 @@ def page() -> Iterator[ServedPage]:
         yield served
 
 
-def steps(run_in_browser: RunProgram, *steps: Any, tamper: str = "", **options: Any) -> Any:
+Browse = Callable[..., Any]
+
+
+@pytest.fixture
+def browse(run_in_browser: RunProgram) -> Browse:
     """Run steps, which are names or pairs of a name and an argument; return what they saw by position."""
-    pairs = [each if isinstance(each, tuple) else (each, None) for each in steps]
-    return run_in_browser(PROGRAM, {"options": {**WIDE, **options}, "tamper": tamper, "steps": pairs})
+
+    def run(*steps: Any, tamper: str = "", **options: Any) -> Any:
+        pairs = [each if isinstance(each, tuple) else (each, None) for each in steps]
+        return run_in_browser(PROGRAM, {"options": {**WIDE, **options}, "tamper": tamper, "steps": pairs})
+
+    return run
 
 
-def test_a_user_answers_with_the_keyboard_alone(page: ServedPage, run_in_browser: RunProgram) -> None:
+def test_a_user_answers_with_the_keyboard_alone(page: ServedPage, browse: Browse) -> None:
     token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
-    result = steps(
-        run_in_browser,
+    result = browse(
         *(("goto", page.link(token)), ("press", "Tab"), "focused", ("press", "Control+A"), ("type", "4")),
-        *(
-            ("press", "Tab"),
-            "focused",
-            ("press", "ArrowDown"),
-            ("press", "Tab"),
-            "focused",
-            ("press", "Space"),
-        ),
-        *(
-            ("press", "Tab Tab"),
-            "focused",
-            ("type", "ada@example.com"),
-            ("submit", "Enter"),
-            "url",
-            ("text", "h1"),
-        ),
+        ("press", "Tab"),
+        "focused",
+        ("press", "ArrowDown"),
+        ("press", "Tab"),
+        "focused",
+        ("press", "Space"),
+        ("press", "Tab Tab"),
+        "focused",
+        ("type", "ada@example.com"),
+        ("submit", "Enter"),
+        "url",
+        ("text", "h1"),
     )
     focused = [each for each in result["seen"] if isinstance(each, str)]
     assert focused == [
@@ -94,32 +97,25 @@ def test_a_user_answers_with_the_keyboard_alone(page: ServedPage, run_in_browser
     assert "referer" not in post
 
 
-def test_the_keyboard_reaches_the_buttons_in_their_order(
-    page: ServedPage, run_in_browser: RunProgram
-) -> None:
+def test_the_keyboard_reaches_the_buttons_in_their_order(page: ServedPage, browse: Browse) -> None:
     token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
     tabs = [step for _ in range(7) for step in (("press", "Tab"), "focused")]
-    result = steps(run_in_browser, ("goto", page.link(token)), *tabs, ("press", "Tab"), ("submit", "Space"))
+    result = browse(("goto", page.link(token)), *tabs, ("press", "Tab"), ("submit", "Space"))
     focused = [each for each in result["seen"] if isinstance(each, str)]
     assert focused[-3:] == ["input Owner", "button Send", "button Decline"]
     assert page.calls.responses(task) == {"size": {"action": "cancel"}}
 
 
-def test_errors_have_the_focus_first_and_lead_to_their_fields(
-    page: ServedPage, run_in_browser: RunProgram
-) -> None:
+def test_errors_have_the_focus_first_and_lead_to_their_fields(page: ServedPage, browse: Browse) -> None:
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
-    result = steps(
-        run_in_browser,
+    result = browse(
         *(("goto", page.link(token)), ("press", "Tab Control+A"), ("type", "seventeen"), ("submit", "Enter")),
-        *(
-            "focused",
-            ("press", "Tab"),
-            "focused",
-            ("press", "Enter"),
-            ("evaluate", "location.hash"),
-            "focused",
-        ),
+        "focused",
+        ("press", "Tab"),
+        "focused",
+        ("press", "Enter"),
+        ("evaluate", "location.hash"),
+        "focused",
         ("evaluate", "document.activeElement.value"),
     )
     assert [each for each in result["seen"] if isinstance(each, str)] == [
@@ -135,7 +131,7 @@ HOSTILE = """</title></textarea><script>window.pwned = 1</script><img src=x oner
 "' onfocus=window.pwned=3 autofocus x='"""
 
 
-def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, run_in_browser: RunProgram) -> None:
+def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, browse: Browse) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -145,15 +141,12 @@ def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, run_in_browse
     }
     requests = {HOSTILE: form(schema, HOSTILE), "link": url("javascript://x/%0awindow.pwned=4", HOSTILE)}
     token, task = page.calls.ask(requests, tool=HOSTILE)
-    result = steps(
-        run_in_browser,
+    result = browse(
         ("goto", page.link(token)),
         ("evaluate", "window.pwned ?? 'nothing'"),
-        *(
-            ("text", "h1"),
-            ("count", "script, img, a"),
-            ("evaluate", "document.querySelector('textarea').value"),
-        ),
+        ("text", "h1"),
+        ("count", "script, img, a"),
+        ("evaluate", "document.querySelector('textarea').value"),
         ("click", "Send"),
         ("evaluate", "window.pwned ?? 'nothing'"),
         (
@@ -173,20 +166,19 @@ def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, run_in_browse
     }
 
 
-def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(
-    page: ServedPage, run_in_browser: RunProgram
-) -> None:
+def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page: ServedPage, browse: Browse) -> None:
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     injected = (
         "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
         "<a id=bad href='javascript:window.pwned=3'>x</a><style>h1 { display: none }</style>"
         "<form id=away action='https://evil.example/'></form>"
     )
-    result = steps(
-        run_in_browser,
+    result = browse(
         ("goto", page.link(token)),
         ("evaluate", "document.getElementById('bad').click(), document.getElementById('away').submit()"),
-        *(("evaluate", "window.pwned ?? 'nothing'"), ("text", "h1"), "url"),
+        ("evaluate", "window.pwned ?? 'nothing'"),
+        ("text", "h1"),
+        "url",
         tamper=injected,
     )
     assert result["seen"][2:] == ["nothing", "Question from provision", page.link(token)]
@@ -196,13 +188,10 @@ def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(
     assert not [to for _, to, _ in result["requests"] if "evil.example" in to]
 
 
-def test_a_url_question_opens_a_new_tab_that_learns_nothing(
-    page: ServedPage, run_in_browser: RunProgram
-) -> None:
+def test_a_url_question_opens_a_new_tab_that_learns_nothing(page: ServedPage, browse: Browse) -> None:
     target = page.url.replace("/mcp/questions", "/elsewhere?a=1")
     token, task = page.calls.ask({"login": url(target, "Sign in to continue.")})
-    result = steps(
-        run_in_browser,
+    result = browse(
         *(
             ("goto", page.link(token)),
             ("text", "code"),
@@ -217,7 +206,7 @@ def test_a_url_question_opens_a_new_tab_that_learns_nothing(
 
 
 def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(
-    page: ServedPage, run_in_browser: RunProgram
+    page: ServedPage, browse: Browse
 ) -> None:
     token, task = page.calls.ask({"size": form({"type": "object", "properties": {"x": {"type": "string"}}})})
     attack = (
@@ -226,18 +215,14 @@ def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(
         "<input name=action value=accept>'; document.body.append(form); form.submit(); })()"
     )
     elsewhere = page.url.replace("127.0.0.1", "localhost").replace("/mcp/questions", "/evil")
-    result = steps(
-        run_in_browser, ("goto", elsewhere), ("evaluate", attack), ("press", "Tab"), ("text", "body")
-    )
+    result = browse(("goto", elsewhere), ("evaluate", attack), ("press", "Tab"), ("text", "body"))
     posts = [headers for method, _, headers in result["requests"] if method == "POST"]
     assert len(posts) == 1
     assert page.calls.responses(task) == {}
 
 
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
-def test_axe_finds_no_violation_of_accessibility(
-    page: ServedPage, run_in_browser: RunProgram, color_scheme: str
-) -> None:
+def test_axe_finds_no_violation_of_accessibility(page: ServedPage, browse: Browse, color_scheme: str) -> None:
     more = {
         "type": "object",
         "properties": {
@@ -258,7 +243,7 @@ def test_axe_finds_no_violation_of_accessibility(
         "audit",
         ("click", "Cancel"),
     )
-    result = steps(run_in_browser, *sent, "audit", bypassCSP=True, colorScheme=color_scheme)
+    result = browse(*sent, "audit", bypassCSP=True, colorScheme=color_scheme)
     _, (open_form, passed), _, errors, (form_with_errors, _), _, (notice, _) = result["seen"]
     assert (open_form, form_with_errors, notice) == ([], [], [])
     assert passed > 20
@@ -275,17 +260,13 @@ LARGE: dict[str, Any] = {
 }
 
 
-def test_200_fields_and_5000_options_are_answered_in_the_browser(
-    page: ServedPage, run_in_browser: RunProgram
-) -> None:
+def test_200_fields_and_5000_options_are_answered_in_the_browser(page: ServedPage, browse: Browse) -> None:
     token, task = page.calls.ask({"q": form(LARGE)})
     fill = (
         "document.getElementsByName('0.7')[0].value = 'seven',"
         " document.getElementsByName('0.199')[0].value = '4999'"
     )
-    result = steps(
-        run_in_browser, ("goto", page.link(token)), ("evaluate", fill), ("click", "Send"), ("text", "h1")
-    )
+    result = browse(("goto", page.link(token)), ("evaluate", fill), ("click", "Send"), ("text", "h1"))
     assert result["seen"][-1] == "Thank you"
     assert page.calls.responses(task)["q"]["content"] == {"f7": "seven", "city": "City 4999"}
 
@@ -301,7 +282,7 @@ NARROW = "document.documentElement.scrollWidth <= window.innerWidth"
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
 @pytest.mark.parametrize("schema", [SIZE, RIGHT_TO_LEFT, LARGE], ids=["size", "rtl", "large"])
 def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
-    page: ServedPage, run_in_browser: RunProgram, color_scheme: str, schema: Any
+    page: ServedPage, browse: Browse, color_scheme: str, schema: Any
 ) -> None:
     long = "Averyveryverylongwordwithoutanyspaceinit" * 3
     token, _ = page.calls.ask(
@@ -311,8 +292,7 @@ def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
         "getComputedStyle(document.documentElement).colorScheme"
         " + matchMedia('(prefers-color-scheme: dark)').matches"
     )
-    result = steps(
-        run_in_browser,
+    result = browse(
         *(("goto", page.link(token)), ("evaluate", NARROW), ("evaluate", scheme)),
         ("evaluate", "getComputedStyle(document.querySelector('legend, .label')).direction"),
         **PHONE,
@@ -325,15 +305,14 @@ def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
 
 
 def test_screenshots_of_the_documentation(
-    page: ServedPage, run_in_browser: RunProgram, tmp_path: Path, request: pytest.FixtureRequest
+    page: ServedPage, browse: Browse, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Run with --basetemp to keep the images; docs/images has copies."""
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     shots = {"light": WIDE, "dark": PHONE}
     for scheme, options in shots.items():
         target = tmp_path / f"question-page-{scheme}.png"
-        steps(
-            run_in_browser,
+        browse(
             ("goto", page.link(token)),
             ("screenshot", str(target)),
             **options,

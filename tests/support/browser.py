@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -111,6 +112,12 @@ def find_chromium() -> Chromium:
 
 @pytest.fixture(scope="session")
 def run_in_browser(chromium: Chromium) -> Iterator[RunProgram]:
+    with start_browser(chromium) as run:
+        yield run
+
+
+@contextmanager
+def start_browser(chromium: Chromium) -> Iterator[RunProgram]:
     """Return a function that runs programs in one browser, which takes a second to start."""
     with subprocess.Popen(
         chromium.command(PROGRAM.read_text()),

@@ -1,12 +1,7 @@
-// Drives one browser for many tests: reads a line of JSON with the steps of a visit, and prints a line with what they saw.
-import { createInterface } from "node:readline";
+// A program of browser.mjs: takes the steps of a visit, and returns what they saw.
 import { readFileSync } from "node:fs";
-import packaged from "@sparticuz/chromium";
-import { chromium } from "playwright-core";
 
-const browser = await chromium.launch({ executablePath: await packaged.executablePath(), args: ["--no-sandbox"] });
-
-async function visit({ url, steps, options }) {
+export default async function visit(browser, { url, steps, options }) {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-US", ...options });
   const complaints = [];
   const page = await context.newPage();
@@ -122,14 +117,3 @@ function isShown(selector) {
   const hasRoom = place.height + 32 <= room.bottom - room.top;
   return isIn(activeElement.getBoundingClientRect()) && (hasRoom ? isIn(place) : place.top >= room.top && place.top < room.top + 32);
 }
-
-for await (const line of createInterface({ input: process.stdin })) {
-  let answer;
-  try {
-    answer = await visit(JSON.parse(line));
-  } catch (error) {
-    answer = { error: error.message };
-  }
-  process.stdout.write(`${JSON.stringify(answer)}\n`);
-}
-await browser.close();

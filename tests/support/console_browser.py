@@ -6,18 +6,16 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip_local import LocalApp, serve
-from support.browser import FOLDER, Chromium
+from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
 
@@ -47,11 +45,10 @@ def console_app() -> Iterator[LocalApp]:
         yield app
 
 
-@pytest.fixture(scope="module")
-def open_console(chromium: Chromium) -> Iterator[Callable[[str], Console]]:
+@pytest.fixture(scope="session")
+def open_console(run_in_browser: RunProgram) -> Callable[[str], Console]:
     """Open the console of a server, by the URL of the console."""
-    with start_browser(chromium) as ask:
-        yield lambda root: console_of(ask, root)
+    return partial(console_of, run_in_browser)
 
 
 @pytest.fixture(scope="module")
@@ -60,39 +57,8 @@ def console(console_app: LocalApp, open_console: Callable[[str], Console]) -> Co
     return open_console(console_app.console_url)
 
 
-def console_of(ask: Callable[[Any], Any], root: str) -> Console:
+def console_of(run: RunProgram, root: str) -> Console:
     """Return the console of a server, by the URL of the console, in a browser."""
-    return lambda address, *steps, **more: _visit(ask, root + address, steps, more)
-
-
-def _visit(ask: Callable[[Any], Any], url: str, steps: Sequence[Step], more: Mapping[str, Any]) -> Visit:
-    answer = ask({"url": url, "steps": steps, **more})
-    assert "error" not in answer, answer["error"]
-    return Visit(answer["seen"], answer["complaints"])
-
-
-@contextmanager
-def start_browser(chromium: Chromium) -> Iterator[Callable[[Any], Any]]:
-    """Start a browser that answers visits until the block ends."""
-    with subprocess.Popen(
-        chromium.command(PROGRAM.read_text()),
-        cwd=FOLDER,
-        env=chromium.variables,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
-
-        def ask(question: Any) -> Any:
-            stdin.write(json.dumps(question) + "\n")
-            stdin.flush()
-            line = stdout.readline()
-            assert line, "the browser has ended"
-            return json.loads(line)
-
-        yield ask
-        stdin.close()
-        process.wait(20)
+    return lambda address, *steps, **more: Visit(
+        **run(PROGRAM, {"url": root + address, "steps": steps, **more})
+    )
