@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.canonical import MAX_DEPTH, TooManyValues, canonical_json, compact_json, digest, parse_json
+from support.json_values import any_json
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
-    max_leaves=20,
-)
+JSON = any_json(finite=True, max_leaves=20)
 
 
 def as_javascript_writes_it(value: object) -> object:

@@ -19,6 +19,7 @@ from mcp_roundtrip.deadline import RESPONSE_MARGIN_MS
 from mcp_roundtrip_local.sample_events.messages import Event
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
+from support.json_values import any_json
 from support.messages import call, message
 
 LISTS = (*GATEWAYS, "alb_multi_value")
@@ -233,11 +234,7 @@ def changed(event: Any, path: tuple[str, ...], value: Any) -> Any:
     return {**event, name: changed(event[name], tuple(rest), value) if rest else value}
 
 
-ODD_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda children: st.lists(children, max_size=2) | st.dictionaries(st.text(), children, max_size=2),
-    max_leaves=4,
-)
+ODD_VALUES = any_json(max_leaves=4)
 
 
 @given(

@@ -18,6 +18,7 @@ from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from support.deployment import Deployment
+from support.json_values import any_json
 from support.lambda_context import LambdaContext
 from support.logged_lines import logged_lines
 from support.messages import call, http_event, message
@@ -155,11 +156,7 @@ def test_a_deeply_nested_result_is_returned_to_a_direct_caller() -> None:
     assert "result" in deep.lambda_handler(call("nested"), LambdaContext())
 
 
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
-    max_leaves=6,
-)
+ANYTHING = any_json()
 
 
 @given(

@@ -18,6 +18,7 @@ from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_local.issuer.issuer import LocalIssuer
 from mcp_roundtrip_local.issuer.server import MAX_BODY, IssuerServer, serve_issuer
 from mcp_roundtrip_local.issuer.users import User
+from support.json_values import any_json
 
 USERS = [User("ada")]
 DEEP = b"[" * 30_000 + b"]" * 30_000
@@ -81,11 +82,7 @@ def test_a_client_id_with_malformed_contents_is_refused(
     assert capfd.readouterr().err == ""
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
+JSON = any_json()
 METADATA = st.fixed_dictionaries(
     {},
     optional={

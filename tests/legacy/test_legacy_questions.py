@@ -27,6 +27,7 @@ from mcp_roundtrip import (
 from mcp_roundtrip_testing import FakeClock
 from support.client_requests import refused, text
 from support.deployment import Deployment, legacy
+from support.json_values import any_json
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -386,11 +387,7 @@ def test_a_choice_that_does_not_exist_is_refused(choice: Any) -> None:
         Server("x").tool(channels=choice)(guess)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
+JSON = any_json(st.text(max_size=5), finite=True)
 
 
 @given(st.dictionaries(st.sampled_from(["size", "keep", "other"]), JSON) | JSON)

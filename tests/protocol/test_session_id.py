@@ -21,6 +21,7 @@ from mcp_roundtrip.protocol.capabilities import (
 )
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, LOG_LEVELS, UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.protocol.session_id import MAX_LENGTH, NONCE_BYTES, SessionId
+from support.json_values import any_json
 
 KNOWN = (
     *(ELICITATION_FORM, ELICITATION_URL, SAMPLING, (*SAMPLING, "tools"), (*SAMPLING, "context")),
@@ -28,11 +29,7 @@ KNOWN = (
 )
 """The capabilities that this package reads."""
 
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
-    max_leaves=8,
-)
+JSON_VALUES = any_json(finite=True)
 NAMES = st.sampled_from(
     [
         "elicitation",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.constants import META_TRACELINK
 from mcp_roundtrip.protocol.trace import MAX_BAGGAGE, MAX_TRACESTATE, TraceContext
+from support.json_values import any_json
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "00f067aa0ba902b7"
@@ -17,11 +18,7 @@ PARENT = f"00-{TRACE}-{SPAN}-01"
 OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-00"
 
 hexadecimal = st.sampled_from("0123456789abcdef")
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=5,
-)
+json_values = any_json(max_leaves=5)
 
 
 def digits(count: int) -> st.SearchStrategy[str]:

@@ -23,6 +23,7 @@ from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.step_values import NO_ANNOTATION, check_annotation, dump, return_annotation, revive
 from support.function_calls import count_function_calls
+from support.json_values import any_json
 
 SECRET = "hunter2-hunter2"
 
@@ -107,11 +108,7 @@ databases = st.builds(
     path=st.none() | paths,
 )
 rows = st.fixed_dictionaries({}, optional={"name": text, "when": moments})
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text,
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(text, children, max_size=3),
-    max_leaves=10,
-)
+json_values = any_json(text, finite=True, max_leaves=10)
 
 CARRIED = [
     (None, json_values),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -24,13 +24,16 @@ TASKS_ONLY = {"extensions": {TASKS_EXTENSION: {}}}
 ANSWERS_NONE = [{}, {"elicitation": None}, {"extensions": {UI_EXTENSION: {}}}, TASKS_ONLY]
 
 
+NO_OPTIONS: Mapping[str, Any] = {}
+
+
 def serving(body: Callable[[Context], Any], **options: Any) -> Server:
     server = Server("long")
     server.tool(name="work", **options)(body)
     return server
 
 
-def slow(clock: FakeClock) -> Callable[[Context], int]:
+def six_steps(clock: FakeClock) -> Callable[[Context], int]:
     """Return a tool of six steps that take ten seconds each; a request has 29."""
 
     def work(ctx: Context) -> int:
@@ -41,6 +44,18 @@ def slow(clock: FakeClock) -> Callable[[Context], int]:
     return work
 
 
+def slow(capabilities: Any = EVERYTHING, tool: Mapping[str, Any] = NO_OPTIONS, **given: Any) -> Player:
+    """Return a client of that tool, which has these options."""
+    clock = FakeClock()
+    return Player(serving(six_steps(clock), **tool), capabilities, clock=clock, **given)
+
+
+def signed_in(capabilities: Any, **tool: Any) -> Player:
+    """Return a client whose caller has signed in, so that its calls can be parked."""
+    ports = {"auth": EventAuthenticator(AuthMode.JWT)}
+    return slow(capabilities, {"channels": (), **tool}, ports=ports, authorizer=ADA)
+
+
 def rounds(player: Player) -> list[str]:
     """Return the outcomes of all calls."""
     completed = [fields for event, fields in player.observer.events if event == "request_completed"]
@@ -48,32 +63,26 @@ def rounds(player: Player) -> list[str]:
 
 
 def test_a_client_without_a_known_defect_gets_a_round_without_questions() -> None:
-    clock = FakeClock()
-    player = Player(serving(slow(clock)), clock=clock, meta=FOLLOWS)
+    player = slow(meta=FOLLOWS)
     assert player.call("work").structured == 6
     assert rounds(player) == ["checkpoint", "complete"]
 
 
 def test_it_gets_one_also_if_its_call_could_become_a_task() -> None:
-    clock = FakeClock()
-    player = Player(serving(slow(clock), task="optional"), WITH_TASKS, clock=clock, meta=FOLLOWS)
+    player = slow(WITH_TASKS, {"task": "optional"}, meta=FOLLOWS)
     assert player.call("work").structured == 6
     assert rounds(player) == ["checkpoint", "complete"]
 
 
 def test_a_client_that_breaks_on_such_rounds_gets_all_the_time_there_is() -> None:
-    clock = FakeClock()
-    player = Player(serving(slow(clock)), clock=clock, meta=BREAKS)
+    player = slow(meta=BREAKS)
     assert player.call("work").structured == 6
     assert rounds(player) == ["complete"]
 
 
 def test_its_call_becomes_a_task_where_client_and_tool_allow_that() -> None:
-    clock = FakeClock()
-    server = serving(slow(clock), task="optional")
-    player = Player(server, WITH_TASKS, clock=clock, meta=BREAKS)
-    task = player.call("work").task
-    assert task.result["structuredContent"] == 6
+    player = slow(WITH_TASKS, {"task": "optional"}, meta=BREAKS)
+    assert player.call("work").task.result["structuredContent"] == 6
     assert rounds(player) == ["task"]
 
 
@@ -93,25 +102,16 @@ def test_a_call_that_cannot_continue_ends_in_an_error_that_names_who_could_wait(
     assert rounds(player) == ["out_of_time"]
 
 
-def signed_in(clock: FakeClock, capabilities: Any, **options: Any) -> Player:
-    """Return a client whose caller has signed in, so that its calls can be parked."""
-    ports = {"auth": EventAuthenticator(AuthMode.JWT)}
-    server = serving(slow(clock), channels=(), **options)
-    return Player(server, capabilities, clock=clock, ports=ports, authorizer=ADA)
-
-
 @pytest.mark.parametrize("capabilities", ANSWERS_REQUESTS, ids=str)
 def test_a_client_that_answers_input_requests_gets_a_round_without_questions(capabilities: Any) -> None:
-    clock = FakeClock()
-    player = signed_in(clock, capabilities)
+    player = signed_in(capabilities)
     assert player.call("work").structured == 6
     assert rounds(player) == ["checkpoint", "complete"]
 
 
 @pytest.mark.parametrize("capabilities", ANSWERS_NONE, ids=str)
 def test_a_client_that_answers_none_calls_again(capabilities: Any) -> None:
-    clock = FakeClock()
-    player = signed_in(clock, capabilities)
+    player = signed_in(capabilities)
     first = player.send_round("tools/call", {"name": "work", "arguments": {}}, None, None)
     assert not first.failed
     assert first.result["_meta"][META_PARKED_CALL] == {"status": "working"}
@@ -123,15 +123,14 @@ def test_a_client_that_answers_none_calls_again(capabilities: Any) -> None:
 
 
 def test_its_call_becomes_a_task_if_tool_and_client_support_tasks() -> None:
-    clock = FakeClock()
-    player = signed_in(clock, TASKS_ONLY, task="optional")
+    player = signed_in(TASKS_ONLY, task="optional")
     assert player.call("work").task.result["structuredContent"] == 6
     assert rounds(player) == ["task"]
 
 
 def test_its_call_continues_with_its_state_if_its_caller_has_too_many_open_tasks() -> None:
     clock = FakeClock()
-    server = serving(slow(clock), channels=(), task="optional")
+    server = serving(six_steps(clock), channels=(), task="optional")
 
     @server.tool(task="required")
     def waits(ctx: Context) -> None:

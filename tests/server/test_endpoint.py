@@ -18,6 +18,7 @@ from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import refused, text
 from support.deployment import Deployment, legacy
 from support.event_sources import response_of
+from support.json_values import any_json
 from support.messages import META, call, headers, http_event, message
 
 server = Server("test", instructions="Ask away.")
@@ -279,11 +280,7 @@ def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id() ->
     assert faulty.failures == ["internal_error"]
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
-    max_leaves=8,
-)
+JSON = any_json()
 
 
 @given(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Optional
 
 import pytest
@@ -30,36 +30,26 @@ def test_the_decorator_returns_the_function_unchanged() -> None:
 
 @pytest.mark.parametrize("name", ["", "with space", "a/b", "ü", "x" * 129, "a\n"])
 def test_names_against_the_recommendation_of_the_specification_are_refused(name: str) -> None:
-    server = Server("x")
     with pytest.raises(DefinitionError):
-
-        @server.tool(name=name or " ")
-        def tool() -> None: ...
+        Server("x").tool(name=name or " ")(lambda: None)
 
 
 def test_a_second_tool_with_the_same_name_is_refused() -> None:
     server = Server("x")
-
-    @server.tool(name="same")
-    def one() -> None: ...
-
+    server.tool(name="same")(lambda: None)
     with pytest.raises(DefinitionError, match="same"):
-
-        @server.tool(name="same")
-        def two() -> None: ...
+        server.tool(name="same")(lambda: None)
 
 
 def test_a_sync_context_in_an_async_tool_and_vice_versa_is_refused() -> None:
-    server = Server("x")
+    async def asynchronous(ctx: Context) -> None: ...
+
+    def synchronous(ctx: AsyncContext) -> None: ...
+
     with pytest.raises(DefinitionError, match="AsyncContext"):
-
-        @server.tool
-        async def asynchronous(ctx: Context) -> None: ...
-
+        Server("x").tool(asynchronous)
     with pytest.raises(DefinitionError, match="Context"):
-
-        @server.tool
-        def synchronous(ctx: AsyncContext) -> None: ...
+        Server("x").tool(synchronous)
 
 
 SCHEMA: dict[str, Any] = {
@@ -69,13 +59,13 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+def raw(ctx: Context, arguments: dict[str, Any]) -> int:
+    return int(arguments["n"])
+
+
 def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict() -> None:
     server = Server("x")
-
-    @server.tool(input_schema=SCHEMA, description="Takes n.")
-    def raw(ctx: Context, arguments: dict[str, Any]) -> int:
-        return int(arguments["n"])
-
+    server.tool(input_schema=SCHEMA, description="Takes n.")(raw)
     playing = Player(server)
     listed = playing.request("tools/list")["result"]["tools"][0]
     assert listed["inputSchema"] == SCHEMA
@@ -85,54 +75,46 @@ def test_a_tool_with_its_own_schema_gets_the_arguments_as_one_dict() -> None:
 
 
 def test_a_schema_with_a_remote_reference_is_refused() -> None:
-    server = Server("x")
     remote = {"type": "object", "properties": {"a": {"$ref": "https://example.com/schema.json"}}}
     with pytest.raises(DefinitionError):
-
-        @server.tool(input_schema=remote)
-        def raw(arguments: dict[str, Any]) -> None: ...
+        Server("x").tool(input_schema=remote)(raw)
 
 
 def test_mirrored_parameters_are_listed_as_declared() -> None:
-    server = Server("x")
     mirrored = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "A"}}}
 
-    @server.tool(input_schema=mirrored)
-    def raw(arguments: dict[str, Any]) -> None: ...
-
-    @server.tool
     def typed(a: Annotated[str, McpHeader("A")]) -> None: ...
 
+    server = Server("x")
+    server.tool(input_schema=mirrored)(raw)
+    server.tool(typed)
     for tool in server.tools.values():
         assert tool.definition()["inputSchema"]["properties"] == mirrored["properties"]
 
 
 def test_checking_definitions_refuses_headers_that_clients_refuse() -> None:
-    server = Server("x")
     mirrored = {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}}
-    with pytest.raises(DefinitionError, match="x-mcp-header"):
 
-        @server.tool(input_schema=mirrored)
-        def raw(arguments: dict[str, Any]) -> None: ...
-
-    @server.tool
     def typed(a: Annotated[float, McpHeader("A")]) -> None: ...
 
+    with pytest.raises(DefinitionError, match="x-mcp-header"):
+        Server("x").tool(input_schema=mirrored)(raw)
+    server = Server("x")
+    server.tool(typed)
     with pytest.raises(DefinitionError, match="x-mcp-header"):
         server.check_definitions()
 
 
 def test_the_output_schema_comes_from_the_return_type() -> None:
-    server = Server("x")
-
-    @server.tool
     def numbers() -> list[int]:
         return [1, 2]
 
-    @server.tool
     def text() -> str:
         return "x"
 
+    server = Server("x")
+    server.tool(numbers)
+    server.tool(text)
     listed = {tool["name"]: tool for tool in Player(server).request("tools/list")["result"]["tools"]}
     assert listed["numbers"]["outputSchema"] == {"type": "array", "items": {"type": "integer"}}
     assert "outputSchema" not in listed["text"]
@@ -177,15 +159,15 @@ class Adder:
 @pytest.mark.parametrize(
     ("function", "name", "description"),
     [
-        (functools.partial(add, 1), "add", "Add two numbers."),
-        (functools.partial(add, a=1), "add", "Add two numbers."),
-        (functools.partial(functools.partial(add), a=1), "add", "Add two numbers."),
+        (partial(add, 1), "add", "Add two numbers."),
+        (partial(add, a=1), "add", "Add two numbers."),
+        (partial(partial(add), a=1), "add", "Add two numbers."),
         (Adder(1), "Adder", "Add a number."),
         (Adder(1).method, "method", "Add another number."),
         (Adder.of_class, "of_class", "Add to the number of a new instance."),
         (vars(Adder)["static"], "static", "Add to one."),
         (vars(Adder)["static_async"], "static_async", "Add to one, later."),
-        (functools.partial(vars(Adder)["static_async"]), "static_async", "Add to one, later."),
+        (partial(vars(Adder)["static_async"]), "static_async", "Add to one, later."),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -204,10 +186,10 @@ def test_a_prompt_a_resource_and_a_completion_may_be_any_callable() -> None:
         return prefix + value
 
     server = Server("x")
-    server.prompt(functools.partial(text, "1"))
-    server.prompt("named")(functools.partial(text, "2"))
-    server.resource("docs://{value}")(functools.partial(text, "3"))
-    server.completion("named", "value")(functools.partial(lambda found, value: [found, value], "4"))
+    server.prompt(partial(text, "1"))
+    server.prompt("named")(partial(text, "2"))
+    server.resource("docs://{value}")(partial(text, "3"))
+    server.completion("named", "value")(partial(lambda found, value: [found, value], "4"))
     playing = Player(server)
     assert playing.prompt("text", {"value": "a"}).messages[0]["content"]["text"] == "1a"
     assert playing.prompt("named", {"value": "a"}).messages[0]["content"]["text"] == "2a"
@@ -302,12 +284,9 @@ def test_a_context_inside_another_type_is_refused_at_registration(annotation: An
 @pytest.mark.parametrize("requires", ["elicitation.ur", "Sampling", "roots.listChanged", "extensions", "", 7])
 def test_an_unknown_capability_is_refused(requires: Any) -> None:
     server = Server("x")
-    with pytest.raises(DefinitionError, match=r"did you mean '"):
-        server.tool(requires=[requires])(add)
-    with pytest.raises(DefinitionError, match=r"did you mean '"):
-        server.prompt(requires=[requires])(add)
-    with pytest.raises(DefinitionError, match=r"did you mean '"):
-        server.resource("docs://{a}/{b}", requires=[requires])(add)
+    for register in (server.tool, server.prompt, partial(server.resource, "docs://{a}/{b}")):
+        with pytest.raises(DefinitionError, match=r"did you mean '"):
+            register(requires=[requires])(add)
 
 
 def test_the_most_similar_capability_is_suggested() -> None:

@@ -41,11 +41,27 @@ _SCALARS: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, 1, -1, 2, 0.5, 1.0, 2.0, 1e300, "", "1", "4_0", "true", "yes", "a", "é", "x y"]
 )
 _NAMES = st.sampled_from(["a", "b", "x", "1", "2", "01", "kind", "value", "extra"])
+_TEXTS = st.text()
 _ANY = st.recursive(
     _SCALARS,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_NAMES, inner, max_size=2),
     max_leaves=3,
 )
+
+
+def any_json(
+    text: st.SearchStrategy[str] = _TEXTS,
+    *,
+    finite: bool = False,
+    max_leaves: int = 8,
+) -> st.SearchStrategy[Any]:
+    """Generate any value of JSON; `finite`: without NaN and infinity, which json.dumps writes too."""
+    floats = st.floats(allow_nan=not finite, allow_infinity=not finite)
+    return st.recursive(
+        st.none() | st.booleans() | st.integers() | floats | text,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+        max_leaves=max_leaves,
+    )
 
 
 def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
