@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -15,6 +13,7 @@ from anyio.to_thread import run_sync
 from mcp.client import Client
 
 from support.mailbox import Mailbox, decide
+from support.page_user import visit_page
 from support.served_application import Served, serve_anonymously, serve_for_alice
 
 if TYPE_CHECKING:
@@ -23,24 +22,14 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.browser"]
 pytestmark = pytest.mark.anyio
 
-PROGRAM = Path(__file__).parents[1] / "support/question_page.mjs"
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/mcp/questions\?token=[\w-]{43}\b")
-FIRST_OPTION = [["press", "Tab Space"], ["submit", "Enter"]]
+FIRST_OPTION = (("press", "Tab Space"), ("submit", "Enter"))
 """Choose the first radio button of a form, and send it, with the keyboard."""
 
 
-@contextmanager
-def anonymous() -> Iterator[Served]:
-    """Callers without a principal: only the session id tells them apart."""
-    with serve_anonymously() as served:
-        yield served
-
-
-@contextmanager
-def signed_in() -> Iterator[Served]:
-    """Callers whose client sends Alice's token; her browser sends none."""
-    with serve_for_alice(Mailbox()) as served:
-        yield served
+def signed_in() -> AbstractContextManager[Served]:
+    """Serve callers whose client sends Alice's token; her browser sends none."""
+    return serve_for_alice(Mailbox())
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -52,16 +41,16 @@ def link_in(result: types.CallToolResult) -> str | None:
     return found and found[0]
 
 
-async def answer(run_in_browser: RunProgram, link: str) -> list[Any]:
-    """Open a link, choose the first option, send; return what the browser saw."""
-    steps = [["goto", link], ["text", "h1"], ["text", "h2, legend"], *FIRST_OPTION, ["text", "h1"]]
-    given = {"options": {}, "tamper": "", "steps": steps}
-    seen = (await run_sync(partial(run_in_browser, PROGRAM, given)))["seen"]
-    return [seen[0], seen[1], seen[2], seen[-1]]
+async def visit(run_in_browser: RunProgram, link: str | None, *steps: Any) -> list[Any]:
+    """Open a link and follow steps; return what they saw, first the status."""
+    return list((await run_sync(visit_page, run_in_browser, ("goto", link), *steps))["seen"])
 
 
+# Only the session id tells anonymous callers apart.
 @pytest.mark.parametrize(
-    ("mode", "serving"), [("legacy", anonymous), ("legacy", signed_in), ("auto", signed_in)]
+    ("mode", "serving"),
+    [("legacy", serve_anonymously), ("legacy", signed_in), ("auto", signed_in)],
+    ids=["legacy-anonymous", "legacy-signed_in", "auto-signed_in"],
 )
 async def test_a_call_is_answered_in_the_browser_and_returns_its_result(
     run_in_browser: RunProgram, mode: Any, serving: Callable[[], AbstractContextManager[Served]]
@@ -76,7 +65,9 @@ async def test_a_call_is_answered_in_the_browser_and_returns_its_result(
                 link = link_in(result)
                 if link is None:
                     break
-                status, title, question, after = await answer(run_in_browser, link)
+                looks = (("text", "h1"), ("text", "h2, legend"))
+                seen = await visit(run_in_browser, link, *looks, *FIRST_OPTION, ("text", "h1"))
+                status, title, question, *_, after = seen
                 assert (status, title, after) == (200, "Question from provision_database", "Thank you")
                 asked[link] = question
             again = await client.call_tool("provision_database", arguments)
@@ -94,9 +85,7 @@ async def test_a_user_who_declines_on_the_page_ends_the_call(run_in_browser: Run
     with serve_anonymously() as served:
         async with Client(served.url, mode="legacy") as client:
             link = link_in(await client.call_tool("provision_database", arguments))
-            steps = [["goto", link], ["click", "Decline"], ["text", "h1"]]
-            given = {"options": {}, "tamper": "", "steps": steps}
-            seen = (await run_sync(partial(run_in_browser, PROGRAM, given)))["seen"]
+            seen = await visit(run_in_browser, link, ("click", "Decline"), ("text", "h1"))
             result = await client.call_tool("provision_database", arguments)
     assert seen[-1] == "Thank you"
     assert result.is_error
@@ -109,9 +98,8 @@ async def test_a_url_question_waits_until_the_page_behind_it_is_done(run_in_brow
     with serve_for_alice(mailbox) as served:
         async with Client(served.url, mode="legacy") as client:
             link = link_in(await client.call_tool("request_approval", arguments))
-            steps = [["goto", link], ["text", "code"], ["open", "in a new tab"], ["click", "I have finished"]]
-            given = {"options": {}, "tamper": "", "steps": [*steps, ["text", "h1"]]}
-            seen = (await run_sync(partial(run_in_browser, PROGRAM, given)))["seen"]
+            opening = (("text", "code"), ("open", "in a new tab"), ("click", "I have finished"))
+            seen = await visit(run_in_browser, link, *opening, ("text", "h1"))
             decide(mailbox.link(), approved=True)
             result = await client.call_tool("request_approval", arguments)
     _, shown, (opened, facts), _, after = seen

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from support.client_pins import pinned_versions
 from support.documents import CONNECTING, LOCAL_URL, code_blocks, inspector_configuration, read_document
 from support.project import ROOT
-from support.served_application import Served, serve_anonymously
+from support.served_application import Served
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.inspector", "support.typescript_client"]
 
 PAGE = read_document(CONNECTING)
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with serve_anonymously() as application:
-        yield application
 
 
 @pytest.mark.parametrize(

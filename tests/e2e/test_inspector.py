@@ -6,7 +6,6 @@ It answers requests for roots. Without a user it cannot fill in a form.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from mcp_roundtrip_local.sample_events.stable import (
 )
 from support.documents import inspector_configuration
 from support.project import FUNCTIONS
-from support.served_application import Served, serve_anonymously
+from support.served_application import Served
 
 if TYPE_CHECKING:
     from support.inspector import Inspect
@@ -32,12 +31,6 @@ pytest_plugins = ["support.inspector"]
 
 SINDH = "Hyderabad, Sindh, Pakistan"
 CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with serve_anonymously() as application:
-        yield application
 
 
 @pytest.fixture

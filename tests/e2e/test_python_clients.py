@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,24 +24,12 @@ from mcp_roundtrip_local.sample_events.stable import (
 from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
 from support.mailbox import Mailbox, decide
 from support.project import FUNCTIONS
-from support.served_application import Served, serve_anonymously, serve_for_alice
+from support.served_application import Served, serve_for_alice
 
 pytestmark = pytest.mark.anyio
 
 CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 FORECAST = "weather://forecast/{place}"
-
-
-@pytest.fixture(scope="module")
-def application() -> Iterator[Served]:
-    with serve_anonymously() as served:
-        yield served
-
-
-@pytest.fixture
-def served(application: Served) -> Served:
-    application.lines.clear()
-    return application
 
 
 @pytest.fixture(params=[official, fast_mcp], ids=["the official SDK", "FastMCP"])

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.page_user import visit_page
 from support.question_links import form, url
-from support.served_page import ServedPage, served_page
+from support.served_page import WIDE, ServedPage, served_page
 
 if TYPE_CHECKING:
     from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
 
-PROGRAM = Path(__file__).parents[1] / "support/question_page.mjs"
 PHONE = {"viewport": {"width": 360, "height": 740}, "isMobile": True, "hasTouch": True}
-WIDE = {"viewport": {"width": 760, "height": 640}}
 SIZE = {
     "type": "object",
     "properties": {
@@ -44,51 +43,28 @@ MESSAGE = "How large should the database “orders” be?"
 
 
 @pytest.fixture
-def page() -> Iterator[ServedPage]:
-    with served_page() as served:
+def page(run_in_browser: RunProgram) -> Iterator[ServedPage]:
+    with served_page(run_in_browser) as served:
         yield served
 
 
-Browse = Callable[..., Any]
+def texts(result: Any) -> list[str]:
+    """Return what steps saw that is text."""
+    return [each for each in result["seen"] if isinstance(each, str)]
 
 
-@pytest.fixture
-def browse(run_in_browser: RunProgram) -> Browse:
-    """Run steps, which are names or pairs of a name and an argument; return what they saw by position."""
-
-    def run(*steps: Any, tamper: str = "", **options: Any) -> Any:
-        pairs = [each if isinstance(each, tuple) else (each, None) for each in steps]
-        return run_in_browser(PROGRAM, {"options": {**WIDE, **options}, "tamper": tamper, "steps": pairs})
-
-    return run
-
-
-def test_a_user_answers_with_the_keyboard_alone(page: ServedPage, browse: Browse) -> None:
+def test_a_user_answers_with_the_keyboard_alone(page: ServedPage) -> None:
     token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
-    result = browse(
-        *(("goto", page.link(token)), ("press", "Tab"), "focused", ("press", "Control+A"), ("type", "4")),
-        ("press", "Tab"),
-        "focused",
-        ("press", "ArrowDown"),
-        ("press", "Tab"),
-        "focused",
-        ("press", "Space"),
-        ("press", "Tab Tab"),
-        "focused",
-        ("type", "ada@example.com"),
-        ("submit", "Enter"),
-        "url",
-        ("text", "h1"),
+    result = page.visit(
+        token,
+        *(("press", "Tab"), "focused", ("press", "Control+A"), ("type", "4")),
+        *(("press", "Tab"), "focused", ("press", "ArrowDown")),
+        *(("press", "Tab"), "focused", ("press", "Space")),
+        *(("press", "Tab Tab"), "focused", ("type", "ada@example.com")),
+        *(("submit", "Enter"), "url", ("text", "h1")),
     )
-    focused = [each for each in result["seen"] if isinstance(each, str)]
-    assert focused == [
-        "input Virtual CPUs",
-        "input eu-west-1",
-        "input Daily",
-        "input Owner",
-        page.link(token),
-        "Thank you",
-    ]
+    focused = ["input Virtual CPUs", "input eu-west-1", "input Daily", "input Owner"]
+    assert texts(result) == [*focused, page.link(token), "Thank you"]
     assert result["complaints"] == []
     content = {"vcpus": 4, "region": "us-east-1", "backups": ["Daily"], "owner": "ada@example.com"}
     assert page.calls.responses(task) == {"size": {"action": "accept", "content": content}}
@@ -97,28 +73,23 @@ def test_a_user_answers_with_the_keyboard_alone(page: ServedPage, browse: Browse
     assert "referer" not in post
 
 
-def test_the_keyboard_reaches_the_buttons_in_their_order(page: ServedPage, browse: Browse) -> None:
+def test_the_keyboard_reaches_the_buttons_in_their_order(page: ServedPage) -> None:
     token, task = page.calls.ask({"size": form(SIZE, MESSAGE)})
     tabs = [step for _ in range(7) for step in (("press", "Tab"), "focused")]
-    result = browse(("goto", page.link(token)), *tabs, ("press", "Tab"), ("submit", "Space"))
-    focused = [each for each in result["seen"] if isinstance(each, str)]
-    assert focused[-3:] == ["input Owner", "button Send", "button Decline"]
+    result = page.visit(token, *tabs, ("press", "Tab"), ("submit", "Space"))
+    assert texts(result)[-3:] == ["input Owner", "button Send", "button Decline"]
     assert page.calls.responses(task) == {"size": {"action": "cancel"}}
 
 
-def test_errors_have_the_focus_first_and_lead_to_their_fields(page: ServedPage, browse: Browse) -> None:
+def test_errors_have_the_focus_first_and_lead_to_their_fields(page: ServedPage) -> None:
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
-    result = browse(
-        *(("goto", page.link(token)), ("press", "Tab Control+A"), ("type", "seventeen"), ("submit", "Enter")),
-        "focused",
-        ("press", "Tab"),
-        "focused",
-        ("press", "Enter"),
-        ("evaluate", "location.hash"),
-        "focused",
+    result = page.visit(
+        token,
+        *(("press", "Tab Control+A"), ("type", "seventeen"), ("submit", "Enter"), "focused"),
+        *(("press", "Tab"), "focused", ("press", "Enter"), ("evaluate", "location.hash"), "focused"),
         ("evaluate", "document.activeElement.value"),
     )
-    assert [each for each in result["seen"] if isinstance(each, str)] == [
+    assert texts(result) == [
         "div The answer was not sent yet",
         "a Virtual CPUs: Enter a whole number.",
         "#f0-0",
@@ -131,7 +102,7 @@ HOSTILE = """</title></textarea><script>window.pwned = 1</script><img src=x oner
 "' onfocus=window.pwned=3 autofocus x='"""
 
 
-def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, browse: Browse) -> None:
+def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -141,19 +112,14 @@ def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, browse: Brows
     }
     requests = {HOSTILE: form(schema, HOSTILE), "link": url("javascript://x/%0awindow.pwned=4", HOSTILE)}
     token, task = page.calls.ask(requests, tool=HOSTILE)
-    result = browse(
-        ("goto", page.link(token)),
+    accept = "[...document.querySelectorAll('[value=accept][type=radio]')].forEach((e) => e.checked = true)"
+    result = page.visit(
+        token,
         ("evaluate", "window.pwned ?? 'nothing'"),
-        ("text", "h1"),
-        ("count", "script, img, a"),
+        *(("text", "h1"), ("count", "script, img, a")),
         ("evaluate", "document.querySelector('textarea').value"),
-        ("click", "Send"),
-        ("evaluate", "window.pwned ?? 'nothing'"),
-        (
-            "evaluate",
-            "[...document.querySelectorAll('[value=accept][type=radio]')].forEach((e) => e.checked = true)",
-        ),
-        ("click", "Send"),
+        *(("click", "Send"), ("evaluate", "window.pwned ?? 'nothing'")),
+        *(("evaluate", accept), ("click", "Send")),
     )
     _, before, heading, scripts, default, _, after, *_ = result["seen"]
     assert (before, after, scripts, default) == ("nothing", "nothing", 0, HOSTILE)
@@ -166,19 +132,17 @@ def test_hostile_texts_run_nothing_and_are_shown(page: ServedPage, browse: Brows
     }
 
 
-def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page: ServedPage, browse: Browse) -> None:
+def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page: ServedPage) -> None:
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     injected = (
         "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
         "<a id=bad href='javascript:window.pwned=3'>x</a><style>h1 { display: none }</style>"
         "<form id=away action='https://evil.example/'></form>"
     )
-    result = browse(
-        ("goto", page.link(token)),
+    result = page.visit(
+        token,
         ("evaluate", "document.getElementById('bad').click(), document.getElementById('away').submit()"),
-        ("evaluate", "window.pwned ?? 'nothing'"),
-        ("text", "h1"),
-        "url",
+        *(("evaluate", "window.pwned ?? 'nothing'"), ("text", "h1"), "url"),
         tamper=injected,
     )
     assert result["seen"][2:] == ["nothing", "Question from provision", page.link(token)]
@@ -188,26 +152,17 @@ def test_the_policy_blocks_a_script_even_if_one_were_in_the_page(page: ServedPag
     assert not [to for _, to, _ in result["requests"] if "evil.example" in to]
 
 
-def test_a_url_question_opens_a_new_tab_that_learns_nothing(page: ServedPage, browse: Browse) -> None:
+def test_a_url_question_opens_a_new_tab_that_learns_nothing(page: ServedPage) -> None:
     target = page.url.replace("/mcp/questions", "/elsewhere?a=1")
     token, task = page.calls.ask({"login": url(target, "Sign in to continue.")})
-    result = browse(
-        *(
-            ("goto", page.link(token)),
-            ("text", "code"),
-            ("open", "in a new tab"),
-            ("click", "I have finished"),
-        ),
-        ("text", "h1"),
-    )
+    opening = (("text", "code"), ("open", "in a new tab"), ("click", "I have finished"))
+    result = page.visit(token, *opening, ("text", "h1"))
     _, shown, opened, _, title = result["seen"]
     assert (shown, opened, title) == (target, [target, [True, ""]], "Thank you")
     assert page.calls.responses(task) == {"login": {"action": "accept"}}
 
 
-def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(
-    page: ServedPage, browse: Browse
-) -> None:
+def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(page: ServedPage) -> None:
     token, task = page.calls.ask({"size": form({"type": "object", "properties": {"x": {"type": "string"}}})})
     attack = (
         "(() => { const form = document.createElement('form'); form.method = 'post';"
@@ -215,14 +170,15 @@ def test_a_form_of_another_origin_is_refused_by_what_the_browser_sends(
         "<input name=action value=accept>'; document.body.append(form); form.submit(); })()"
     )
     elsewhere = page.url.replace("127.0.0.1", "localhost").replace("/mcp/questions", "/evil")
-    result = browse(("goto", elsewhere), ("evaluate", attack), ("press", "Tab"), ("text", "body"))
+    steps = (("goto", elsewhere), ("evaluate", attack), ("press", "Tab"), ("text", "body"))
+    result = visit_page(page.run_in_browser, *steps)
     posts = [headers for method, _, headers in result["requests"] if method == "POST"]
     assert len(posts) == 1
     assert page.calls.responses(task) == {}
 
 
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
-def test_axe_finds_no_violation_of_accessibility(page: ServedPage, browse: Browse, color_scheme: str) -> None:
+def test_axe_finds_no_violation_of_accessibility(page: ServedPage, color_scheme: str) -> None:
     more = {
         "type": "object",
         "properties": {
@@ -235,15 +191,8 @@ def test_axe_finds_no_violation_of_accessibility(page: ServedPage, browse: Brows
     }
     requests = {"size": form(SIZE, MESSAGE), "more": form(more), "login": url("https://id.example/")}
     token, _ = page.calls.ask(requests)
-    sent = (
-        ("goto", page.link(token)),
-        "audit",
-        ("click", "Send"),
-        ("count", ".error"),
-        "audit",
-        ("click", "Cancel"),
-    )
-    result = browse(*sent, "audit", bypassCSP=True, colorScheme=color_scheme)
+    sent = ("audit", ("click", "Send"), ("count", ".error"), "audit", ("click", "Cancel"), "audit")
+    result = page.visit(token, *sent, bypassCSP=True, colorScheme=color_scheme)
     _, (open_form, passed), _, errors, (form_with_errors, _), _, (notice, _) = result["seen"]
     assert (open_form, form_with_errors, notice) == ([], [], [])
     assert passed > 20
@@ -260,13 +209,13 @@ LARGE: dict[str, Any] = {
 }
 
 
-def test_200_fields_and_5000_options_are_answered_in_the_browser(page: ServedPage, browse: Browse) -> None:
+def test_200_fields_and_5000_options_are_answered_in_the_browser(page: ServedPage) -> None:
     token, task = page.calls.ask({"q": form(LARGE)})
     fill = (
         "document.getElementsByName('0.7')[0].value = 'seven',"
         " document.getElementsByName('0.199')[0].value = '4999'"
     )
-    result = browse(("goto", page.link(token)), ("evaluate", fill), ("click", "Send"), ("text", "h1"))
+    result = page.visit(token, ("evaluate", fill), ("click", "Send"), ("text", "h1"))
     assert result["seen"][-1] == "Thank you"
     assert page.calls.responses(task)["q"]["content"] == {"f7": "seven", "city": "City 4999"}
 
@@ -282,7 +231,7 @@ NARROW = "document.documentElement.scrollWidth <= window.innerWidth"
 @pytest.mark.parametrize("color_scheme", ["light", "dark"])
 @pytest.mark.parametrize("schema", [SIZE, RIGHT_TO_LEFT, LARGE], ids=["size", "rtl", "large"])
 def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
-    page: ServedPage, browse: Browse, color_scheme: str, schema: Any
+    page: ServedPage, color_scheme: str, schema: Any
 ) -> None:
     long = "Averyveryverylongwordwithoutanyspaceinit" * 3
     token, _ = page.calls.ask(
@@ -292,12 +241,9 @@ def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
         "getComputedStyle(document.documentElement).colorScheme"
         " + matchMedia('(prefers-color-scheme: dark)').matches"
     )
-    result = browse(
-        *(("goto", page.link(token)), ("evaluate", NARROW), ("evaluate", scheme)),
-        ("evaluate", "getComputedStyle(document.querySelector('legend, .label')).direction"),
-        **PHONE,
-        colorScheme=color_scheme,
-    )
+    direction = "getComputedStyle(document.querySelector('legend, .label')).direction"
+    looks = [("evaluate", expression) for expression in (NARROW, scheme, direction)]
+    result = page.visit(token, *looks, **PHONE, colorScheme=color_scheme)
     _, fits, seen_scheme, direction = result["seen"]
     assert fits is True
     assert seen_scheme == f"light dark{str(color_scheme == 'dark').lower()}"
@@ -305,17 +251,12 @@ def test_a_phone_scrolls_in_one_direction_in_both_color_schemes(
 
 
 def test_screenshots_of_the_documentation(
-    page: ServedPage, browse: Browse, tmp_path: Path, request: pytest.FixtureRequest
+    page: ServedPage, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Run with --basetemp to keep the images; docs/images has copies."""
     token, _ = page.calls.ask({"size": form(SIZE, MESSAGE)})
     shots = {"light": WIDE, "dark": PHONE}
     for scheme, options in shots.items():
         target = tmp_path / f"question-page-{scheme}.png"
-        browse(
-            ("goto", page.link(token)),
-            ("screenshot", str(target)),
-            **options,
-            colorScheme=scheme,
-        )
+        page.visit(token, ("screenshot", str(target)), **options, colorScheme=scheme)
         assert target.stat().st_size < 60_000

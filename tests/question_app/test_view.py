@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support.question_app import META, Show, asking, complete, form
+from support.question_links import url as url_question
 
 pytest_plugins = ["support.question_app"]
 
@@ -27,6 +28,11 @@ SIZE = form(
 )
 KEEP = form("orders costs 40 EUR a month. Keep it?", {"value": {"type": "boolean"}})
 DONE = [{"result": complete("orders runs at db-1")}]
+
+ASKED = ("result", asking({"size": SIZE}))
+SEND = ("click", "Send")
+ANSWERED = (("fill", "Virtual CPUs", "4"), SEND)
+GOES_ON = ("see", "The assistant can go on.")
 
 EVERYTHING = form(
     "Please describe the database.",
@@ -70,9 +76,7 @@ def answers_of(call: dict[str, Any]) -> dict[str, Any]:
 def test_an_answer_goes_to_the_answer_tool_and_the_result_to_the_model(show: Show) -> None:
     log = show(
         ("result", asking({"size": SIZE}, instruction="Call provision_database again.")),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(*ANSWERED, GOES_ON),
         answers=DONE,
     )
     (call,) = log["calls"]
@@ -102,8 +106,7 @@ def test_every_kind_of_field_gives_the_value_that_its_schema_asks_for(show: Show
         ("check", "America"),
         ("check", "Test"),
         ("check", "Production"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=DONE,
     )
     assert answers_of(log["calls"][0])["all"] == {
@@ -121,33 +124,27 @@ def test_every_kind_of_field_gives_the_value_that_its_schema_asks_for(show: Show
 
 
 def test_fields_that_were_left_empty_are_left_out_and_required_ones_are_asked_for(show: Show) -> None:
+    errors = "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)"
     log = show(
         ("result", asking({"all": EVERYTHING})),
         ("fill", "Name", ""),
         ("select", "Plan", "No answer"),
         ("fill", "Ratio", "much"),
         ("check", "No answer"),
-        ("click", "Send"),
+        SEND,
         ("see", "Some answers are missing or not possible."),
         ("evaluate", "document.activeElement === document.querySelector('[aria-invalid=true]')"),
-        (
-            "evaluate",
-            "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)",
-        ),
+        ("evaluate", errors),
         ("fill", "Name", "o"),
         ("fill", "Ratio", "3"),
         ("check", "Europe"),
         *[("check", name) for name in ("Test", "Staging", "Production")],
-        ("click", "Send"),
-        (
-            "evaluate",
-            "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)",
-        ),
+        SEND,
+        ("evaluate", errors),
         ("fill", "Name", "or"),
         ("fill", "Ratio", ""),
         ("evaluate", "document.querySelectorAll('[type=checkbox]')[0].click()"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=DONE,
     )
     focuses_first, first, second, _ = log["values"]
@@ -162,15 +159,15 @@ def test_a_refused_answer_is_shown_with_what_was_typed_and_the_reason(show: Show
     reason = "\n\nThe previous answer was not accepted. vcpus: 3 is not a power of two"
     again = {**SIZE, "params": {**SIZE["params"], "message": SIZE["params"]["message"] + reason}}
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("fill", "Virtual CPUs", "3"),
-        ("click", "Send"),
+        SEND,
         ("see", "3 is not a power of two"),
         ("evaluate", "document.activeElement.value"),
         ("press", "Backspace"),
         ("type", "4"),
         ("press", "Enter"),
-        ("see", "The assistant can go on."),
+        GOES_ON,
         answers=[{"result": asking({"size": again}, "state-2")}, *DONE],
     )
     assert log["values"] == ["3"]
@@ -180,13 +177,10 @@ def test_a_refused_answer_is_shown_with_what_was_typed_and_the_reason(show: Show
 
 def test_a_further_question_is_shown_in_the_same_view(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
+        *(ASKED, *ANSWERED),
         ("see", "Keep it?"),
         ("check", "Yes"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=[{"result": asking({"keep": KEEP}, "state-2")}, *DONE],
     )
     assert answers_of(log["calls"][1]) == {"keep": {"value": True}}
@@ -206,9 +200,9 @@ def test_the_message_is_the_label_of_a_form_with_one_value(show: Show) -> None:
 
 def test_the_user_can_decline(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("click", "Decline"),
-        ("see", "The assistant can go on."),
+        GOES_ON,
         answers=[{"result": {**complete("The user declined."), "isError": True}}],
     )
     assert log["calls"][0]["arguments"]["answers"] == {"size": {"action": "decline"}}
@@ -219,8 +213,7 @@ def test_several_questions_are_answered_or_declined_one_by_one(show: Show) -> No
         ("result", asking({"size": SIZE, "keep": KEEP})),
         ("evaluate", "document.querySelectorAll('section')[1].querySelector('[type=checkbox]').click()"),
         ("fill", "Virtual CPUs", "2"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=DONE,
     )
     assert log["calls"][0]["arguments"]["answers"] == {
@@ -241,7 +234,7 @@ def test_a_keyboard_is_enough(show: Show) -> None:
         ("press", "Tab", 2),
         ("evaluate", "document.activeElement.textContent"),
         ("press", "Enter"),
-        ("see", "The assistant can go on."),
+        GOES_ON,
         ("evaluate", "document.activeElement.tagName"),
         answers=DONE,
     )
@@ -251,10 +244,7 @@ def test_a_keyboard_is_enough(show: Show) -> None:
 
 def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
     url = "https://bank.example/sign?x=1"
-    question = {
-        "method": "elicitation/create",
-        "params": {"mode": "url", "message": "Please sign in.", "url": url},
-    }
+    question = url_question(url)
     log = show(
         ("result", asking({"sign": question})),
         ("see", url),
@@ -262,7 +252,7 @@ def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
         ("click", "Continue"),
         ("see", "This is not finished yet."),
         ("click", "Continue"),
-        ("see", "The assistant can go on."),
+        GOES_ON,
         answers=[{"result": asking({"sign": question}, "state-2")}, *DONE],
     )
     assert log["links"] == [url]
@@ -279,44 +269,34 @@ def test_a_url_is_shown_before_the_host_opens_it(show: Show) -> None:
     ],
 )
 def test_a_url_is_shown_and_opened_in_ascii_as_a_browser_reads_it(show: Show, url: str, shown: str) -> None:
-    question = {
-        "method": "elicitation/create",
-        "params": {"mode": "url", "message": "Please sign in.", "url": url},
-    }
+    question = url_question(url)
     log = show(
         ("result", asking({"sign": question})),
         ("see", shown),
         ("click", "Open link"),
         ("click", "Continue"),
-        ("see", "The assistant can go on."),
+        GOES_ON,
         answers=DONE,
     )
     assert log["links"] == [shown]
 
 
 def test_a_url_counts_as_accepted_only_after_it_was_opened(show: Show) -> None:
-    question = {
-        "method": "elicitation/create",
-        "params": {"mode": "url", "message": "Please sign in.", "url": "https://bank.example/sign"},
-    }
+    question = url_question("https://bank.example/sign")
     log = show(
         ("result", asking({"sign": question, "keep": KEEP})),
         ("check", "Yes"),
-        ("click", "Send"),
+        SEND,
         ("see", "Open the link first."),
         ("click", "Open link"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=DONE,
     )
     assert log["calls"][0]["arguments"]["answers"]["sign"] == {"action": "accept"}
 
 
 def test_a_url_that_is_not_of_the_web_cannot_be_opened(show: Show) -> None:
-    question = {
-        "method": "elicitation/create",
-        "params": {"mode": "url", "message": "Please sign in.", "url": "javascript://x/%0aalert(1)"},
-    }
+    question = url_question("javascript://x/%0aalert(1)")
     log = show(("result", asking({"sign": question})), ("see", "javascript://x"), ("tree",))
     assert "Open link" not in log["values"][0]
 
@@ -324,9 +304,7 @@ def test_a_url_that_is_not_of_the_web_cannot_be_opened(show: Show) -> None:
 @pytest.mark.parametrize("refused", ["context", "message"])
 def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refused: str) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
+        *(ASKED, *ANSWERED),
         ("see", "copy it into the conversation"),
         ("see", "orders runs at db-1"),
         ("click", "Copy"),
@@ -339,10 +317,7 @@ def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refus
 
 def test_a_host_that_takes_messages_as_the_specification_shows_them_gets_an_object(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(ASKED, *ANSWERED, GOES_ON),
         answers=DONE,
         onlyObjects=True,
     )
@@ -351,12 +326,9 @@ def test_a_host_that_takes_messages_as_the_specification_shows_them_gets_an_obje
 
 def test_an_answer_that_could_not_be_sent_can_be_sent_again(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
+        *(ASKED, *ANSWERED),
         ("see", "The answer was not sent: Too many requests"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=[{"error": {"code": -32603, "message": "Too many requests"}}, *DONE],
     )
     assert log["calls"][0] == log["calls"][1]
@@ -365,10 +337,7 @@ def test_an_answer_that_could_not_be_sent_can_be_sent_again(show: Show) -> None:
 def test_a_call_that_is_still_running_is_waited_for(show: Show) -> None:
     working = {"content": [], "_meta": {META: {"status": "working", "state": "state-2", "retryAfterMs": 1}}}
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(ASKED, *ANSWERED, GOES_ON),
         answers=[{"result": working}, *DONE],
     )
     assert [call["arguments"]["answers"] for call in log["calls"]][1:] == [{}]
@@ -377,7 +346,7 @@ def test_a_call_that_is_still_running_is_waited_for(show: Show) -> None:
 
 def test_a_result_that_asks_nothing_is_not_shown(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("height", 100, 600),
         ("result", {"content": [{"type": "text", "text": "nothing to ask"}]}),
         ("see", "Virtual CPUs"),
@@ -404,21 +373,16 @@ def test_a_view_that_is_opened_again_shows_where_the_call_stands(show: Show) -> 
 def test_a_view_that_is_opened_again_shows_the_question_if_the_server_does_not_answer(show: Show) -> None:
     show(
         ("result", asking({"size": SIZE}, issuedAt=1)),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(*ANSWERED, GOES_ON),
         answers=[{"error": {"code": -32000, "message": "offline"}}, *DONE],
     )
 
 
 def test_the_old_result_does_not_ask_again(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
-        ("result", asking({"size": SIZE})),
-        ("see", "The assistant can go on."),
+        *(ASKED, *ANSWERED, GOES_ON),
+        ASKED,
+        GOES_ON,
         ("tree",),
         answers=DONE,
     )
@@ -427,11 +391,10 @@ def test_the_old_result_does_not_ask_again(show: Show) -> None:
 
 def test_a_user_may_take_longer_than_a_state_lives(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("fill", "Virtual CPUs", "4"),
         ("evaluate", "renew()"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=[{"result": asking({"size": SIZE}, "state-2")}, *DONE],
     )
     renewal, answer = (call["arguments"] for call in log["calls"])
@@ -441,7 +404,7 @@ def test_a_user_may_take_longer_than_a_state_lives(show: Show) -> None:
 
 def test_a_question_that_was_answered_elsewhere_leaves_the_view(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("see", "Virtual CPUs"),
         ("evaluate", "renew()"),
         ("see", "provision_database has finished."),
@@ -458,9 +421,7 @@ def test_an_expired_question_says_so_and_cannot_be_answered(show: Show) -> None:
         "_meta": {META: {"status": "ended"}},
     }
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
+        *(ASKED, *ANSWERED),
         ("see", "This question has expired."),
         ("tree",),
         answers=[{"result": ended}],
@@ -471,7 +432,7 @@ def test_an_expired_question_says_so_and_cannot_be_answered(show: Show) -> None:
 
 def test_a_cancelled_call_cannot_be_answered(show: Show) -> None:
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("see", "Virtual CPUs"),
         ("cancelled",),
         ("see", "This call was cancelled."),
@@ -485,8 +446,7 @@ def test_a_cancelled_call_cannot_be_answered(show: Show) -> None:
 def test_a_host_that_asks_through_the_view_gets_the_answer_itself(show: Show) -> None:
     log = show(
         ("elicit", SIZE["params"]),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
+        *ANSWERED,
         ("elicited",),
         ("gone",),
     )
@@ -507,8 +467,7 @@ def test_hostile_texts_are_shown_as_text(show: Show) -> None:
     log = show(
         ("result", asking({HOSTILE: form(HOSTILE, properties, required=[])}, tool=HOSTILE)),
         ("see", "<img src=x"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         ("evaluate", "[document.title, document.images.length, document.scripts.length]"),
         answers=[{"result": complete(HOSTILE)}],
     )
@@ -524,11 +483,10 @@ def test_texts_of_any_script_keep_their_direction(show: Show) -> None:
         ("result", asking({"size": question})),
         ("evaluate", "getComputedStyle(document.querySelector('.message')).direction"),
         ("fill", "الحجم", "👩‍🚀"),
-        ("click", "Send"),
+        SEND,
         ("see", "Enter at most 2 characters. These are 3."),
         ("fill", "الحجم", "🐘🐘"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=DONE,
     )
     assert log["values"] == ["rtl"]
@@ -545,8 +503,7 @@ def test_200_fields_and_5000_choices_are_shown(show: Show) -> None:
         ("fill", "Show choices that contain", "4998"),
         ("check", "option 4998"),
         ("fill", "field 199", "last"),
-        ("click", "Send"),
-        ("see", "The assistant can go on."),
+        *(SEND, GOES_ON),
         answers=DONE,
     )
     content = answers_of(log["calls"][0])["all"]
@@ -555,24 +512,19 @@ def test_200_fields_and_5000_choices_are_shown(show: Show) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_violation_of_accessibility(show: Show, theme: str) -> None:
-    url = {
-        "method": "elicitation/create",
-        "params": {"mode": "url", "message": "Please sign in.", "url": "https://bank.example/sign"},
-    }
+    url = url_question("https://bank.example/sign")
     log = show(
         ("result", asking({"all": EVERYTHING, "keep": KEEP, "sign": url})),
         ("fill", "Name", ""),
         ("axe",),
-        ("click", "Send"),
+        SEND,
         ("see", "Some answers are missing or not possible."),
         ("axe",),
         theme=theme,
     )
     assert log["values"] == [[], []]
     log = show(
-        ("result", asking({"size": SIZE})),
-        ("fill", "Virtual CPUs", "4"),
-        ("click", "Send"),
+        *(ASKED, *ANSWERED),
         ("see", "orders runs at db-1"),
         ("axe",),
         answers=DONE,
@@ -585,7 +537,7 @@ def test_axe_finds_no_violation_of_accessibility(show: Show, theme: str) -> None
 def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
     log = show(
-        ("result", asking({"size": SIZE})),
+        ASKED,
         ("evaluate", colour),
         ("context", {"theme": "dark"}),
         ("see", "Virtual CPUs"),

@@ -14,6 +14,7 @@ from mcp_roundtrip.question_page.form import initial_values, make_questions, rea
 from mcp_roundtrip.question_page.html import FormPage, render_form
 from mcp_roundtrip.question_page.posted import parse_form
 from support.html_form import BrowserForm
+from support.question_links import form as request
 
 HOSTILE = [
     "</title><script>alert(1)</script>",
@@ -121,11 +122,6 @@ def forms(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     schema = {"type": "object", "properties": {name: each for name, (each, _) in cases.items()}}
     answer = {name: value for name, (_, value) in cases.items()}
     return schema | ({"required": required} if required else {}), answer
-
-
-def request(schema: Mapping[str, Any], message: str) -> dict[str, Any]:
-    params = {"mode": "form", "message": message, "requestedSchema": schema}
-    return {"method": "elicitation/create", "params": params}
 
 
 def rendered(requests: Mapping[str, Any], server: str = "server", tool: str = "tool") -> BrowserForm:

@@ -14,8 +14,11 @@ from mcp_roundtrip.question_page.escaping import escape
 from mcp_roundtrip.question_page.form import initial_values, make_questions, read_answers
 from mcp_roundtrip.question_page.html import FormPage, render_form, render_notice
 from mcp_roundtrip.question_page.notices import NOTICES
+from mcp_roundtrip.question_page.posted import parse_form
 from mcp_roundtrip.question_page.style import STYLE
 from support.html_form import BrowserForm, Element, parse
+from support.question_links import form as form_request
+from support.question_links import url as url_request
 
 Requests = dict[str, Any]
 
@@ -41,13 +44,9 @@ ALL_KINDS: dict[str, Any] = {
 }
 
 
-def form_request(schema: Any, message: str = "How large?") -> Requests:
-    params = {"mode": "form", "message": message, "requestedSchema": schema}
-    return {"method": "elicitation/create", "params": params}
-
-
-def url_request(url: str, message: str = "Sign in") -> Requests:
-    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}}
+def one_field(schema: Any, *required: str) -> Requests:
+    """Return the request for the field `x`."""
+    return {"q": form_request({"type": "object", "properties": {"x": schema}, "required": [*required]})}
 
 
 def page(requests: Requests, posted: dict[str, tuple[str, ...]] | None = None) -> str:
@@ -191,9 +190,7 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
     ],
 )
 def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed: str, error: str) -> None:
-    questions = make_questions(
-        {"q": form_request({"type": "object", "properties": {"x": schema}, "required": ["x"]})}
-    )
+    questions = make_questions(one_field(schema, "x"))
     answers = read_answers(questions, {"0.0": (typed,), "action": ("accept",)})
     assert answers.errors == {"0.0": error}
 
@@ -215,7 +212,7 @@ def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed:
     ],
 )
 def test_a_value_is_read_as_users_write_it(schema: Any, posted: tuple[str, ...], value: Any) -> None:
-    questions = make_questions({"q": form_request({"type": "object", "properties": {"x": schema}})})
+    questions = make_questions(one_field(schema))
     answers = read_answers(questions, {"0.0": posted, "action": ("accept",)})
     assert answers.responses["q"]["content"] == {"x": value}
 
@@ -223,9 +220,7 @@ def test_a_value_is_read_as_users_write_it(schema: Any, posted: tuple[str, ...],
 @pytest.mark.parametrize("posted", [("a", "b"), ("0", "0")])
 @pytest.mark.parametrize("kind", ["text", "number", "flag", "few", "some"])
 def test_a_field_that_is_posted_twice_is_an_error(kind: str, posted: tuple[str, str]) -> None:
-    questions = make_questions(
-        {"q": form_request({"type": "object", "properties": {"x": ALL_KINDS["properties"][kind]}})}
-    )
+    questions = make_questions(one_field(ALL_KINDS["properties"][kind]))
     assert read_answers(questions, {"0.0": posted, "action": ("accept",)}).errors.keys() == {"0.0"}
 
 
@@ -259,7 +254,7 @@ def test_several_questions_are_answered_and_declined_one_by_one() -> None:
     form.choose("0.1", ["0"])
     form.choose("1.action", ["decline"])
     form.choose("2.action", ["accept"])
-    answers = read_answers(make_questions(requests), _posted(form))
+    answers = read_answers(make_questions(requests), parse_form(form.body()))
     assert answers.responses == {
         "size": {"action": "accept", "content": {"vcpus": 4, "region": "eu"}},
         "again": {"action": "decline"},
@@ -284,7 +279,7 @@ def test_a_url_question_alone_has_its_own_button() -> None:
     assert (link.attributes["target"], link.attributes["rel"]) == ("_blank", "noopener noreferrer")
     assert link.text == "Open id.example in a new tab"
     assert [each.text for each in form.document.find("code")] == ["https://id.example/login?next=%2F#top"]
-    answers = read_answers(make_questions({"q": url_request("https://id.example/")}), _posted(form))
+    answers = read_answers(make_questions({"q": url_request("https://id.example/")}), parse_form(form.body()))
     assert answers.responses == {"q": {"action": "accept"}}
 
 
@@ -310,11 +305,5 @@ def test_a_form_of_200_fields_and_a_list_of_5000_options_are_rendered_and_answer
     form.enter("0.7", "seven")
     form.choose("0.199", ["4999"])
     form.choose("0.200", map(str, range(5_000)))
-    content = read_answers(make_questions(requests), _posted(form)).responses["q"]["content"]
+    content = read_answers(make_questions(requests), parse_form(form.body())).responses["q"]["content"]
     assert (content["f7"], content["city"], len(content["tags"])) == ("seven", "City 4999", 5_000)
-
-
-def _posted(form: BrowserForm) -> Any:
-    from mcp_roundtrip.question_page.posted import parse_form
-
-    return parse_form(form.body())

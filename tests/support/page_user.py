@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from support.html_form import BrowserForm, Element
+
+if TYPE_CHECKING:
+    from support.browser import RunProgram
+
+PROGRAM: Final = Path(__file__).with_name("question_page.mjs")
 
 LINK: Final = re.compile(r"https?://[^\s\"'<>\\)\]]+/questions\?token=[\w-]+")
 
@@ -48,6 +54,15 @@ def choose_first_on_page(link: str) -> None:
 def decline_page(link: str) -> None:
     """Click on the button that declines."""
     _post(link, _open(link).body("decline"))
+
+
+def visit_page(run_in_browser: RunProgram, *steps: Any, tamper: str = "", **options: Any) -> Any:
+    """Follow steps in Chromium: verbs of question_page.mjs, or pairs of a verb and its argument.
+
+    Return what the steps saw in their order, and the complaints and requests of the browser.
+    """
+    pairs = [each if isinstance(each, tuple) else (each, None) for each in steps]
+    return run_in_browser(PROGRAM, {"options": options, "tamper": tamper, "steps": pairs})
 
 
 def _open(link: str) -> BrowserForm:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support import skips
+from support import question_links, skips
 from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
@@ -62,11 +62,7 @@ def form(
 ) -> dict[str, Any]:
     """An input request for a form; by default all fields are required."""
     needed = list(properties) if required is None else list(required)
-    schema = {"type": "object", "properties": properties, "required": needed}
-    return {
-        "method": "elicitation/create",
-        "params": {"mode": "form", "message": message, "requestedSchema": schema},
-    }
+    return question_links.form({"type": "object", "properties": properties, "required": needed}, message)
 
 
 def asking(requests: Mapping[str, Any], state: str = "state-1", **members: Any) -> dict[str, Any]:
