@@ -144,28 +144,24 @@ async def reserve(ctx: AsyncContext, item: str = "") -> str:
     return reserved
 
 
-@server.tool
-def reserve_and_sign_in(ctx: Context) -> str:
-    """A step, and a URL question with a check."""
-    reserved = ctx.step("reserve", effect, "reserved")
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-    return reserved
+def define(name: str, *actions: str) -> None:
+    """Define a tool that does this in order: a form, a URL question with a check, or a step of this name."""
+
+    @server.tool(name)
+    def tool(ctx: Context) -> None:
+        for action in actions:
+            if action == "form":
+                ctx.elicit("sure", "Really?", bool)
+            elif action == "url":
+                ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+            else:
+                ctx.step(action, effect, action)
 
 
-@server.tool
-def buy_twice(ctx: Context) -> None:
-    """A form, an effect, and a URL question."""
-    ctx.elicit("sure", "Really?", bool)
-    ctx.step("buy", effect, "bought")
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-
-
-@server.tool
-def reserve_and_buy(ctx: Context) -> None:
-    """An effect, a form, and a URL question."""
-    ctx.step("reserve", effect, "reserved")
-    ctx.elicit("sure", "Really?", bool)
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
+define("choose", "form")
+define("reserve_and_sign_in", "reserved", "url")
+define("buy_twice", "form", "bought", "url")
+define("reserve_and_buy", "reserved", "form", "url")
 
 
 @server.tool
@@ -179,12 +175,6 @@ def signs_in_after_failure(ctx: Context) -> None:
     with suppress(LookupError):
         ctx.step("failing", fail)
     ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-
-
-@server.tool
-def choose(ctx: Context) -> bool:
-    """A form."""
-    return ctx.elicit("sure", "Really?", bool)
 
 
 def slow() -> str:
@@ -270,6 +260,12 @@ modern = pytest.mark.parametrize("deployment", [False], indirect=True)
 
 
 ACCEPT = {"action": "accept"}
+
+
+def take_the_only_place(deployment):
+    """Make a call that takes the only place of its caller, and return its text."""
+    deployment.table.max_open = 1
+    return deployment.text("confirm")
 
 
 def recorded(deployment):
@@ -403,8 +399,7 @@ def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_ma
     [request] = deployment.asked_by(asked).values()
     assert request["params"]["url"] == "https://login.example/"
     deployment.answer(asked, login=ACCEPT)
-    waiting = deployment.text("sign_in")
-    assert "has not finished" in waiting
+    assert "has not finished" in deployment.text("sign_in")
     assert deployment.outcome == "waiting_for_answer"
     is_signed_in = True
     assert deployment.text("sign_in") == "signed in 1"
@@ -439,10 +434,9 @@ def test_an_answer_while_a_call_waits_is_in_the_result_of_that_call(deployment):
 
 
 def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(deployment):
-    deployment.answer(deployment.text("confirm"), sure=True)
-    during = []
+    during, other = [], Server("other")
 
-    @server.tool
+    @other.tool
     def slow(ctx: Context) -> str:
         ctx.elicit("sure", "Sure?", bool)
         if not during:
@@ -450,13 +444,11 @@ def test_a_call_that_another_request_runs_is_waited_for_and_then_named_running(d
             during.append(deployment.outcome)
         return "done"
 
-    try:
-        deployment.answer(deployment.text("slow"), sure=True)
-        assert deployment.text("slow") == "done"
-        assert "still running" in during[0]
-        assert during[1] == "still_running"
-    finally:
-        del server.tools["slow"]
+    deployment = deployment.by(server=other)
+    deployment.answer(deployment.text("slow"), sure=True)
+    assert deployment.text("slow") == "done"
+    assert "still running" in during[0]
+    assert during[1] == "still_running"
 
 
 # -- the life of a parked call ------------------------------------------------------------------------------
@@ -486,18 +478,18 @@ def test_a_call_that_nobody_answers_for_an_hour_starts_from_its_beginning(deploy
 
 
 def test_a_large_result_is_returned_and_repeated(deployment):
-    @server.tool
+    other = Server("other")
+
+    @other.tool
     def large(ctx: Context) -> str:
         ctx.elicit("sure", "Sure?", bool)
         return "".join(f"{number:x}" for number in range(200_000))
 
-    try:
-        deployment.answer(deployment.text("large"), sure=True)
-        assert len(deployment.text("large")) > 800_000
-        assert deployment.text("large") == deployment.text("large")
-        assert deployment.outcome == "result_repeated"
-    finally:
-        del server.tools["large"]
+    deployment = deployment.by(server=other)
+    deployment.answer(deployment.text("large"), sure=True)
+    assert len(deployment.text("large")) > 800_000
+    assert deployment.text("large") == deployment.text("large")
+    assert deployment.outcome == "result_repeated"
 
 
 @modern
@@ -632,8 +624,7 @@ def test_a_call_that_fails_gives_its_place_back(deployment):
 
 
 def test_a_tool_that_catches_the_refusal_of_its_step_runs_no_other(deployment):
-    deployment.table.max_open = 1
-    deployment.text("confirm")
+    take_the_only_place(deployment)
     assert is_refused(deployment, "catches_everything", limit=1)
     assert effects == []
 
@@ -669,9 +660,7 @@ FORMS = {"elicitation": {"form": {}}}
 
 def client_at_limit(deployment, capabilities=FORMS):
     """Return another client of a caller whose only place is taken, and the text of the call that has it."""
-    deployment.table.max_open = 1
-    asked = deployment.text("confirm")
-    return deployment.by(capabilities=capabilities), asked
+    return deployment.by(capabilities=capabilities), take_the_only_place(deployment)
 
 
 @modern
@@ -733,8 +722,7 @@ def test_a_last_round_is_refused_before_its_first_step_or_where_it_asks(deployme
 
 @pytest.mark.parametrize("tool", ["only_steps", "only_default"])
 def test_a_tool_whose_questions_never_wait_is_not_limited(deployment, tool):
-    deployment.table.max_open = 1
-    deployment.text("confirm")
+    take_the_only_place(deployment)
     client, operations = recorded(deployment)
     assert client.text(tool) == "done"
     assert updates(operations) == []
@@ -770,8 +758,7 @@ def test_a_parked_call_that_is_out_of_time_needs_no_other_place(deployment, monk
 
 
 def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):
-    deployment.table.max_open = 1
-    deployment.text("confirm")
+    take_the_only_place(deployment)
     assert "checkpoints cannot run now: 1 other calls" in deployment.text("checkpoints")
     assert ("task_limit_reached", {"tool": "checkpoints", "limit": 1}) in deployment.observer.events
 
@@ -786,8 +773,7 @@ def test_a_call_whose_step_has_failed_keeps_its_state_until_there_is_a_place(dep
 @pytest.mark.parametrize("is_full", [True, False])
 def test_no_branch_runs_a_step_after_another_was_refused(deployment, is_full):
     """A place becomes free between the two."""
-    deployment.table.max_open = 1
-    asked = deployment.text("confirm")
+    asked = take_the_only_place(deployment)
 
     def make_room():
         deployment.answer(asked, sure=True)
@@ -888,9 +874,8 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
     assert len(kills) == (5, 8, 7)[crash_in], kills
 
 
-def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
-    deployment.answer(deployment.text("confirm"), sure=True)
-    deployment.stands_still = True
+def call_at_once(deployment):
+    """Return the texts of six calls at the same time."""
     barrier = Barrier(6)
 
     def call(_):
@@ -898,20 +883,18 @@ def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
         return deployment.text("confirm")
 
     with ThreadPoolExecutor(6) as threads:
-        assert set(threads.map(call, range(6))) == {"tea True 1"}
+        return list(threads.map(call, range(6)))
+
+
+def test_of_many_calls_at_once_one_runs_and_all_get_its_result(deployment):
+    deployment.answer(deployment.text("confirm"), sure=True)
+    assert set(call_at_once(deployment.by(stands_still=True))) == {"tea True 1"}
     assert effects == ["tea True"]
 
 
 def test_of_many_first_calls_at_once_one_is_parked_and_all_get_its_link(deployment):
-    deployment.round_ms = 2_000
-    barrier = Barrier(6)
-
-    def call(_):
-        barrier.wait()
-        return deployment.token(deployment.text("confirm"))
-
-    with ThreadPoolExecutor(6) as threads:
-        assert len(set(threads.map(call, range(6)))) == 1
+    asked = call_at_once(deployment.by(round_ms=2_000))
+    assert len({deployment.token(each) for each in asked}) == 1
     assert len(deployment.tasks) == 1
 
 
