@@ -90,7 +90,7 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= dev
 export ENV
-DEPLOY = @$(VENV)/bin/python -m mcp_roundtrip_deploy --sam "$(SAM)" --env "$$ENV" --parameters "$$PARAMETERS" \
+DEPLOY = @$(VENV)/bin/python -m mcp_roundtrip_tools.deploy --sam "$(SAM)" --env "$$ENV" --parameters "$$PARAMETERS" \
              --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
@@ -125,7 +125,7 @@ help:  ## list the commands
 .PHONY: run
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
 run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_local $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
+	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools.run $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
 	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(filter 1,$(JSON)),--json) $(if $(filter 0,$(CONSOLE)),--no-console) \
 	    $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
@@ -135,7 +135,7 @@ run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:
 # The values come from the environment, because make would let the shell interpret them.
 .PHONY: call
 call: $(VENV)/.local  ## call a tool of make run or of an endpoint, and answer its questions here (TOOL=… ARGS=…)
-	@$(strip $(VENV)/bin/python -m mcp_roundtrip_call $(if $(TOOL),"$$TOOL") $(if $(ARGS),--args "$$ARGS") \
+	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools.call $(if $(TOOL),"$$TOOL") $(if $(ARGS),--args "$$ARGS") \
 	    --url $(if $(URL),"$$URL",http://127.0.0.1:$(or $(PORT),3000)/mcp) $(if $(filter 1,$(JSON)),--json) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") $(if $(TASK),--task "$$TASK"))
@@ -161,7 +161,7 @@ all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MIN
 lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	$(VENV)/bin/python -m mcp_roundtrip_lint functions
+	$(VENV)/bin/python -m mcp_roundtrip_tools.lint functions
 	$(VENV)/bin/mypy
 	@# One run for each function: all of them name their module `app`.
 	@for app in functions/*/app.py; do folder=$${app%/app.py}; MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
@@ -217,13 +217,13 @@ corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tes
 
 .PHONY: events
 events: $(VENV)/.local  ## regenerate the sample events with a valid requestState
-	$(VENV)/bin/python -m mcp_roundtrip_local.sample_events
+	$(VENV)/bin/python -m mcp_roundtrip_tools.events
 
 .PHONY: catalog
 catalog: $(VENV)/.dev  ## regenerate the front door's catalog and the manifests of skills, after a signature, docstring or skill changed
-	$(VENV)/bin/python -m mcp_roundtrip_local.catalog
-	$(VENV)/bin/python -m mcp_roundtrip_local.edge_routes
-	$(VENV)/bin/python -m mcp_roundtrip_local.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
+	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog
+	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog.edge_routes
+	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: clients-table
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
@@ -244,13 +244,13 @@ docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ int
 .PHONY: new-tool
 new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1 STACK=…)
 	@# NAME comes from the environment: on the command line the shell would interpret it.
-	@$(VENV)/bin/python -m mcp_roundtrip_local.new_tool $(if $(filter 1,$(TASKS)),--tasks) --stack "$$STACK" "$$NAME"
+	@$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool $(if $(filter 1,$(TASKS)),--tasks) --stack "$$STACK" "$$NAME"
 	@# A nested stack is a new type of resource.
 	$(if $(and $(STACK),$(wildcard pipeline/template.yaml)),@$(MAKE) --no-print-directory deployer-policy)
 
 .PHONY: stacks
 stacks: $(VENV)/.local  ## regenerate nested stacks, after template.yaml changed
-	$(VENV)/bin/python -m mcp_roundtrip_local.new_tool.stacks
+	$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool.stacks
 
 .PHONY: build
 build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=dev)
@@ -278,16 +278,16 @@ deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deploy
 	mkdir -p .aws-sam
 	for deployment in AtOnce Canary10Percent5Minutes; do .venv-sam/bin/python tests/sam/transform.py template.yaml \
 	    AuthMode=none Deployment=$$deployment > .aws-sam/$$deployment.yaml || exit 1; done
-	$(VENV)/bin/python -m mcp_roundtrip_pipeline .aws-sam/AtOnce.yaml .aws-sam/Canary10Percent5Minutes.yaml
+	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/AtOnce.yaml .aws-sam/Canary10Percent5Minutes.yaml
 
 .PHONY: smoke
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
-	@$(VENV)/bin/python -m mcp_roundtrip_smoke
+	@$(VENV)/bin/python -m mcp_roundtrip_tools.smoke
 
 .PHONY: prune
 prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=dev)
-	@$(VENV)/bin/python -m mcp_roundtrip_prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools.prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
 .PHONY: dist
 dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/guides/releasing.md)

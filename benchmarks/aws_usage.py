@@ -21,14 +21,14 @@ from mcp_roundtrip.aws.expressions import from_attributes
 from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.store import item_size
-from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.messages import Request as LocalRequest
-from mcp_roundtrip_local.http.messages import Response
-from mcp_roundtrip_local.sample_events import messages
-from mcp_roundtrip_local.sample_events import stable as samples
-from mcp_roundtrip_local.template.model import REGION
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.events import messages
+from mcp_roundtrip_tools.events import stable as samples
+from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.messages import Request as LocalRequest
+from mcp_roundtrip_tools.run.http.messages import Response
+from mcp_roundtrip_tools.template.model import REGION
+from mcp_roundtrip_tools.template.yaml_reader import load
 from measure import BenchmarkError
 from page_flow import answer_on_page, open_session
 

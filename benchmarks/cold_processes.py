@@ -15,12 +15,16 @@ from pathlib import Path
 from time import perf_counter
 
 from cpu_limits import CpuLimits
-from mcp_roundtrip_local.execution.environment import InvocationResult, ProcessEnvironment, process_variables
-from mcp_roundtrip_local.services import kms_api
-from mcp_roundtrip_local.services.credentials import Credentials
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.lambda_api import LambdaApi
-from mcp_roundtrip_local.template.model import REGION, Function
+from mcp_roundtrip_tools.run.execution.environment import (
+    InvocationResult,
+    ProcessEnvironment,
+    process_variables,
+)
+from mcp_roundtrip_tools.run.services import kms_api
+from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
+from mcp_roundtrip_tools.template.model import REGION, Function
 from measure import BenchmarkError
 from stub_server import serve_stub
 

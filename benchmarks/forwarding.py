@@ -12,10 +12,10 @@ from pathlib import Path
 
 import measure
 from implementations import roundtrip
-from mcp_roundtrip_local.catalog import catalog_lists
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.services.lambda_api import LambdaApi
-from mcp_roundtrip_local.template.model import Function
+from mcp_roundtrip_tools.catalog.catalog import catalog_lists
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
+from mcp_roundtrip_tools.template.model import Function
 from measure import OURS, Figures, Implementation
 from stub_server import serve_stub
 from tables import Target, table

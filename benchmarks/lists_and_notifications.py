@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 import payloads
 from invocations import LambdaContext
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip_local.catalog import catalog_lists
+from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 
 WARM_UP_CALLS, CALLS = 20, 200
 

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.template.yaml_reader import load
 from measure import HERE, BenchmarkError
 
 ROOT = HERE.parent
@@ -41,7 +41,7 @@ class Deployment:
 
 def deploy_now(folder: Path) -> Deployment:
     """Deploy the working tree. Raise BenchmarkError."""
-    return _deploy(NOW, ROOT, "mcp_roundtrip_local.catalog", folder)
+    return _deploy(NOW, ROOT, "mcp_roundtrip_tools.catalog", folder)
 
 
 def deploy_revision(revision: str, catalog: str, folder: Path) -> Deployment:

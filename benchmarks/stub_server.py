@@ -1,6 +1,6 @@
 """Serve a stub of an AWS service over HTTP with little overhead, because the measured code waits for it.
 
-The server of `mcp_roundtrip_local` parses more strictly and takes twice as long for a request.
+The server of `mcp_roundtrip_tools.run` parses more strictly and takes twice as long for a request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from statistics import median
 import boto3
 
 import measure
-from mcp_roundtrip_local.services.ministack import MinistackError, serve_ministack
+from mcp_roundtrip_tools.run.services.ministack import MinistackError, serve_ministack
 from tables import Target, table
 
 OURS, OURS_IN_MEMORY, FASTMCP = "mcp-roundtrip, DynamoDB", "mcp-roundtrip, memory", "FastMCP, memory"

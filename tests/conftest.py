@@ -39,7 +39,7 @@ LONGEST_FIRST = (
     "artefact/test_deployed.py",
     "e2e/test_official_client.py",
     "sam/test_least_privilege.py",
-    "local/test_new_tool.py",
+    "tools/new_tool/test_new_tool.py",
     "sam/test_build.py",
     "sam/test_template.py",
     "test_benchmarks.py",

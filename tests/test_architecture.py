@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
-import mcp_roundtrip_local
 import mcp_roundtrip_testing
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
-DEVELOPMENT = Path(mcp_roundtrip_local.__file__).parents[1]
+DEVELOPMENT = Path(mcp_roundtrip_testing.__file__).parents[1]
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -180,7 +179,7 @@ def test_the_import_graph_has_no_cycle() -> None:
 
 
 def test_the_execution_of_functions_does_not_know_the_emulated_services() -> None:
-    local = "mcp_roundtrip_local"
+    local = "mcp_roundtrip_tools.run"
     for name, imported in import_graph().items():
         if name.startswith(f"{local}.execution."):
             assert not [each for each in imported if each.startswith(f"{local}.services.")], name
@@ -212,8 +211,11 @@ SHARED_CLASS_NAMES = {
 def test_public_class_names_are_unique() -> None:
     folders = (
         PACKAGE,
-        Path(mcp_roundtrip_local.__file__).parent,
         Path(mcp_roundtrip_testing.__file__).parent,
+        *(
+            DEVELOPMENT / "mcp_roundtrip_tools" / name
+            for name in ("catalog", "console", "events", "new_tool", "run", "template")
+        ),
     )
     defined = Counter(
         node.name

@@ -23,10 +23,10 @@ from mcp_roundtrip.server.round import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip.telemetry import WARNING_EVENTS, metric_counts
-from mcp_roundtrip_local import serve
-from mcp_roundtrip_local.sample_events import messages
-from mcp_roundtrip_local.sample_events import stable as samples
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.events import messages
+from mcp_roundtrip_tools.events import stable as samples
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/guides/operating.md").read_text("utf-8")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_local.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.services.kms import FakeKms
+from mcp_roundtrip_tools.run.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.fake_kms import FUNCTION, mac_key, signing_key
 from support.interpreters import run_program
 from support.messages import call

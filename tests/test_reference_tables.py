@@ -15,7 +15,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE
 from mcp_roundtrip.settings import PREFIX, Settings
 from mcp_roundtrip.telemetry import FINAL_EVENTS, WARNING_EVENTS, LogObserver
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
 DEPLOYING, OPTIONS, VERSIONS, SETTINGS, LOGS_AND_METRICS, TASKS = (

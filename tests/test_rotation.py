@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.fake_kms import mac_key, signing_key
 from support.messages import call, http_event
 from support.transformed_template import variables

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, ResourceLink, Retry, Server, UsageError
 from mcp_roundtrip.aws.clients import s3_client
 from mcp_roundtrip.s3 import MAX_BYTES, MAX_TTL_MS, Bucket, Stored
-from mcp_roundtrip_local.services.ministack import serve_ministack
 from mcp_roundtrip_testing import Player
+from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 
 REGION = "eu-west-1"
 NOW = 1_795_000_000.0

@@ -16,11 +16,11 @@ from mcp_roundtrip.aws.retries import kernel_random
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.logs import MAX_BODY as MAX_LOG_EVENTS
-from mcp_roundtrip_local.services.logs import FakeLogs
 from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
+from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.fake_kms import mac_key, signing_key
 from support.messages import call, http_event
 

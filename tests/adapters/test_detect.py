@@ -18,7 +18,7 @@ from mcp_roundtrip.adapters.detect import (
     is_function_url,
     load_adapter,
 )
-from mcp_roundtrip_local.sample_events.stable import stable_events
+from mcp_roundtrip_tools.events.stable import stable_events
 from support.messages import http_event
 
 SAMPLES = {file: event for file, event in stable_events().items() if "worker" not in file}

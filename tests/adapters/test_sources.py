@@ -16,7 +16,7 @@ from mcp_roundtrip.auth.bearer import bearer_token
 from mcp_roundtrip.auth.callers import AuthMode, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deadline import RESPONSE_MARGIN_MS
-from mcp_roundtrip_local.sample_events.messages import Event
+from mcp_roundtrip_tools.events.messages import Event
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
 from support.json_values import any_json

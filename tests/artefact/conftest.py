@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_local.services import ministack
+from mcp_roundtrip_tools.run.services import ministack
 from support import aws_account, lambda_emulator, skips
 from support.aws_account import Cloud
 from support.sam_build import SAM, Built, sam_build

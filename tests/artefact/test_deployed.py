@@ -17,8 +17,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
-from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from support.aws_account import Cloud, Stack, deploy
 from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
 from support.project import ROOT

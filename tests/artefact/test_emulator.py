@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
-from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, live_events
-from mcp_roundtrip_local.sample_events.stable import stable_events
-from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD
-from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.events.live import DEVELOPMENT_ENVIRONMENT, live_events
+from mcp_roundtrip_tools.events.stable import stable_events
+from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
+from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION, Cloud
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started

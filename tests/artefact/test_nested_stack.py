@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from mcp_roundtrip_local.new_tool.plan import plan_files, write
+from mcp_roundtrip_tools.new_tool.plan import plan_files, write
 from support.aws_account import Cloud, Stack, deploy
 from support.clients import Connect, Person, fast_mcp, official
 from support.project import TASK_TOOL, TOOL, copy_project

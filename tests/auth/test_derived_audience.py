@@ -14,12 +14,12 @@ from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip_local.sample_events.messages import Event, post
-from mcp_roundtrip_local.sample_events.sources import FORMATS, URL_ID
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
-from mcp_roundtrip_local.template.model import REGION
 from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_tools.events.messages import Event, post
+from mcp_roundtrip_tools.events.sources import FORMATS, URL_ID
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve
+from mcp_roundtrip_tools.template.model import REGION
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.configured import Configured
 from support.event_sources import with_context, with_header

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip_local.sample_events.messages import Event
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE, make_ports
+from mcp_roundtrip_tools.events.messages import Event
 from support.event_sources import GATEWAYS, HTTP_SOURCES, sent_by, with_context, with_header
 from support.messages import call
 from support.token_issuer import ISSUER, ONE, authenticator, claims

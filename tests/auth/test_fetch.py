@@ -11,8 +11,8 @@ import pytest
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.fetch import MAX_DOCUMENT, fetch
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 
 
 @contextmanager

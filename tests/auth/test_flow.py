@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from mcp_roundtrip_local.http.messages import Response
+from mcp_roundtrip_tools.run.http.messages import Response
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.authorized_server import deployed, mapped, renamed
 from support.clients import block_of

@@ -1,7 +1,7 @@
 import pytest
 
-from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import DEFAULT_KIND
 from support.kms_clients import running
 from support.tokens import NOW

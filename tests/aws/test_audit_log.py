@@ -14,10 +14,10 @@ from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.internal_errors import AuditFailed
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve as serve_kms
-from mcp_roundtrip_local.services.logs import MAX_BODY, FakeLogs
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve as serve_kms
+from mcp_roundtrip_tools.run.services.logs import MAX_BODY, FakeLogs
 from support.aws_clients import REGION
 from support.moto_server import serve_moto
 

@@ -14,8 +14,8 @@ import pytest
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
 from mcp_roundtrip.aws.forwarder import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 
 OK = Response(200, (("Content-Type", "application/json"),), b'{"statusCode": 200, "body": "x"}')
 

@@ -14,9 +14,9 @@ from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
 from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve
 from support import codec_process
 from support.kms_clients import Deployment, client, deployment, mac_key, signing_key
 from support.processes import WITHIN_S, new_process

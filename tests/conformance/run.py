@@ -29,7 +29,7 @@ from publication import COUNTS, badge, page
 from suite import NODE, SUITE, Suite, install
 from verdict import Row, judge
 
-from mcp_roundtrip_local import serve
+from mcp_roundtrip_tools.run import serve
 
 CACHE: Final = ROOT / ".cache" / "conformance"
 EXPECTED: Final = Path(__file__).with_name("expected.json")

@@ -22,9 +22,9 @@ from botocore.compat import HTTPHeaders
 from cryptography.hazmat.primitives.asymmetric import ec
 from moto.core.botocore_stubber import BotocoreStubber
 
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import call_operation
-from mcp_roundtrip_local.services.kms_key import KmsFault
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import call_operation
+from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 
 REGION, ACCOUNT = "eu-west-1", "000000000000"
 TABLE = "corpus-tasks"

@@ -17,9 +17,9 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.audit import AuditRecord, hashed_caller
 from mcp_roundtrip.aws.audit_log import AuditKey
 from mcp_roundtrip.principal import Principal
-from mcp_roundtrip_local.services.kms import FakeKms
 from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import WITH_TASKS
+from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.audit_lines import AuditLines
 from support.project import ROOT
 

@@ -14,7 +14,7 @@ from support.project import ROOT
 DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))]
 MODULES = sorted(
     path
-    for folder in ("functions", "development/mcp_roundtrip_cli/application")
+    for folder in ("functions", "development/mcp_roundtrip_tools/new/application")
     for path in ROOT.glob(f"{folder}/**/app.py")
 )
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-import mcp_roundtrip_local.console
-from mcp_roundtrip_cli import new
+import mcp_roundtrip_tools.console
+from mcp_roundtrip_tools.new import __main__ as new
 from support.documents import code_blocks, read_document
 
 PAGE = "docs/tutorial/index.md"
@@ -27,7 +27,7 @@ INSTALL, CREATE, RUN, CALL, REMOVE, TEST, RUN_FOR_USERS, CALLS_OF_BOB, *_ = code
 APP, TEST_FILE, WITH_SCOPES = code_blocks(PAGE, "python")
 [PRINTED] = code_blocks(PAGE, "text")
 
-CONSOLE = Path(mcp_roundtrip_local.console.__file__).parent / "web"
+CONSOLE = Path(mcp_roundtrip_tools.console.__file__).parent / "web"
 
 START_TIMEOUT_S = 30
 

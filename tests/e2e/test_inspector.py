@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_roundtrip_local.catalog import catalog_lists, load_function_servers
-from mcp_roundtrip_local.sample_events.stable import (
+from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
+from mcp_roundtrip_tools.events.stable import (
     DOCUMENT,
     EXPENSE,
     HYDERABAD,

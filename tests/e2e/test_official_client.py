@@ -13,9 +13,9 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.catalog import load_function_servers
-from mcp_roundtrip_local.sample_events.stable import DOCUMENT, HYDERABAD, RESOLVE
+from mcp_roundtrip_tools.catalog.catalog import load_function_servers
+from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, RESOLVE
+from mcp_roundtrip_tools.run import LocalApp, serve
 from support.clients import MODEL, SUMMARY, Person, block_of, official
 from support.project import FUNCTIONS
 from support.served_application import FRONT_DOOR, TEMPLATE

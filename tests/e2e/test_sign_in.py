@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx2
 import pytest
 
-from mcp_roundtrip_local import serve
+from mcp_roundtrip_tools.run import serve
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.messages import call, headers
 from support.oauth_client import WITHIN_S, MemoryTokenStorage, signed_in_client

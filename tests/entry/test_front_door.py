@@ -15,7 +15,7 @@ from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.entry.catalog import Catalog
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.options import PAGE_SIZE
-from mcp_roundtrip_local.catalog import render_servers
+from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support.deployment import Deployment
 
 plain, lasting = Server("plain"), Server("lasting")

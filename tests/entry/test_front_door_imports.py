@@ -15,8 +15,8 @@ import pytest
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_CAPABILITIES
 from mcp_roundtrip.server.options import ANSWER_TOOL
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from support import callers
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.client_requests import APPS, TASKS

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from mcp_roundtrip_local.catalog import load_function_servers
 from mcp_roundtrip_testing.client_profile import ClientProfile
+from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.approval import Approval
 from support.client_matrix import (
     PAGE,

@@ -8,9 +8,11 @@ from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest
-from mcp_roundtrip_local.catalog import load_function_servers
-from mcp_roundtrip_local.sample_events.messages import call, message, post, prompt, read
-from mcp_roundtrip_local.sample_events.stable import (
+from mcp_roundtrip_testing import FakeClock, load_module, make_ports
+from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_tools.catalog.catalog import load_function_servers
+from mcp_roundtrip_tools.events.messages import call, message, post, prompt, read
+from mcp_roundtrip_tools.events.stable import (
     DUPLICATE,
     HYDERABAD,
     PLACE,
@@ -20,8 +22,6 @@ from mcp_roundtrip_local.sample_events.stable import (
     TRIAGE,
     WORK_ITEM,
 )
-from mcp_roundtrip_testing import FakeClock, load_module, make_ports
-from mcp_roundtrip_testing.observers import RecordingObserver
 from support.lambda_context import LambdaContext
 from support.project import FUNCTIONS
 

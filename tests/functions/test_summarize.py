@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Root
-from mcp_roundtrip_local.http.messages import Response
 from mcp_roundtrip_testing import Player, load_module
+from mcp_roundtrip_tools.run.http.messages import Response
 from support.example_services import StandIn, stand_in
 from support.project import FUNCTIONS
 

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Request, Response
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 from support.example_services import StandIn, stand_in
 from support.project import FUNCTIONS
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Request
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
+from mcp_roundtrip_tools.run.http.messages import Request
 from support.example_services import stand_in
 from support.project import FUNCTIONS
 

@@ -25,8 +25,8 @@ from applications import APPLICATIONS, PACKAGES, Application, environment
 from scripted_model import Script, ScriptedModel, ToolCall
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION
-from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.page_user import answer_page
 from support.project import ROOT
 from support.recorded_traffic import Recorded, recorded

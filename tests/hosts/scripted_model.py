@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from mcp_roundtrip_local.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from support.page_user import LINK
 
 MODEL: Final = "scripted"

@@ -15,10 +15,10 @@ from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthor
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
 from mcp_roundtrip.settings import Settings, TokenType
-from mcp_roundtrip_deploy.identity import RULES
-from mcp_roundtrip_deploy.parameters import defaults, template_names
-from mcp_roundtrip_local.template.intrinsics import resolve
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.deploy.identity import RULES
+from mcp_roundtrip_tools.deploy.parameters import defaults, template_names
+from mcp_roundtrip_tools.template.intrinsics import resolve
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.identity_pages import PROVIDERS, ROOT, Token, first_settings, page, settings
 from support.recorded_tokens import ACCEPTED, JWKS_PATHS, REFUSED, key_set
 from support.token_issuer import RSA

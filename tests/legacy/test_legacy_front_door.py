@@ -11,7 +11,7 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.results import PreSerialized
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import Reply, RequestContext
-from mcp_roundtrip_local.catalog import catalog_lists
+from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.deployment import Deployment, legacy
 
 owner = Server("owner")

@@ -11,8 +11,8 @@ from anyio import to_thread
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.catalog import load_function_servers
+from mcp_roundtrip_tools.catalog.catalog import load_function_servers
+from mcp_roundtrip_tools.run import LocalApp, serve
 from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
 

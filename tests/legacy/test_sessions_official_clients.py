@@ -15,8 +15,8 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.catalog import main
+from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.run import LocalApp, serve
 from support.sam_applications import FRONT_DOOR, front_door_template, write_application
 
 if TYPE_CHECKING:

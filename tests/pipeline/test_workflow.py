@@ -20,11 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_deploy import releases
-from mcp_roundtrip_deploy.account import Account
-from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_local.template.yaml_reader import load
-from mcp_roundtrip_pipeline.permissions import PERMISSIONS
+from mcp_roundtrip_tools.deploy import releases
+from mcp_roundtrip_tools.deploy.account import Account
+from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import forked_sam, sam_build
 from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import REGION, Cloud, Stack, running

@@ -13,8 +13,8 @@ import pytest
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip.protocol.jsonrpc import TOO_MANY_REQUESTS
 from mcp_roundtrip.server.task_methods import POLL_INTERVAL_MS
-from mcp_roundtrip_local import edge_routes
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.catalog import edge_routes
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation, skips
 from support.project import ROOT
 from support.transformed_template import AUTH_MODES, lint, with_defaults

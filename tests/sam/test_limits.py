@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip_local.new_tool.plan import MAX_NAME
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.new_tool.plan import MAX_NAME
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
 from support.many_tools import (
     NAMES,

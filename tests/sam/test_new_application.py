@@ -24,8 +24,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip_local.services import ministack
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.run.services import ministack
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation, skips
 from support.aws_account import Cloud, Stack, running
 from support.clients import Answer, Person, official
@@ -203,7 +203,7 @@ def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert installed.returncode == 0, installed.stderr
     shell(
-        for_this_computer(NEW).replace("tools/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_cli"),
+        for_this_computer(NEW).replace("tools/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_tools"),
         folder,
         PYTHONPATH=str(folder / "tools"),
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.new_tool.plan import plan_files, write
-from mcp_roundtrip_local.new_tool.template_entry import logical_id_prefix
+from mcp_roundtrip_tools.new_tool.plan import plan_files, write
+from mcp_roundtrip_tools.new_tool.template_entry import logical_id_prefix
 from support import cloudformation
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
@@ -17,7 +17,7 @@ from support.transformed_template import load_template, transformed_file
 
 CHECKS = (
     *("sam/test_template.py", "sam/test_edge.py"),
-    *("local/test_catalog.py", "test_cost.py", "test_reference_tables.py"),
+    *("tools/catalog/test_catalog.py", "test_cost.py", "test_reference_tables.py"),
 )
 """Tests of a project that read its tools. Each of the others is a test of the package, lints, or takes long.
 

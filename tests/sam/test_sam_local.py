@@ -10,9 +10,9 @@ import pytest
 from mcp_roundtrip import wiring
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.settings import PREFIX
-from mcp_roundtrip_local.sample_events.live import DEVELOPMENT_ENVIRONMENT, env_vars, live_events
-from mcp_roundtrip_local.sample_events.stable import stable_events
 from mcp_roundtrip_testing import load_module
+from mcp_roundtrip_tools.events.live import DEVELOPMENT_ENVIRONMENT, env_vars, live_events
+from mcp_roundtrip_tools.events.stable import stable_events
 from support.project import ROOT
 from support.sam_build import SAM, run
 from support.sample_events import (

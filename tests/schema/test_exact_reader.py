@@ -34,7 +34,7 @@ from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
 from mcp_roundtrip.schema.json_schema_check import SchemaCheck
 from mcp_roundtrip.schema.string_arguments import StringArguments
-from mcp_roundtrip_local.catalog import load_function_servers
+from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.json_values import values, verdicts
 from support.type_samples import FORMS, ZOO, Color, Level
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Request, Response, json_response
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.logs import MAX_BODY, FakeLogs
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.logs import MAX_BODY, FakeLogs
 from support.audit_lines import collapse
 from support.audited_function import charge
 from support.processes import WITHIN_S, new_process

@@ -19,10 +19,10 @@ from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip_local.catalog import catalog_lists
 from mcp_roundtrip_testing import DECLINE, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
+from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.audit_lines import AuditLines
 from support.deployment import Deployment
 from support.messages import META, call, headers, message

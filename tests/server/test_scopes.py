@@ -13,7 +13,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.server.invocation import Forwarded
-from mcp_roundtrip_local.catalog import CatalogError, hides_unauthorized
+from mcp_roundtrip_tools.catalog.catalog import CatalogError, hides_unauthorized
 from support import callers
 from support.client_requests import accepted, refused, text
 from support.deployment import Deployment

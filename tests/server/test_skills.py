@@ -13,7 +13,7 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_SERVER_INFO, SKILLS_EXTENSION
 from mcp_roundtrip.server.skills import manifest_path
-from mcp_roundtrip_local.skill_folders import skill_entries
+from mcp_roundtrip_tools.catalog.skill_folders import skill_entries
 from support.audit_lines import AuditLines
 from support.deployment import Deployment
 from support.skills import matches, skill_file, with_manifest, write_skills

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.uri_template import UriTemplate
-from mcp_roundtrip_local.catalog import CatalogError, catalog_lists
+from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_lists
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.uri_spellings import detours, spelled, spellings

@@ -1,7 +1,7 @@
 """The worker function of one task, with Lambda's retries and its queue.
 
-These and the processes' runtime API are those of the local runner (`mcp_roundtrip_local`). The workers are
-processes under AWS's runtime client.
+These and the processes' runtime API are those of the local runner (`mcp_roundtrip_tools.run`). The workers
+are processes under AWS's runtime client.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip_local.execution.async_invocations import AsyncInvocation, AsyncInvocations
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.execution.pools import ExecutionEnvironment, Pool
-from mcp_roundtrip_local.http.messages import Request
-from mcp_roundtrip_local.services.sqs import Queues
-from mcp_roundtrip_local.template.model import EventInvokeConfig, Function, Queue
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocation, AsyncInvocations
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.pools import ExecutionEnvironment, Pool
+from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.services.sqs import Queues
+from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function, Queue
 from storm.processes import TIMEOUT_S
 from storm.virtual_time import VirtualTime
 

@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.execution.runtime_api import (
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_api import (
     Exited,
     Raised,
     Ready,
@@ -208,7 +208,7 @@ class WorkerProcess:
 
 
 class ForkedEnvironment:
-    """An execution environment (see `mcp_roundtrip_local.execution.pools`) in virtual time."""
+    """An execution environment (see `mcp_roundtrip_tools.run.execution.pools`) in virtual time."""
 
     def __init__(self, time: VirtualTime, process: WorkerProcess, fork: Callable[[str], int]) -> None:
         self._time = time

@@ -19,7 +19,7 @@ STUCK_S = 20
 
 
 class VirtualTime:
-    """A clock with timers (see `mcp_roundtrip_local.timers`). Other processes read it from a file."""
+    """A clock with timers (see `mcp_roundtrip_tools.run.timers`). Other processes read it from a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)

@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import pytest
 
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.emulator import Emulator, serve
-from mcp_roundtrip_local.template.model import Storage
 from mcp_roundtrip_testing import load_module
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.emulator import Emulator, serve
+from mcp_roundtrip_tools.template.model import Storage
 from support.mailbox import APPROVERS, Mailbox, token_in
 from support.project import FUNCTIONS
 from support.sample_events import TABLE

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.token_issuer import ONE, Key, jwks
 
 PATH = "/tenant"

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import httpx2
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip_local.api_gateway.payload import to_event, to_response
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.template.model import Route
-from mcp_roundtrip_local.template.yaml_reader import load
 from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_tools.run.api_gateway.payload import to_event, to_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.template.model import Route
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.configured import Configured
 from support.messages import call, headers
 from support.project import ROOT

@@ -25,7 +25,7 @@ from typing import Any
 
 import boto3
 
-from mcp_roundtrip_local.services.ministack import serve_ministack
+from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from support import sam_build
 from support.project import ROOT
 from support.sam_build import SAM, Built

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
 from support.project import ROOT
 from support.transformed_template import DOMAIN, load_template, transform, transformed

@@ -11,9 +11,9 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
-from mcp_roundtrip_local.sample_events.stable import RESOLVE
 from mcp_roundtrip_testing import CallFailed, FakeClock, PlayedTask, Player, Round, load_module
 from mcp_roundtrip_testing.client_profile import ClientProfile
+from mcp_roundtrip_tools.events.stable import RESOLVE
 from support.project import FUNCTIONS, ROOT
 
 ALICE: Mapping[str, Any] = {"jwt": {"claims": {"iss": "https://id", "sub": "alice"}}}

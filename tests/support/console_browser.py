@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp, serve
 from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
 
 PROGRAM = Path(__file__).with_name("console_browser.mjs")
-APPLICATION = Path(__file__).parents[1] / "console/application/template.yaml"
+APPLICATION = Path(__file__).parents[1] / "tools/console/application/template.yaml"
 
 Step = Sequence[Any]
 """A verb of console_browser.mjs and its arguments: ("fill", "location", "Hyderabad")."""

@@ -33,11 +33,11 @@ from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
 from mcp_roundtrip.tracing import Tracer
-from mcp_roundtrip_local.catalog import render_servers
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher, TaskTable
+from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support import callers
 from support.audit_lines import AuditLines
 from support.client_requests import ASKABLE, ClientRequests, responses

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.aws_clients import DEFAULT_KIND, EmulatedService
 
 JSON = "application/x-amz-json-1.0"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_roundtrip.http import HttpRequest, HttpResponse
-from mcp_roundtrip_local.api_gateway.payload import to_event
-from mcp_roundtrip_local.http.messages import Request
-from mcp_roundtrip_local.sample_events.messages import Event, post
-from mcp_roundtrip_local.sample_events.sources import FORMATS
-from mcp_roundtrip_local.template.model import Route
+from mcp_roundtrip_tools.events.messages import Event, post
+from mcp_roundtrip_tools.events.sources import FORMATS
+from mcp_roundtrip_tools.run.api_gateway.payload import to_event
+from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.template.model import Route
 from support.messages import call
 
 HTTP_SOURCES = ("http_api", *FORMATS)

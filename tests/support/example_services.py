@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import pytest
 
-from mcp_roundtrip_local.http.messages import Request, Response
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.stand_ins import MAX_BODY, load_respond, serve_stand_ins
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY, load_respond, serve_stand_ins
 from support.project import FUNCTIONS
 
 

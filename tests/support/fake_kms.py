@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve
 
 FUNCTION = {
     "AWS_ACCESS_KEY_ID": "test",

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.settings import Settings
-from mcp_roundtrip_local.template.reader import Template
+from mcp_roundtrip_tools.template.reader import Template
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/guides/identity"

@@ -13,8 +13,8 @@ from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve
 from support.aws_clients import DEFAULT_KIND, EmulatedService
 from support.tokens import BINDING, Configuration
 

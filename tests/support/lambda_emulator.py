@@ -33,8 +33,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from mcp_roundtrip_local.execution.runtime_api import MAX_RESPONSE
-from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD
+from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
+from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from support.lambda_runtime import Runtime
 from support.sam_build import NATIVE_ARCHITECTURE, SAM
 

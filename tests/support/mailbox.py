@@ -8,7 +8,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
-from mcp_roundtrip_local.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 
 APPROVERS = "grace=grace@example.com,alice=alice@example.com"
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from mcp_roundtrip_local.new_tool.plan import MAX_NAME
-from mcp_roundtrip_local.new_tool.stacks import add_stack, nested_template, render_entry_of_stack, render_head
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.new_tool.plan import MAX_NAME
+from mcp_roundtrip_tools.new_tool.stacks import add_stack, nested_template, render_entry_of_stack, render_head
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 
 PLAIN_IN_A_STACK, WITH_TASKS_IN_A_STACK = 99, 45

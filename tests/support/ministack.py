@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_local.services.ministack import START_S, serve_ministack
+from mcp_roundtrip_tools.run.services.ministack import START_S, serve_ministack
 from support import dynamodb_clients, kms_clients
 
 SERVICES = ("dynamodb", "kms", "sqs")

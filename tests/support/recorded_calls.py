@@ -14,7 +14,7 @@ import anyio
 import mcp_types as types
 from mcp.client import Client
 
-from mcp_roundtrip_local.sample_events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
+from mcp_roundtrip_tools.events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.interpreters import python_with
 from support.mailbox import Mailbox, decide

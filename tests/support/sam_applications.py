@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from mcp_roundtrip_local import LocalApp
+from mcp_roundtrip_tools.run import LocalApp
 
 FRONT_DOOR = """
     from pathlib import Path
@@ -19,7 +19,7 @@ FRONT_DOOR = """
 
     handler = FrontDoor("all", Path(__file__).with_name("catalog.json")).lambda_handler
     """
-"""The source of `functions/front_door/app.py`. Its catalog is written by `mcp_roundtrip_local.catalog`."""
+"""The source of `functions/front_door/app.py`. Its catalog is written by `mcp_roundtrip_tools.catalog`."""
 
 
 def front_door_template(**owners: str) -> str:

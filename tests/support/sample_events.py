@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.sample_events.live import (
+from mcp_roundtrip_tools.events.live import (
     DEVELOPMENT_ENVIRONMENT,
     DEVELOPMENT_KEY_ID,
     DEVELOPMENT_MAC_KEY_ID,
     development_key,
     development_secret,
 )
-from mcp_roundtrip_local.services.emulator import Emulator
-from mcp_roundtrip_local.services.emulator import serve as serve_storage
-from mcp_roundtrip_local.services.kms import FakeKms
-from mcp_roundtrip_local.services.kms_api import serve
-from mcp_roundtrip_local.services.lambda_api import MAX_PAYLOAD, LambdaApi
-from mcp_roundtrip_local.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_local.template.model import Storage
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.emulator import Emulator
+from mcp_roundtrip_tools.run.services.emulator import serve as serve_storage
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve
+from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.template.model import Storage
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -121,7 +121,7 @@ LIVE: Mapping[str, Outcome] = {
     "live/work_items/final.json": Outcome(200, DONE),
     "live/work_items/retry.json": Outcome(200, ASKS),
 }
-"""Events that `mcp_roundtrip_local.sample_events.live` makes. Each is valid for ten minutes."""
+"""Events that `mcp_roundtrip_tools.events.live` makes. Each is valid for ten minutes."""
 
 
 def function_of(file: str) -> str:

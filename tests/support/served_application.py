@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_roundtrip_local import LocalApp, serve
-from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.server import HttpServer
+from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip import Server
-from mcp_roundtrip_local.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.observation.recorder import RunRecorder
-from mcp_roundtrip_local.template.model import Route
+from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.template.model import Route
 from support.deployment import Deployment
 from support.page_user import visit_page
 from support.question_links import WaitingCalls

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.server.skills import manifest_path
-from mcp_roundtrip_local.skill_folders import manifest_text
+from mcp_roundtrip_tools.catalog.skill_folders import manifest_text
 
 
 def skill_file(name: str, description: str = "Do it.", *members: str) -> str:

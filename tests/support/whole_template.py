@@ -6,9 +6,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from mcp_roundtrip_local.new_tool.short_yaml import section
-from mcp_roundtrip_local.template.applications import APPLICATION, with_nested_stacks
-from mcp_roundtrip_local.template.yaml_reader import load
+from mcp_roundtrip_tools.new_tool.short_yaml import section
+from mcp_roundtrip_tools.template.applications import APPLICATION, with_nested_stacks
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 
 TEMPLATE = ROOT / "template.yaml"

@@ -27,12 +27,12 @@ from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_local.execution.environment import InvocationResult
-from mcp_roundtrip_local.http.server import HttpServer
-from mcp_roundtrip_local.services.lambda_api import LambdaApi
-from mcp_roundtrip_local.template.model import REGION, Function, function_arn
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
+from mcp_roundtrip_tools.template.model import REGION, Function, function_arn
 from support.aws_clients import DEFAULT_KIND
 from support.inline_dispatcher import InlineDispatcher
 

@@ -1,0 +1,82 @@
+"""The command ``mcp-roundtrip``: each subcommand is the `main` of a module, imported when it is used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+
+PROGRAM = "mcp-roundtrip"
+
+LOCAL = frozenset({"awslambdaric", "boto3", "botocore", "h11", "yaml"})
+"""What the extra `local` installs, by the names of the modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A subcommand. `module` has `main(arguments, *, prog)`, which returns the exit status."""
+
+    module: str
+    text: str
+
+
+COMMANDS: Mapping[str, Command] = {
+    "new": Command("mcp_roundtrip_tools.new.__main__", "write a new application"),
+    "run": Command("mcp_roundtrip_tools.run.__main__", "serve template.yaml on this computer"),
+    "call": Command("mcp_roundtrip_tools.call.__main__", "call a tool, and answer its questions here"),
+    "new-tool": Command("mcp_roundtrip_tools.new_tool.__main__", "add a tool to an application"),
+    "lint": Command("mcp_roundtrip_tools.lint.__main__", "find code that differs when a tool is replayed"),
+    "catalog": Command(
+        "mcp_roundtrip_tools.catalog.__main__", "write the front door's catalog, manifests of skills"
+    ),
+    "events": Command("mcp_roundtrip_tools.events.__main__", "write events for sam local invoke"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand; return its exit status: 2 for an error that the user can correct."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    match given:
+        case ["--version" | "-V"]:
+            print(f"{PROGRAM} {version(PROGRAM)}")
+            return 0
+        case ["--help" | "-h" | "help"]:
+            print(usage())
+            return 0
+        case [name, *rest] if name in COMMANDS:
+            return _run(name, rest)
+        case [name, *_]:
+            print(f"error: {PROGRAM} has no command {name!r}\n\n{usage()}", file=sys.stderr)
+        case _:
+            print(usage(), file=sys.stderr)
+    return 2
+
+
+def usage() -> str:
+    """Return the list of the subcommands."""
+    rows = "\n".join(f"  {name:10}{command.text}" for name, command in COMMANDS.items())
+    return f"""\
+usage: {PROGRAM} COMMAND [OPTION …]
+
+{rows}
+
+{PROGRAM} COMMAND --help lists the options of a command; {PROGRAM} --version prints the version.
+A new application in two commands: {PROGRAM} new orders && make -C orders run"""
+
+
+def _run(name: str, arguments: Sequence[str]) -> int:
+    try:
+        module = import_module(COMMANDS[name].module)
+        status: int = module.main(arguments, prog=f"{PROGRAM} {name}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in LOCAL:
+            raise
+        print(f"error: {error.name} is not installed: pip install '{PROGRAM}[local]'", file=sys.stderr)
+        return 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

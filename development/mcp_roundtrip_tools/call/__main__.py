@@ -1,0 +1,162 @@
+"""``python -m mcp_roundtrip_tools.call``: call a tool of a running server, and answer its questions here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_roundtrip_tools.call.arguments import missing_fields, read_arguments, split_words
+from mcp_roundtrip_tools.call.calls import Caller
+from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
+from mcp_roundtrip_tools.call.forms import Refused, ask_fields
+from mcp_roundtrip_tools.call.given_answers import GivenAnswers, parse_answers
+from mcp_roundtrip_tools.call.output import describe_result, describe_tools
+from mcp_roundtrip_tools.call.questions import Questions
+from mcp_roundtrip_tools.call.server import CAPABILITIES, McpServer, Notify
+from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.client.exchange import is_trustworthy
+from mcp_roundtrip_tools.client.local_issuer import CALL_CLIENT
+from mcp_roundtrip_tools.client.mcp_requests import Endpoint
+from mcp_roundtrip_tools.client.terminal_text import printable, printable_json
+
+URL: Final = "http://127.0.0.1:3000/mcp"
+
+DESCRIPTION: Final = "Call a tool of a running server, and answer its questions here."
+
+EPILOG: Final = """\
+Without TOOL, the tools are listed. The exit status is 0 for a result, 1 for an error of the tool or the
+server, 2 for a wrong option or a question without an answer, 3 if nothing answers at the URL.
+An access token is read from the environment variable TOKEN."""
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    prog: str = "python -m mcp_roundtrip_tools.call",
+    terminal: Terminal | None = None,
+) -> int:
+    """Run the command; return its exit status."""
+    options = _parser(prog).parse_args(arguments)
+    terminal = terminal or Terminal()
+    try:
+        return _run(options, terminal)
+    except CallFailed as error:
+        terminal.show(f"error: {error}", "red")
+        return error.status
+    except KeyboardInterrupt:
+        terminal.show()
+        return Status.INTERRUPTED
+
+
+def _run(options: argparse.Namespace, terminal: Terminal) -> int:
+    given = GivenAnswers(
+        parse_answers(options.answers) if options.answers else {}, options.sample, options.root
+    )
+    server = McpServer(_endpoint(options.url), _notify(terminal), user=options.user, scopes=options.scopes)
+    questions = Questions(options.tool or "The task", terminal, given)
+    caller = Caller(server, questions, terminal)
+    if options.task:
+        return _print_result(caller.follow({"taskId": options.task}), terminal, as_json=options.json)
+    tools = server.tools()
+    if not options.tool:
+        listed = [*tools.values()]
+        print(printable_json(listed) if options.json else printable(describe_tools(listed), kept="\n"))
+        return Status.RESULT
+    tool = _find(options.tool, tools)
+    words = [*options.arguments, *(split_words(options.args) if options.args else ())]
+    call = _complete(read_arguments(words, tool.get("inputSchema") or {}), tool, terminal)
+    return _print_result(caller.call(tool, call), terminal, as_json=options.json)
+
+
+def _endpoint(url: str) -> Endpoint:
+    if not is_trustworthy(url):
+        raise usage_error(f"{url} is no https URL, and no URL of this computer.")
+    token = os.environ.get("TOKEN") or None
+    # A progress token and a level: without them, servers send neither progress nor log messages.
+    meta = {"progressToken": 1, "io.modelcontextprotocol/logLevel": "info"}
+    return Endpoint(url, CALL_CLIENT, CAPABILITIES, token, meta=meta)
+
+
+def _find(name: str, tools: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    if name in tools:
+        return tools[name]
+    nearest = get_close_matches(name, tools, 1)
+    hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(tools) or 'none'}."
+    raise usage_error(f"The server has no tool {name}; {hint}")
+
+
+def _complete(given: dict[str, Any], tool: Mapping[str, Any], terminal: Terminal) -> dict[str, Any]:
+    """Return the arguments with those that are required and not given, for which the user is asked."""
+    missing = missing_fields(given, tool.get("inputSchema") or {})
+    if not missing or not terminal.is_interactive:
+        return given
+    terminal.show(f"{tool['name']} needs {', '.join(field.name for field in missing)}")
+    try:
+        return {**given, **ask_fields(terminal, missing)}
+    except Refused:
+        raise CallFailed(Status.INTERRUPTED, "The call was not sent.") from None
+
+
+def _notify(terminal: Terminal) -> Notify:
+    def show(method: str, params: Mapping[str, Any]) -> None:
+        match method:
+            case "signed_in":
+                terminal.show(f"Signed in as {params['user']} at the local issuer.", "dim")
+            case "not_signed_in":
+                text = f"The server requires no sign-in, so this call is not {params['user']}'s."
+                terminal.show(text, "dim")
+            case "waiting":
+                terminal.show("  waiting for the server …", "dim")
+            case "notifications/progress":
+                total = f"/{params['total']}" if "total" in params else ""
+                terminal.show(
+                    f"  {params.get('progress')}{total} {params.get('message', '')}".rstrip(), "dim"
+                )
+            case "notifications/message":
+                data = params.get("data")
+                text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+                terminal.show(f"  {params.get('level')}: {text}", "dim")
+
+    return show
+
+
+def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: bool) -> int:
+    if as_json:
+        print(printable_json(result))
+    elif result.get("isError"):
+        terminal.show(f"tool error: {describe_result(result)}", "red")
+    else:
+        print(printable(describe_result(result), kept="\n\t"))
+    return Status.ERROR if result.get("isError") else Status.RESULT
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("tool", nargs="?", metavar="TOOL")
+    add("arguments", nargs="*", metavar="NAME=VALUE", help="arguments of the tool, or one JSON object")
+    add("--args", help="the arguments in one text, as make call ARGS=… passes them")
+    add("--url", default=URL, help=f"the MCP endpoint (default: {URL})")
+    add("--user", help="sign in as this user at the local issuer of make run")
+    add("--scopes", help="the scopes to sign in with, separated by spaces")
+    add("--answers", metavar="JSON", help='answers by the key of the question, as in \'{"place": "Tokyo"}\'')
+    add("--sample", metavar="TEXT", help="the reply to each prompt for the client's model")
+    add("--root", type=Path, action="append", default=[], metavar="FOLDER", help="a root of the client")
+    add("--task", metavar="ID", help="follow this task instead of calling a tool")
+    add("--json", action="store_true", help="print the result, or the list of the tools, as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

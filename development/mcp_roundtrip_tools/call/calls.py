@@ -1,0 +1,126 @@
+"""Carry out a call: its rounds, and its task if it becomes one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE, TOOLS_CALL
+from mcp_roundtrip_tools.call.errors import CallFailed, Status
+from mcp_roundtrip_tools.call.questions import Questions
+from mcp_roundtrip_tools.call.server import McpServer
+from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.client.mcp_requests import parameter_headers
+
+MAX_ROUNDS: Final = 100
+
+MIN_POLL_S: Final = 0.1
+MAX_POLL_S: Final = 60.0
+"""The bounds of the time between polls of a task, in seconds. Within them, its `pollIntervalMs` counts."""
+
+Result = Mapping[str, Any]
+
+
+class Caller:
+    """Calls tools of a server, and follows tasks. `sleep` takes seconds."""
+
+    def __init__(
+        self,
+        server: McpServer,
+        questions: Questions,
+        terminal: Terminal,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._server = server
+        self._questions = questions
+        self._terminal = terminal
+        self._sleep = sleep
+
+    def call(self, tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> Result:
+        """Call a tool and return its result. Raises CallFailed."""
+        first = {"name": tool["name"], "arguments": dict(arguments)}
+        headers, params = parameter_headers(tool, arguments), first
+        for _ in range(MAX_ROUNDS):
+            result = self._server.request(TOOLS_CALL, params, headers)
+            if result.get("resultType") == "task":
+                return self.follow(result)
+            if result.get("resultType") != "input_required":
+                return result
+            requests = result.get("inputRequests") or {}
+            if not requests:
+                self._terminal.show("  The call takes longer than a request, and continues.", "dim")
+            responses = self._questions.answer(requests)
+            state = {"requestState": result["requestState"]} if "requestState" in result else {}
+            params = {**first, **state, **({"inputResponses": responses} if responses else {})}
+        raise CallFailed(Status.ERROR, f"{tool['name']} has not completed after {MAX_ROUNDS} rounds.")
+
+    def follow(self, task: Result) -> Result:
+        """Poll a task until it ends, and return its result. Raises CallFailed; Ctrl+C may cancel it."""
+        task_id = task["taskId"]
+        self._terminal.show(f"Task {task_id}. Ctrl+C stops waiting for it.", "dim")
+        try:
+            return self._poll(task_id)
+        except KeyboardInterrupt:
+            return self._leave(task_id)
+
+    def _poll(self, task_id: str) -> Result:
+        shown, answered = "", ""
+        while True:
+            task = self._server.request(TASKS_GET, {"taskId": task_id})
+            status = task["status"]
+            # The message of a task that has ended is that of its last step.
+            message = "" if status in _ENDINGS else task.get("statusMessage", "")
+            line = f"{status.replace('_', ' ')}{f': {message}' if message else ''}"
+            if line != shown:
+                self._terminal.show(f"  {line}", "dim")
+                shown = line
+            if status in _ENDINGS:
+                return _ENDINGS[status](task)
+            requests = task.get("inputRequests") or {}
+            # Until a worker has taken the answers, polls show the same questions.
+            if requests and json.dumps(requests) != answered:
+                answered = json.dumps(requests)
+                responses = self._questions.answer(requests)
+                self._server.request(TASKS_UPDATE, {"taskId": task_id, "inputResponses": responses})
+            else:
+                poll_ms = 1_000 if task.get("pollIntervalMs") is None else task["pollIntervalMs"]
+                self._sleep(min(max(poll_ms / 1_000, MIN_POLL_S), MAX_POLL_S))
+
+    def _leave(self, task_id: str) -> Result:
+        """Cancel the task if the user wants that. Raises CallFailed."""
+        self._terminal.show()
+        if self._terminal.is_interactive and self._wants_to_cancel():
+            self._server.request(TASKS_CANCEL, {"taskId": task_id})
+            raise CallFailed(Status.INTERRUPTED, f"Task {task_id} is cancelled.")
+        raise CallFailed(
+            Status.INTERRUPTED, f"Task {task_id} continues. Follow it with make call TASK={task_id} (--task)."
+        )
+
+    def _wants_to_cancel(self) -> bool:
+        try:
+            return self._terminal.ask("Cancel the task? [y/N] > ").strip().lower() in ("y", "yes")
+        except (EOFError, KeyboardInterrupt):
+            return False
+
+
+def _failed(task: Mapping[str, Any]) -> Result:
+    error = task.get("error") or {}
+    raise CallFailed(Status.ERROR, f"The task failed: {error.get('message', '')} ({error.get('code', '')}).")
+
+
+def _cancelled(task: Mapping[str, Any]) -> Result:
+    raise CallFailed(Status.ERROR, "The task was cancelled.")
+
+
+def _completed(task: Mapping[str, Any]) -> Result:
+    result: Result = task["result"]
+    return result
+
+
+_ENDINGS: Final[Mapping[str, Callable[[Mapping[str, Any]], Result]]] = {
+    "completed": _completed,
+    "failed": _failed,
+    "cancelled": _cancelled,
+}

@@ -1,0 +1,156 @@
+"""Answer the requests of a round: from the given answers, otherwise on the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.call.errors import usage_error
+from mcp_roundtrip_tools.call.fields import NO, fields_of
+from mcp_roundtrip_tools.call.forms import HELP, Refused, ask_fields, ask_line
+from mcp_roundtrip_tools.call.given_answers import (
+    GivenAnswers,
+    Request,
+    Response,
+    message_result,
+    roots_result,
+)
+from mcp_roundtrip_tools.call.terminal import Terminal
+
+
+class Questions:
+    """Answers requests. A given answer counts once for a key: if it is refused, the user is asked."""
+
+    def __init__(self, tool: str, terminal: Terminal, given: GivenAnswers) -> None:
+        self._tool = tool
+        self._terminal = terminal
+        self._given = given
+        self._used: set[str] = set()
+        self._has_help = False
+
+    def answer(self, requests: Mapping[str, Request]) -> dict[str, Response]:
+        """Return the responses to the requests of a round by key. Raises CallFailed."""
+        return {key: self._answer(key, request) for key, request in requests.items()}
+
+    def _answer(self, key: str, request: Request) -> Response:
+        found = None if key in self._used else self._given.find(key, request)
+        if found is not None:
+            self._used.add(key)
+            self._terminal.show(f"{self._tool} asks {key}: {_message(request)}", "dim")
+            return found
+        if not self._terminal.is_interactive:
+            raise usage_error(self._unanswered(key, request))
+        try:
+            return self._ask(key, request)
+        except Refused as refused:
+            return self._refuse(key, request, refused.action)
+
+    def _ask(self, key: str, request: Request) -> Response:
+        terminal, params = self._terminal, request.get("params") or {}
+        method = request.get("method")
+        terminal.show()
+        terminal.show(f"{self._tool} asks {key}", "bold")
+        if not self._has_help and method == "elicitation/create":
+            self._has_help = True
+            terminal.show(f"  {HELP}", "dim")
+        match method:
+            case "elicitation/create" if params.get("requestedSchema") is not None:
+                return self._ask_form(params)
+            case "elicitation/create":
+                return self._ask_to_open(params)
+            case "sampling/createMessage":
+                return self._ask_for_reply(params)
+            case "roots/list":
+                return self._ask_for_roots()
+        return self._ask_for_json(method, params)
+
+    def _ask_form(self, params: Mapping[str, Any]) -> Response:
+        self._terminal.show_indented(params.get("message") or "")
+        fields = fields_of(params["requestedSchema"])
+        content = ask_fields(self._terminal, fields, is_single=[each.name for each in fields] == ["value"])
+        return {"action": "accept", "content": content}
+
+    def _ask_to_open(self, params: Mapping[str, Any]) -> Response:
+        self._terminal.show_indented(params.get("message") or "")
+        self._terminal.show(f"  Open {params.get('url') or ''}", "bold")
+        ask_line(self._terminal, "  Enter when you have finished there > ")
+        return {"action": "accept"}
+
+    def _ask_for_reply(self, params: Mapping[str, Any]) -> Response:
+        self._terminal.show(
+            "  The tool asks a language model. Write its reply; end it with a line of one dot.", "dim"
+        )
+        if params.get("systemPrompt"):
+            self._terminal.show_indented(f"system: {params['systemPrompt']}")
+        for message in params.get("messages") or ():
+            self._terminal.show_indented(f"{message.get('role')}: {_text(message.get('content'))}")
+        lines: list[str] = []
+        while (line := ask_line(self._terminal, "  > ")) != ".":
+            lines.append(line)
+        return message_result("\n".join(lines))
+
+    def _ask_for_roots(self) -> Response:
+        folder = Path.cwd()
+        self._terminal.show("  The tool asks which folders it may know of.")
+        line = ask_line(self._terminal, f"  Name {folder.as_uri()}? [Y/n] > ")
+        return roots_result([] if line.strip().lower() in NO else [folder])
+
+    def _ask_for_json(self, method: Any, params: Mapping[str, Any]) -> Response:
+        self._terminal.show(f"  {method} {json.dumps(params, ensure_ascii=False)}")
+        while True:
+            try:
+                value = json.loads(ask_line(self._terminal, "  result in JSON > "))
+            except ValueError as error:
+                self._terminal.show(f"  The answer must be JSON: {error}.", "red")
+                continue
+            if isinstance(value, dict):
+                return value
+            self._terminal.show("  The answer must be a JSON object.", "red")
+
+    def _refuse(self, key: str, request: Request, action: str) -> Response:
+        method = request.get("method")
+        if method == "elicitation/create":
+            self._terminal.show(f"  {action}{'d' if action == 'decline' else 'led'}", "dim")
+            return {"action": action}
+        raise usage_error(f"The request {key} ({method}) has no answer, and it cannot be declined.")
+
+    def _unanswered(self, key: str, request: Request) -> str:
+        example = json.dumps({key: _example(request)}, ensure_ascii=False)
+        return (
+            f"{self._tool} asks {key}: {_message(request)}\n"
+            f"There is no terminal to answer at. Pass ANSWERS='{example}' (--answers)."
+        )
+
+
+def _message(request: Request) -> str:
+    params = request.get("params") or {}
+    text = params.get("message") or request.get("method")
+    return f"{text} {params['url']}" if params.get("url") else str(text)
+
+
+def _example(request: Request) -> Any:
+    """Return an answer that fits the form."""
+    params = request.get("params") or {}
+    if request.get("method") == "sampling/createMessage":
+        return "the reply of a model"
+    if params.get("requestedSchema") is None:
+        return {"roots": []} if request.get("method") == "roots/list" else {"action": "accept"}
+    fields = fields_of(params["requestedSchema"])
+    values = {
+        each.name: each.options[0].value if each.options else _EXAMPLES.get(each.kind, "text")
+        for each in fields
+        if each.is_required or len(fields) == 1
+    }
+    return values[fields[0].name] if len(fields) == 1 else values
+
+
+_EXAMPLES = {"boolean": True, "integer": 1, "number": 1.5, "array": []}
+
+
+def _text(content: Any) -> str:
+    blocks = content if isinstance(content, list) else [content]
+    return "\n".join(
+        str(block.get("text", f"[{block.get('type')}]")) for block in blocks if isinstance(block, dict)
+    )

@@ -1,0 +1,176 @@
+"""The front door's catalog: the tools, prompts, resources and skills that every function registers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from traceback import format_exception
+from typing import Any
+
+from mcp_roundtrip.auth.scopes import ScopeHierarchy
+from mcp_roundtrip.entry.server import Server
+from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
+from mcp_roundtrip.protocol.uri import spelling_key
+from mcp_roundtrip.server.model import Feature
+from mcp_roundtrip.server.resources import Resource, select_resources
+from mcp_roundtrip.server.tools import Tool
+from mcp_roundtrip_testing.loading import load_module, servers_in
+from mcp_roundtrip_tools.catalog.skill_catalog import skill_rows
+
+FUNCTIONS = Path("functions")
+FRONT_DOOR = "front_door"
+"""The folder of the catalog. Its own module registers nothing."""
+
+
+class CatalogError(McpRoundtripError):
+    """The functions cannot share a front door; the message names them and the reason."""
+
+
+def load_function_servers(functions: Path) -> dict[str, Server]:
+    """Return the servers of the functions' `app.py`, by owner in alphabetical order, without the front door.
+
+    Raises CatalogError for a module with several servers, or with a definition that is invalid.
+    """
+    paths = {path.parent.name: path for path in sorted(functions.glob("*/app.py"))}
+    return load_servers({owner: path for owner, path in paths.items() if owner != FRONT_DOOR})
+
+
+def load_servers(modules: Mapping[str, Path]) -> dict[str, Server]:
+    """Return the servers of modules by owner. Raises one CatalogError for all invalid modules."""
+    held: dict[str, Server] = {}
+    problems: list[str] = []
+    for owner, path in modules.items():
+        try:
+            server = _server(path)
+        except CatalogError as error:
+            problems.append(str(error))
+        else:
+            held |= {} if server is None else {owner: server}
+    if problems:
+        raise CatalogError("\n".join(problems))
+    return held
+
+
+def _server(path: Path) -> Server | None:
+    try:
+        held = servers_in(load_module(path))
+    except DefinitionError as error:
+        raise CatalogError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
+    except (Exception, SystemExit) as error:  # importing a module may raise anything
+        raise CatalogError(f"{path} cannot be imported:\n{_traceback(error, path)}") from error
+    if len(held) > 1:
+        raise CatalogError(f"{path} holds {len(held)} servers: a Lambda function has one handler")
+    return held[0] if held else None
+
+
+def _traceback(error: BaseException, path: Path) -> str:
+    """Return the traceback, starting in the module at `path`."""
+    frame = error.__traceback__
+    while frame is not None and Path(frame.tb_frame.f_code.co_filename) != path.absolute():
+        frame = frame.tb_next
+    return "".join(format_exception(type(error), error, frame)).strip()
+
+
+def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of the catalog. Raises CatalogError if two owners register the same name.
+
+    The order is that of the owners and of registration, but tools that every client can call come first:
+    the official conformance suite, and people who try a server, call the first tool.
+    """
+    return {
+        "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),
+        "prompts": list(_rows({owner: server.prompts for owner, server in servers.items()})),
+        "resources": list(_rows(_resources(servers, is_static=True))),
+        "templates": list(_rows(_resources(servers, is_static=False))),
+        "skills": skill_rows({owner: server.skill_folders for owner, server in servers.items()}),
+    }
+
+
+def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Resource]]:
+    return {
+        owner: select_resources(server.resources, is_static=is_static) for owner, server in servers.items()
+    }
+
+
+def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, Any]]:
+    owners: dict[str, str] = {}
+    items = [(owner, name, each) for owner, owned in features.items() for name, each in owned.items()]
+    for owner, name, feature in sorted(items, key=lambda item: bool(item[2].requires)):
+        key = spelling_key(name) if feature.kind == "resource" else name
+        if key in owners:
+            raise CatalogError(
+                f"{feature.kind} {name!r} is registered by {owners[key]!r} and by {owner!r}: "
+                "behind one front door a name belongs to one function"
+            )
+        owners[key] = owner
+        task = {"task": feature.task} if feature.task else {}
+        scopes = {"scopes": list(feature.scopes)} if feature.scopes else {}
+        yield {
+            "owner": owner,
+            **task,
+            **scopes,
+            **_questions(feature),
+            **_view(feature),
+            "signatureDigest": feature.signature_digest,
+            "definition": feature.definition(),
+        }
+
+
+def _questions(feature: Feature) -> dict[str, Any]:
+    """Return the members of a tool that may ask."""
+    if not isinstance(feature, Tool) or not feature.asks:
+        return {}
+    return {"asks": True, "channels": list(feature.channels)}
+
+
+def _view(feature: Feature) -> dict[str, Any]:
+    """Return the member for a tool with a view of its own."""
+    uri = feature.view_uri if isinstance(feature, Tool) else None
+    return {} if uri is None else {"view": uri}
+
+
+def merged_scopes(servers: Mapping[str, Server]) -> dict[str, list[str]]:
+    """Return the scopes that each scope implies, over all owners. Raises CatalogError for a contradiction."""
+    implied: dict[str, set[str]] = {}
+    for server in servers.values():
+        for scope, narrower in server.scopes.items():
+            implied.setdefault(scope, set()).update(narrower)
+    try:
+        ScopeHierarchy.from_direct({scope: tuple(narrower) for scope, narrower in implied.items()})
+    except DefinitionError as error:
+        raise CatalogError(f"the servers' scopes, taken together: {error}") from None
+    return {scope: sorted(implied[scope]) for scope in sorted(implied)}
+
+
+def hides_unauthorized(servers: Mapping[str, Server]) -> bool:
+    """Return whether unauthorized features are hidden. Raises CatalogError if owners differ."""
+    by_choice: dict[bool, list[str]] = {True: [], False: []}
+    for owner, server in servers.items():
+        kinds: tuple[Mapping[str, Feature], ...] = (server.tools, server.prompts, server.resources)
+        scopes = [feature.scopes for kind in kinds for feature in kind.values()]
+        if any((*scopes, *server.skill_folders.values())):
+            by_choice[server.hide_unauthorized].append(owner)
+    if by_choice[True] and by_choice[False]:
+        raise CatalogError(
+            f"hide_unauthorized is set for {by_choice[True]} and not for {by_choice[False]}: "
+            "set it for all servers with scopes, or for none"
+        )
+    return bool(by_choice[True])
+
+
+def render_catalog(functions: Path) -> str:
+    """Return the text of the catalog. It is deterministic. Raises CatalogError."""
+    return render_servers(load_function_servers(functions))
+
+
+def render_servers(found: Mapping[str, Server]) -> str:
+    """Return the text of the catalog of these servers. Raises CatalogError."""
+    catalog: dict[str, Any] = {
+        member: rows for member, rows in catalog_lists(found).items() if rows or member == "tools"
+    }
+    if implied := merged_scopes(found):
+        catalog["scopes"] = implied
+    if hides_unauthorized(found):
+        catalog["hideUnauthorized"] = True
+    return json.dumps(catalog, indent=2, ensure_ascii=False) + "\n"

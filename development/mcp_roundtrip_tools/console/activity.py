@@ -1,0 +1,117 @@
+"""What happens in the running template, as it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
+from mcp_roundtrip_tools.console.records import changes_document, exchange_document, invocation_document
+from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.observation.changed_questions import changed_questions
+from mcp_roundtrip_tools.run.observation.messages import is_challenge, request_message, response_message
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, walk
+
+MAX_WAIT_MS: Final = 25_000
+
+SETTLE_S: Final = 0.1
+"""The time for further changes after the first: one request causes a dozen within some milliseconds."""
+
+MAX_EXCHANGES: Final = 300
+MAX_INVOCATIONS: Final = 100
+"""The changed requests and invocations in one response; the newest of them."""
+
+MAX_SUMMARIZED: Final = 1024 * 1024
+"""The largest body that is read for a summary, in bytes."""
+
+
+def show_exchange(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `GET exchanges/{id}`. Raises ConsoleError."""
+    found = app.recorder.exchange(request.parameters["id"])
+    if found is None:
+        raise ConsoleError(404, "this request is not recorded: only the newest are kept")
+    changed = changed_questions(found, app.recorder)
+    return {**exchange_document(found), "changedQuestions": changes_document(changed)}
+
+
+def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
+    """Answer `GET activity`: what changed after `after`; wait at most `waitMs`. Raises ConsoleError."""
+    after = request.whole_number("after", 0, 2**53)
+    wait_ms = request.whole_number("waitMs", 0, MAX_WAIT_MS)
+    changes = app.recorder.wait_after(after, wait_ms / 1000)
+    if wait_ms and changes.sequence > after:
+        time.sleep(SETTLE_S)
+        changes = app.recorder.wait_after(after, 0)
+    exchanges = [app.recorder.exchange(name) for name in changes.exchanges[-MAX_EXCHANGES:]]
+    invocations = [app.recorder.invocation(name) for name in changes.invocations[-MAX_INVOCATIONS:]]
+    return {
+        "sequence": changes.sequence,
+        "exchanges": [summarize(each) for each in exchanges if each is not None],
+        "invocations": [invocation_document(each) for each in invocations if each is not None],
+    }
+
+
+def summarize(exchange: HttpExchange) -> dict[str, Any]:
+    """Return one line of the list of requests."""
+    sent, outcome = _sent(exchange), _outcome(exchange)
+    innermost = _innermost(exchange.invocations)
+    return {
+        "id": exchange.id,
+        "startedAtMs": exchange.started_at_ms,
+        "durationMs": exchange.duration_ms,
+        "method": exchange.method,
+        "path": exchange.path,
+        "status": exchange.status,
+        "isFromConsole": exchange.from_console,
+        **sent,
+        **outcome,
+        "function": None if innermost is None else innermost.function,
+        "environmentId": None if innermost is None else innermost.environment_id,
+        "isNewEnvironment": innermost is not None and innermost.is_new_environment,
+        "failed": any(each.failed for each in walk(exchange)),
+    }
+
+
+def _sent(exchange: HttpExchange) -> dict[str, Any]:
+    """Return the JSON-RPC method, what it names, and the client that sent it."""
+    document = request_message(exchange) if len(exchange.request_body) <= MAX_SUMMARIZED else {}
+    params = _object(document.get("params"))
+    info = _object(_object(params.get("_meta")).get(META_CLIENT_INFO) or params.get("clientInfo"))
+    name = next((params[key] for key in ("name", "uri", "taskId") if isinstance(params.get(key), str)), None)
+    return {
+        "rpcMethod": _text(document.get("method")),
+        "name": name,
+        "client": _text(info.get("name")),
+        "continues": isinstance(params.get("requestState"), str),
+    }
+
+
+def _outcome(exchange: HttpExchange) -> dict[str, Any]:
+    """Return how the JSON-RPC response ends: a kind, the keys that it asks for, and its error."""
+    document = response_message(exchange) if len(exchange.response_body) <= MAX_SUMMARIZED else {}
+    error, result = _object(document.get("error")), _object(document.get("result"))
+    kind = "error" if error else _text(result.get("resultType")) or ("complete" if result else None)
+    kind = "challenge" if is_challenge(exchange) else kind
+    return {
+        "outcome": "tool_error" if result.get("isError") is True else kind,
+        "asked": sorted(_object(result.get("inputRequests"))),
+        "errorCode": error.get("code") if isinstance(error.get("code"), int) else None,
+        "errorMessage": _text(error.get("message")),
+    }
+
+
+def _innermost(invocations: tuple[RecordedInvocation, ...]) -> RecordedInvocation | None:
+    """Return the function that answered: the front door's owner, not the front door."""
+    if not invocations:
+        return None
+    return _innermost(invocations[-1].invocations) or invocations[-1]
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

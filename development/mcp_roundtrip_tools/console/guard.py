@@ -1,0 +1,107 @@
+"""Refuse requests to the console that a page of another origin causes, also a page of the template.
+
+The API decrypts states, kills processes and runs edited code, so it is stricter than the gateway: neither
+AllowedOrigins nor a missing preflight lets another origin in. The Host is checked before (see
+`http.browser_protection`), so a name that resolves to 127.0.0.1 (DNS rebinding) does not get here.
+
+A changing request also has a header and a content type that no form and no CORS-safelisted request can have
+(Fetch standard, "CORS-safelisted request-header"), for browsers that send neither Origin nor Sec-Fetch-Site.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.proxies import came_through_proxy
+
+CLIENT_HEADER: Final = "x-console"
+"""The header of changing requests; its value is 1."""
+
+_SAFE: Final = ("GET", "HEAD")
+
+_OF_BROWSERS: Final = frozenset({CLIENT_HEADER, "host", "origin", "referer", "cookie"})
+
+
+def refuse_proxies(request: Request) -> Response | None:
+    """Return the refusal of a request that came through a proxy: a tunnel must not share the console."""
+    header = came_through_proxy(request)
+    if header is None:
+        return None
+    return _refusal(403, f"the console is not available through a proxy or a tunnel (header {header})")
+
+
+def refuse_other_sites(request: Request) -> Response | None:
+    """Return the refusal of a request to the API that the console's own page did not send."""
+    origin, site = request.header("origin"), request.header("sec-fetch-site")
+    is_safe = request.method in _SAFE
+    if origin is not None and origin != _own_origin(request):
+        return _refusal(403, "pages of other origins may not use the console")
+    if site not in (None, "same-origin", *(["none"] if is_safe else [])):
+        return _refusal(403, "pages of other sites may not use the console")
+    if is_safe:
+        return None
+    if request.header(CLIENT_HEADER) != "1":
+        return _refusal(403, f"a request that changes something needs the header {CLIENT_HEADER}: 1")
+    if _media_type(request) != "application/json":
+        return _refusal(415, "the content type must be application/json")
+    return None
+
+
+def refuse_embedding(request: Request) -> Response | None:
+    """Return the refusal of a request for a page or a file of the console that a page of another site loads.
+
+    Navigation is allowed: a person follows a link.
+    """
+    site, mode = request.header("sec-fetch-site"), request.header("sec-fetch-mode")
+    origin = request.header("origin")
+    if origin is not None and origin != _own_origin(request):
+        return _refusal(403, "pages of other origins may not load the console")
+    if site in (None, "same-origin", "none") or mode == "navigate":
+        return None
+    return _refusal(403, "pages of other sites may not load the console: open it in its own window")
+
+
+def refuse_strangers(request: Request) -> Response | None:
+    """Return the refusal of a request to the template's routes that the console's page did not send.
+
+    Only these requests may reach the routes under the console's origin: a page of the template that the
+    browser showed there could use the console.
+    """
+    origin, site = request.header("origin"), request.header("sec-fetch-site")
+    is_own = origin in (None, _own_origin(request)) and site in (None, "same-origin")
+    if request.header(CLIENT_HEADER) == "1" and is_own:
+        return None
+    return _refusal(404, "only the console is at this address: the endpoint has another port")
+
+
+def without_browser(request: Request, port: int) -> Request:
+    """Return a request of the console's page as a program sends it to the HTTP API at `port`.
+
+    The console plays an MCP client there, which is no browser and has no Origin.
+    """
+    kept = tuple(
+        (name, value)
+        for name, value in request.headers
+        if name.lower() not in _OF_BROWSERS and not name.lower().startswith("sec-")
+    )
+    return replace(request, headers=(("host", authority(request, port)), *kept), from_console=True)
+
+
+def authority(request: Request, port: int) -> str:
+    """Return the host name that the browser knows the server by, with another port."""
+    host = (request.header("host") or "127.0.0.1").lower()
+    return f"{host if host.endswith(']') else host.rpartition(':')[0] or host}:{port}"
+
+
+def _own_origin(request: Request) -> str:
+    return f"http://{(request.header('host') or '').lower()}"
+
+
+def _media_type(request: Request) -> str:
+    return (request.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+def _refusal(status: int, message: str) -> Response:
+    return json_response(status, {"message": message})

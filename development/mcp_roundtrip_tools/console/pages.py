@@ -1,0 +1,37 @@
+"""The files of the console's page, as they are in `web/`: there is no build step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from mcp_roundtrip_tools.run.http.messages import Response, json_response
+
+WEB: Final = Path(__file__).with_name("web")
+
+INDEX: Final = "index.html"
+
+CONTENT_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+"""Content type by suffix. Files with other suffixes are not served."""
+
+
+def page_file(name: str, folder: Path = WEB) -> Response:
+    """Return the file with this name relative to the folder, as it is now; 404 if there is none.
+
+    The name is compared with those of the files and never joined to a path, so it cannot leave the folder.
+    """
+    files = {
+        path.relative_to(folder).as_posix(): path
+        for path in folder.rglob("*")
+        if path.suffix in CONTENT_TYPES and path.is_file()
+    }
+    path = files.get(name)
+    if path is None:
+        return json_response(404, {"message": "the console has no such file"})
+    return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), path.read_bytes())

@@ -1,0 +1,44 @@
+"""The routes of the console's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
+from mcp_roundtrip_tools.console.api import ApiRoute
+from mcp_roundtrip_tools.console.application import describe_application
+from mcp_roundtrip_tools.console.environments import kill_environment, list_environments
+from mcp_roundtrip_tools.console.journal_writes import JournalWrites
+from mcp_roundtrip_tools.console.lost_workers import expire_lease
+from mcp_roundtrip_tools.console.requests import ApiRequest
+from mcp_roundtrip_tools.console.sources import discard_sources, edit_sources, show_sources
+from mcp_roundtrip_tools.console.state_view import damage_state, show_state
+from mcp_roundtrip_tools.console.tasks import list_tasks, show_task
+from mcp_roundtrip_tools.console.tokens import issue_token
+from mcp_roundtrip_tools.run.app import LocalApp
+
+
+def api_routes(app: Callable[[], LocalApp], writes: JournalWrites) -> tuple[ApiRoute, ...]:
+    """Return the routes; `app` returns the running template."""
+
+    def route(method: str, path: str, answer: Callable[[LocalApp, ApiRequest], Any]) -> ApiRoute:
+        return ApiRoute(method, path, lambda request: answer(app(), request))
+
+    return (
+        route("GET", "application", describe_application),
+        route("GET", "exchanges/{id}", show_exchange),
+        route("GET", "activity", show_activity),
+        route("POST", "states", show_state),
+        route("POST", "states/damage", damage_state),
+        route("GET", "tasks", list_tasks),
+        route("GET", "tasks/{id}", partial(show_task, writes)),
+        route("POST", "tasks/{id}/expire-lease", expire_lease),
+        route("GET", "environments", list_environments),
+        route("POST", "environments/{id}/kill", kill_environment),
+        route("POST", "tokens", issue_token),
+        route("GET", "sources/{function}", show_sources),
+        route("PUT", "sources/{function}", edit_sources),
+        route("DELETE", "sources/{function}", discard_sources),
+    )

@@ -1,0 +1,91 @@
+"""The journal of a task as each run of a worker saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_roundtrip.journal import Entry, Fingerprint, Kind
+from mcp_roundtrip.tasks.changes import Item
+from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
+from mcp_roundtrip.tasks.model import INPUT, Task, json_value
+from mcp_roundtrip_tools.console.journal_writes import JournalWrite
+from mcp_roundtrip_tools.console.journals import entry_row, question_row
+from mcp_roundtrip_tools.console.task_runs import WorkerRun
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An item of the journal: an entry of the code, or a response of the client. `order` is its position."""
+
+    order: int
+    sort_key: str
+    entry: Entry
+    write: JournalWrite | None
+
+    @property
+    def is_response(self) -> bool:
+        return self.sort_key.startswith(INPUT)
+
+    @property
+    def asked(self) -> Fingerprint:
+        """The digests of the question of a response."""
+        return self.entry.fingerprint or Fingerprint("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class RunJournals:
+    """The journal of a task. `open_questions` are the requests that wait for an answer, by key."""
+
+    entries: Sequence[_Row]
+    open_questions: Mapping[str, Fingerprint]
+
+    def rows(self, run: WorkerRun | None, runs: Sequence[WorkerRun]) -> list[dict[str, Any]]:
+        """Return the journal at the end of a run, with its marks; without a run, what was there before."""
+        marked = [(row, self._mark(row, run, runs)) for row in self.entries]
+        found = [entry_row(row.entry, mark) for row, mark in marked if mark not in (None, "asked")]
+        asked = {row.entry.key: row.asked for row, mark in marked if mark == "asked"}
+        if run is None or run is runs[-1]:
+            asked |= self.open_questions
+        return found + [question_row(key, asked[key]) for key in sorted(asked)]
+
+    def _mark(self, row: _Row, run: WorkerRun | None, runs: Sequence[WorkerRun]) -> str | None:
+        """Return what a run did with an entry; None if the entry is newer than the run."""
+        if run is None:
+            return "answered" if row.is_response else "replayed"
+        if row.is_response:
+            return self._mark_response(row, run, runs)
+        if row.write is None or row.write.invocation == run.id:
+            return "ran" if row.write is not None else "replayed"
+        return "replayed" if row.write.at_ms < run.started_at_ms else None
+
+    def _mark_response(self, row: _Row, run: WorkerRun, runs: Sequence[WorkerRun]) -> str | None:
+        at_ms = 0.0 if row.write is None else row.write.at_ms
+        after = [each for each in runs if each.started_at_ms >= at_ms]
+        if run in after:
+            return "answered" if run is after[0] else "replayed"
+        before = [each for each in runs if each.started_at_ms < at_ms]
+        return "asked" if before and run is before[-1] else None
+
+
+def read_run_journals(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite]) -> RunJournals:
+    """Return the journal in the items of a task."""
+    rows = [
+        _Row(int(item["n"]), name := str(item["sk"]), _entry(item), writes.get(name))
+        for item in items
+        if is_in_journal(task, item)
+    ]
+    answered = {row.entry.key for row in rows if row.is_response}
+    is_open = not task.is_terminal
+    questions = {
+        each.key: each.fingerprint for each in task.requests.values() if is_open and each.key not in answered
+    }
+    return RunJournals(sorted(rows, key=lambda row: (row.order, row.sort_key)), questions)
+
+
+def _entry(item: Item) -> Entry:
+    if str(item["sk"]).startswith(INPUT):
+        asked = Fingerprint(str(item["qm"]), str(item["qf"]))
+        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]), asked)
+    return entry_from_item(item)

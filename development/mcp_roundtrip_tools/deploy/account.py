@@ -1,0 +1,117 @@
+"""What the AWS account says before a build: credentials, the state of the stack, concurrency.
+
+A question that the account does not answer, for example because the deployer may not ask it, refuses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mcp_roundtrip_tools.deploy.errors import Refused
+
+UNRESERVED: Final = 100
+"""The concurrent executions that Lambda requires to remain unreserved."""
+
+FAILED_FIRST: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED")
+REMEDIES: Final = {
+    "UPDATE_ROLLBACK_FAILED": "Run: aws cloudformation continue-update-rollback --stack-name {stack}",
+    "UPDATE_FAILED": "Run: aws cloudformation rollback-stack --stack-name {stack}",
+    "ROLLBACK_FAILED": "Run: aws cloudformation delete-stack --stack-name {stack}",
+    "CREATE_FAILED": "Run: aws cloudformation delete-stack --stack-name {stack}",
+    "DELETE_FAILED": "Run: aws cloudformation delete-stack --stack-name {stack}",
+}
+"""What returns a stack in this state to one that can be deployed."""
+
+_CONFIG = Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 2})
+
+Clients = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account and Region of a deployment. `clients` returns a boto3 client by the name of its service."""
+
+    clients: Clients
+
+    def check_credentials(self) -> None:
+        """Raise Refused if there are no valid credentials."""
+        try:
+            self.clients("sts").get_caller_identity()
+        except (BotoCoreError, ClientError) as error:
+            raise Refused(
+                f"AWS accepts no credentials from this computer: {error}. Sign in, for example with "
+                "aws sso login, or set AWS_PROFILE."
+            ) from None
+
+    def status(self, stack: str) -> str | None:
+        """Return the status of the stack, or None if there is none, or if it cannot be read."""
+        with suppress(BotoCoreError, ClientError):
+            [found] = self.clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+            return str(found["StackStatus"])
+        return None
+
+    def check_stack(self, stack: str) -> None:
+        """Raise Refused if the stack is in a state in which CloudFormation refuses a deployment."""
+        status = self.status(stack)
+        if status in REMEDIES:
+            raise Refused(f"The stack {stack} is in state {status}. {REMEDIES[status].format(stack=stack)}")
+        if status and status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
+            raise Refused(f"The stack {stack} is being changed ({status}). Try again when it is done.")
+
+    def delete_failed_creation(self, stack: str) -> bool:
+        """Delete a stack whose first deployment was rolled back: it is empty, and cannot be updated."""
+        if self.status(stack) != "ROLLBACK_COMPLETE":
+            return False
+        cloudformation = self.clients("cloudformation")
+        cloudformation.delete_stack(StackName=stack)
+        cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig={"Delay": 2})
+        return True
+
+    def refused_concurrency(self, workers: Mapping[str, int]) -> Iterator[str]:
+        """Yield a sentence if the account cannot reserve this concurrency for each function name."""
+        client = self.clients("lambda")
+        try:
+            limits = client.get_account_settings()["AccountLimit"]
+            reserved = sum(self._reserved(client, name) for name in workers)
+        except (BotoCoreError, ClientError):
+            return
+        available = limits["UnreservedConcurrentExecutions"] + reserved
+        needed = sum(workers.values())
+        if needed and available - needed < UNRESERVED:
+            yield (
+                f"WorkerConcurrency reserves {needed} concurrent executions, and {UNRESERVED} must remain "
+                f"unreserved; this account has {available} of {limits['ConcurrentExecutions']} left in this "
+                "Region. Set WorkerConcurrency to 0, which reserves none, or request a higher quota."
+            )
+
+    def _reserved(self, client: Any, function: str) -> int:
+        try:
+            found = client.get_function_concurrency(FunctionName=function)
+        except client.exceptions.ResourceNotFoundException:
+            return 0
+        return int(found.get("ReservedConcurrentExecutions", 0))
+
+
+def connect(region: str | None, profile: str | None) -> Account:
+    """Return the account that sam uses with this Region and profile. Raises Refused."""
+    try:
+        session = boto3.Session(region_name=region, profile_name=profile)
+    except BotoCoreError as error:
+        raise Refused(f"{error}.") from None
+    make: Any = session.client
+    return Account(lambda service: make(service, config=_CONFIG))
+
+
+def configured_region(profile: str | None) -> str | None:
+    """Return the Region that this computer's AWS configuration names."""
+    with suppress(BotoCoreError):
+        found: str | None = boto3.Session(profile_name=profile).region_name
+        return found
+    return None

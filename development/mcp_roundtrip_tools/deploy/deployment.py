@@ -1,0 +1,162 @@
+"""One deployment: questions, checks, build, and `sam deploy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.deploy import account, checks, releases, sam
+from mcp_roundtrip_tools.deploy.environments import LOCAL, Environment, read_environment, save
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.issuer import refused_issuer
+from mcp_roundtrip_tools.deploy.parameters import defaults, unknown
+from mcp_roundtrip_tools.deploy.questions import Interview
+from mcp_roundtrip_tools.deploy.target import BUILT, Target, built_target, check_interpreter, pin, target_of
+from mcp_roundtrip_tools.template.applications import with_nested_stacks
+from mcp_roundtrip_tools.template.yaml_reader import load
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The environment to deploy to, and the template of the project in `folder`, with its nested stacks."""
+
+    folder: Path
+    sam: Path
+    environment: Environment
+    template: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, folder: Path, environment: str, program: Path) -> Deployment:
+        """Read the project. Raises Refused and TemplateError."""
+        found = read_environment(folder, environment)
+        template = with_nested_stacks(load(folder / "template.yaml"), folder)
+        return cls(folder, folder / program, found, template)
+
+    def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
+        """Return the deployment with these parameters changed. Raises Refused for an unknown name."""
+        problems = [problem for _, problem in unknown(self.template["Parameters"], changes)]
+        if problems:
+            raise Refused(*problems)
+        return replace(self, environment=self.environment.with_parameters(changes)) if changes else self
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The value of every parameter of the template."""
+        return checks.values_of(self.template, self.environment)
+
+    @property
+    def target(self) -> Target:
+        return target_of(self.values)
+
+    def check(self) -> None:
+        """Raise Refused with everything that can be refused without the AWS account."""
+        problems = list(checks.refusals(self.template, self.environment, self._region))
+        if problems:
+            raise Refused(*problems)
+
+    def build(self) -> int:
+        """Build for the target of the environment; return the exit status. Raises Refused."""
+        check_interpreter(self.folder, self.target)
+        self._configure(())
+        status = sam.run(self.sam, self.folder, self.environment, "build")
+        if status == 0:
+            pin(self.folder / BUILT, self.target)
+        return status
+
+    def deploy(self, *, artefact_exists: bool, asks: bool, options: Sequence[str]) -> int:
+        """Deploy; return the exit status. Raises Refused before anything is built.
+
+        `asks`: a person is at the terminal. `options` are passed to `sam deploy`.
+        """
+        deployment = self._completed() if asks else self
+        deployment.check()
+        if artefact_exists:
+            deployment._check_artefact()
+        else:
+            check_interpreter(deployment.folder, deployment.target)
+        deployment._check_account()
+        save(deployment.folder, deployment.environment)
+        if not artefact_exists and (status := deployment.build()):
+            return status
+        deployment._save_release()
+        deployment._configure(options)
+        deployment._show()
+        confirmation = () if asks else ("--no-confirm-changeset",)
+        given = (*confirmation, "--no-fail-on-empty-changeset", *options)
+        return sam.run(self.sam, self.folder, deployment.environment, "deploy", given)
+
+    @property
+    def _region(self) -> str | None:
+        return self.environment.option("region") or account.configured_region(
+            self.environment.option("profile")
+        )
+
+    def _completed(self) -> Deployment:
+        profile = self.environment.option("profile")
+        account.connect(self._region or "us-east-1", profile).check_credentials()  # before any question
+        interview = Interview(self.template, input, print, region=self._region or "")
+        return replace(self, environment=interview.complete(self.environment))
+
+    def _check_artefact(self) -> None:
+        built = built_target(self.folder / BUILT)
+        if built is None:
+            raise Refused("sam build built the artefact, for a target that it does not tell: run make build.")
+        if built != self.target:
+            raise Refused(
+                f"The artefact was built for {built}, and {self.environment.name} has {self.target}: "
+                f"run make build ENV={self.environment.name}."
+            )
+
+    def _check_account(self) -> None:
+        environment = self.environment
+        stack = str(environment.option("stack_name"))
+        connected = self._account()
+        connected.check_credentials()
+        connected.check_stack(stack)
+        if problem := refused_issuer(self.values):
+            raise Refused(problem)
+        problems = list(connected.refused_concurrency(checks.workers(self.template, self.values, stack)))
+        if problems:
+            raise Refused(*problems)
+        if connected.delete_failed_creation(stack):
+            print(f"The first deployment of {stack} had failed: the empty stack was deleted.")
+
+    def rollback(self, options: Sequence[str]) -> int:
+        """Deploy what ran before the last deployment; return the exit status. Raises Refused."""
+        connected, stack = self._account(), str(self.environment.option("stack_name"))
+        connected.check_credentials()
+        connected.check_stack(stack)
+        release = releases.previous(self.folder, self.environment.name, releases.running(connected, stack))
+        template = self.folder / ".aws-sam" / f"rollback-{self.environment.name}.yaml"
+        template.write_text(release.template, encoding="utf-8")
+        self._configure(options, release.parameters)
+        given = ("--template-file", str(template), "--no-confirm-changeset", *options)
+        return sam.run(self.sam, self.folder, self.environment, "deploy", given)
+
+    def endpoint(self) -> str:
+        """Return the URL of the deployed endpoint. Raises Refused."""
+        return releases.endpoint(self._account(), str(self.environment.option("stack_name")))
+
+    def _account(self) -> account.Account:
+        return account.connect(self.environment.option("region"), self.environment.option("profile"))
+
+    def _save_release(self) -> None:
+        release = releases.running(self._account(), str(self.environment.option("stack_name")))
+        if release is not None:
+            releases.save(self.folder, self.environment.name, release)
+
+    def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
+        own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)
+        sam.write_configuration(
+            self.folder, self.environment, self.target, values or self.values, own_bucket=own_bucket
+        )
+
+    def _show(self) -> None:
+        environment, usual = self.environment, defaults(self.template["Parameters"])
+        print(f"\n{environment.name}: the stack {environment.option('stack_name')}")
+        for name, value in self.values.items():
+            if value != usual.get(name):
+                print(f"  {name} = {value}  ({environment.file_of(name)})")
+        print(f"  All other parameters have their defaults. {LOCAL} has your answers.\n", flush=True)

@@ -1,0 +1,160 @@
+"""The environments: sections of samconfig.toml, over which those of samconfig.local.toml take precedence.
+
+samconfig.toml is tracked and has what the team shares. samconfig.local.toml is not in Git and has the answers
+of one person. Both have the format of sam (AWS SAM developer guide, "AWS SAM CLI configuration file"):
+``[<environment>.<command>.parameters]``, where the command ``global`` stands for every command.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.deploy import toml
+from mcp_roundtrip_tools.deploy.errors import Refused
+
+SHARED = "samconfig.toml"
+LOCAL = "samconfig.local.toml"
+OVERRIDES = "parameter_overrides"
+
+_HEADER = f"""\
+# The answers to the questions of `make deploy`. They take precedence over {SHARED}; the format is the same.
+# To return a setting to its default, delete its line. This file is not in Git.
+"""
+_OF_SAM = {"default", "version"}
+_PAIR = re.compile(r"([A-Za-z0-9]+)=(.*)", re.DOTALL)
+_LONG_PAIR = re.compile(r"ParameterKey=([A-Za-z0-9]+),ParameterValue=(.*)", re.DOTALL)
+
+Sections = Mapping[str, Mapping[str, Any]]
+"""The options of sam by command. `parameter_overrides` is a mapping in each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The options of sam, by command, and the values of the template's parameters that the files contain."""
+
+    name: str
+    shared: Sections
+    local: Sections
+
+    @property
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """The options of both files by command."""
+        return merged(self.shared, self.local)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The values of the template's parameters."""
+        return {**parameters_of(self.shared), **parameters_of(self.local)}
+
+    def option(self, name: str) -> str | None:
+        """Return an option of `sam deploy`, such as ``region``."""
+        sections = self.sections
+        value = {**sections.get("global", {}), **sections.get("deploy", {})}.get(name)
+        return None if value in (None, "") else str(value)
+
+    def file_of(self, parameter: str) -> str:
+        """Return the name of the file that sets this parameter of the template."""
+        return LOCAL if parameter in parameters_of(self.local) else SHARED
+
+    def with_options(self, **options: str) -> Environment:
+        """Return the environment with these options for every command of sam, in the local file."""
+        return Environment(self.name, self.shared, merged(self.local, {"global": options}))
+
+    def with_parameters(self, changes: Mapping[str, str | None]) -> Environment:
+        """Return the environment with these parameters in the local file. None removes a parameter there."""
+        values = {**parameters_of(self.local), **changes}
+        remaining = {name: value for name, value in values.items() if value is not None}
+        sections = {
+            command: {name: value for name, value in options.items() if name != OVERRIDES}
+            for command, options in self.local.items()
+        }
+        return Environment(self.name, self.shared, merged(sections, {"deploy": {OVERRIDES: remaining}}))
+
+
+def read_environment(folder: Path, name: str) -> Environment:
+    """Return the environment `name` of the files in `folder`. Raises Refused."""
+    shared, local = _read(folder / SHARED), _read(folder / LOCAL)
+    known = [each for each in {**shared, **local} if each not in _OF_SAM]
+    if name not in known:
+        raise Refused(
+            f"{SHARED} has no environment {name!r}; it has {', '.join(known) or 'none'}. "
+            f"Select one with ENV=…, or add [{name}.global.parameters] with a stack_name."
+        )
+    return Environment(name, _sections(shared.get(name, {}), SHARED), _sections(local.get(name, {}), LOCAL))
+
+
+def save(folder: Path, environment: Environment) -> None:
+    """Write the local part of the environment. Other environments of the file are kept."""
+    path = folder / LOCAL
+    document = {"version": 0.1, **_read(path)}
+    document[environment.name] = {
+        command: {"parameters": options} for command, options in environment.local.items()
+    }
+    text = _HEADER + toml.dumps(document)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def parameters_of(sections: Sections) -> dict[str, str]:
+    """Return the template's parameters of all commands."""
+    return {
+        name: value for options in sections.values() for name, value in options.get(OVERRIDES, {}).items()
+    }
+
+
+def merged(first: Sections, second: Sections) -> dict[str, dict[str, Any]]:
+    """Return the options of both, where those of `second` take precedence, parameters one by one."""
+    result: dict[str, dict[str, Any]] = {}
+    for command in dict.fromkeys([*first, *second]):
+        options = {**first.get(command, {}), **second.get(command, {})}
+        overrides = [each.get(command, {}).get(OVERRIDES) for each in (first, second)]
+        given = [each for each in overrides if each is not None]
+        if given:
+            options[OVERRIDES] = {name: value for each in given for name, value in each.items()}
+        result[command] = options
+    return result
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Refused(f"{path.name} is not TOML: {error}") from None
+
+
+def _sections(environment: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
+    found = {}
+    for command, section in environment.items():
+        options = dict(section.get("parameters", {}))
+        if OVERRIDES in options:
+            options[OVERRIDES] = _pairs(options[OVERRIDES], file)
+        found[command] = options
+    return found
+
+
+def _pairs(given: Any, file: str) -> dict[str, str]:
+    """Read the forms that sam accepts: a table, a list of NAME=VALUE, and the text that `--guided` writes."""
+    if isinstance(given, Mapping):
+        return {name: _text(value) for name, value in given.items()}
+    words = [word for text in ([given] if isinstance(given, str) else given) for word in shlex.split(text)]
+    found = {}
+    for word in words:
+        match = _LONG_PAIR.fullmatch(word) or _PAIR.fullmatch(word)
+        if match is None:
+            raise Refused(f"{file}: {OVERRIDES} has {word!r}; it must be NAME=VALUE.")
+        found[match[1]] = match[2]
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value)

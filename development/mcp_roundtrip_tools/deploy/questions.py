@@ -1,0 +1,90 @@
+"""The questions of a first deployment: at most eight. Answers are stored and never asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mcp_roundtrip_tools.deploy.environments import Environment
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.names import refused_names
+from mcp_roundtrip_tools.deploy.parameters import refused_value
+from mcp_roundtrip_tools.template.yaml_reader import scalar_text
+
+MAX_QUESTIONS = 8
+
+OF_MODE: Mapping[str, tuple[str, ...]] = {
+    "bearer": ("TokenIssuer",),
+    "jwt": ("JwtIssuer", "JwtAudience"),
+    "lambda": ("LambdaAuthorizerArn", "PrincipalContextKey", "TokenIssuer"),
+    "iam": ("IamPrincipal",),
+    "none": (),
+}
+"""The parameters that a mode of authorization uses, and that a first deployment asks for."""
+
+Prompt = Callable[[str], str]
+Check = Callable[[str], str | None]
+"""Returns a sentence if an answer is refused."""
+
+
+class Interview:
+    """Asks for the missing values of an environment."""
+
+    def __init__(
+        self,
+        template: Mapping[str, Any],
+        prompt: Prompt,
+        show: Callable[[str], None],
+        *,
+        region: str = "",
+    ) -> None:
+        """`region` is the suggested Region."""
+        self._template = template
+        self._declared: Mapping[str, Mapping[str, Any]] = template["Parameters"]
+        self._prompt = prompt
+        self._show = show
+        self._region = region
+
+    def complete(self, environment: Environment) -> Environment:
+        """Return the environment with the answers to all questions that it does not answer."""
+        environment = self._ask_for_options(environment)
+        while (name := next(self._missing(environment.parameters), None)) is not None:
+            environment = environment.with_parameters({name: self._ask_parameter(name)})
+        return environment
+
+    def _ask_for_options(self, environment: Environment) -> Environment:
+        if "AuthMode" not in environment.parameters or environment.option("stack_name") is None:
+            name = self._ask(
+                "Name of the stack",
+                environment.option("stack_name") or f"mcp-roundtrip-{environment.name}",
+                lambda stack: next(refused_names(self._template, {}, stack), None),
+            )
+            environment = environment.with_options(stack_name=name)
+        if environment.option("region") is None:
+            region = self._ask("Region", self._region, lambda given: None if given else "Name a Region.")
+            environment = environment.with_options(region=region)
+        return environment
+
+    def _missing(self, values: Mapping[str, str]) -> Iterator[str]:
+        names = ("AuthMode", *OF_MODE.get(values.get("AuthMode", ""), ()), "AlarmTopicArn")
+        return (name for name in names if name in self._declared and name not in values)
+
+    def _ask_parameter(self, name: str) -> str:
+        parameter = self._declared[name]
+        self._show(f"\n{' '.join(str(parameter.get('Description', '')).split())}")
+        choices = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
+        label = f"{name} ({', '.join(choices)})" if choices else name
+        return self._ask(
+            label,
+            scalar_text(parameter.get("Default", "")),
+            lambda given: refused_value(name, parameter, given),
+        )
+
+    def _ask(self, label: str, default: str, check: Check) -> str:
+        for _ in range(MAX_QUESTIONS):
+            answer = self._prompt(f"{label}{f' [{default}]' if default else ''}: ").strip() or default
+            problem = check(answer)
+            if problem is None:
+                return answer
+            self._show(problem)
+        raise Refused(f"{label}: no valid answer.")

@@ -1,0 +1,31 @@
+"""``python -m mcp_roundtrip_tools.deployer_policy TEMPLATE…``: write the policies of pipeline/template.yaml.
+
+The arguments are files with template.yaml after the SAM transform.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import yaml
+
+from mcp_roundtrip_tools.deployer_policy.deployer_policy import UnknownType, update
+
+PIPELINE = Path("pipeline/template.yaml")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    templates = [yaml.safe_load(Path(each).read_text(encoding="utf-8")) for each in arguments]
+    try:
+        changed = update(PIPELINE, templates)
+    except (UnknownType, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{PIPELINE} {'has new policies' if changed else 'is up to date'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""Write sample events to `events/`: a folder for each function, or calls of an application's tools.
+
+The events in `events/live/` carry a live `requestState`, expire after ten minutes and are not committed.
+Their key, issuer and audience come from the environment if it has MCP_STATE_KEY_ARN, otherwise from
+DEVELOPMENT_ENVIRONMENT, whose key is public. `events/live/env.json` passes them to ``sam local invoke
+--env-vars``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.settings import PREFIX
+from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.events.live import (
+    DEVELOPMENT_ENVIRONMENT,
+    EVENTS,
+    development_ports,
+    env_vars,
+    invoker,
+    live_events,
+)
+from mcp_roundtrip_tools.events.of_application import application_events
+from mcp_roundtrip_tools.events.stable import stable_events
+from mcp_roundtrip_tools.run.only_function import module_of_only_function
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.template.model import TemplateError
+
+
+@contextmanager
+def example_services(template: Path) -> Iterator[None]:
+    """Serve the template's stand-ins, and name them to functions in this process. Raises TemplateError."""
+    with serve_stand_ins(template) as variables:
+        added = variables.keys() - os.environ.keys()
+        os.environ.update({name: variables[name] for name in added})
+        try:
+            yield
+        finally:
+            for name in added:
+                del os.environ[name]
+
+
+def write(folder: Path, events: Mapping[str, Any]) -> None:
+    """Write JSON files to `folder` by their paths."""
+    for name, content in events.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.events"
+) -> int:
+    """Run the command; return its exit status: 2 outside an application, 1 for another error."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
+    parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
+    given = parser.parse_args(arguments)
+    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # the functions run in this process
+    deployed = "MCP_STATE_KEY_ARN" in os.environ
+    environment = os.environ if deployed else DEVELOPMENT_ENVIRONMENT
+    settings = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    try:
+        ports = wiring.make_ports(load_settings(settings)) if deployed else development_ports()
+        events = _events(given.functions, ports)
+    except McpRoundtripError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, TemplateError) else 1
+    write(given.output, {**events, "live/env.json": {"Parameters": env_vars(settings)}})
+    print(f"{given.output}/ has the events. Those in {given.output}/live/ expire after ten minutes.")
+    return 0
+
+
+def _events(functions: Path, ports: Ports) -> Mapping[str, Any]:
+    """Return the events of this repository's examples, or of an application with one function."""
+    project = functions.parent
+    with example_services(project / "template.yaml"):
+        if (functions / FRONT_DOOR).is_dir():
+            return {**stable_events(), **live_events(invoker(functions, ports))}
+        server = load_server(module_of_only_function(project))
+        return application_events(server, lambda event: handle(server.endpoint, event, None, lambda: ports))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

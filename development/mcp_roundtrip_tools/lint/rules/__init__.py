@@ -1,0 +1,40 @@
+"""The rules, by their ids: a module for each idea."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcp_roundtrip_tools.lint.findings import Rule
+from mcp_roundtrip_tools.lint.rules import (
+    awaits,
+    descriptions,
+    effects,
+    flat_forms,
+    keys,
+    module_state,
+    nondeterminism,
+    order_of_sets,
+    races,
+    step_functions,
+    swallowing,
+)
+
+UNREASONED: Final = Rule("MRT000", "A suppression without a reason or without a finding", lambda _: iter(()))
+"""Its findings are those of comments, which `checking` reports."""
+
+RULES: Final = (
+    UNREASONED,
+    Rule("MRT001", "Time or randomness outside the context", nondeterminism.check),
+    Rule("MRT002", "The order of a set", order_of_sets.check),
+    Rule("MRT003", "A missing await", awaits.check_missing),
+    Rule("MRT004", "An await of a synchronous context", awaits.check_needless),
+    Rule("MRT005", "The context inside a step", step_functions.check),
+    Rule("MRT006", "A side effect outside a step", effects.check),
+    Rule("MRT007", "A handler that catches the end of a round", swallowing.check),
+    Rule("MRT008", "The same key in every turn of a loop", keys.check_loops),
+    Rule("MRT009", "The same key twice", keys.check_twice),
+    Rule("MRT010", "Module state that a tool changes", module_state.check),
+    Rule("MRT011", "A race or a time limit", races.check),
+    Rule("MRT012", "A form that is not flat", flat_forms.check),
+    Rule("MRT013", "A tool without a description", descriptions.check),
+)

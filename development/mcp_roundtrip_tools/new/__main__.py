@@ -1,0 +1,124 @@
+"""Write a new application: an MCP server with a tool that asks, its test, template.yaml, Makefile and README.
+
+The application is ready for `make run`, `make test`, `sam build` and `sam deploy --guided`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip_tools.new.package_source import NAME, SourceError, installed_version, put_wheel
+
+APPLICATION = Path(__file__).with_name("application") / "{{cookiecutter.project_name}}"
+"""The files of an application. `sam init` replaces the same placeholders, with cookiecutter."""
+
+RUNTIMES = ("python3.11", "python3.12", "python3.13", "python3.14")
+ARCHITECTURES = ("arm64", "x86_64")
+
+MAX_NAME = 64
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_PIN = re.compile(rf"^{NAME}==\S+$", re.MULTILINE)
+
+
+class NewApplicationError(McpRoundtripError):
+    """The application cannot be written; the message says why. Nothing was written."""
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.new") -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    given = _parser(prog).parse_args(arguments)
+    folder = Path(given.name)
+    try:
+        write_application(folder, given.runtime, given.architecture, given.wheel)
+    except (NewApplicationError, SourceError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"""\
+{folder}/src/app.py has the tool order_status. template.yaml is for {given.runtime} on {given.architecture}.
+
+  cd {folder}
+  make run     serves it on http://127.0.0.1:3000/
+  make test    runs its tests
+  make deploy  deploys it to AWS""")
+    return 0
+
+
+def write_application(folder: Path, runtime: str, architecture: str, wheel: Path | None = None) -> None:
+    """Write an application into a new folder, whose name is the application's.
+
+    `wheel` is that of this package; by default the one it was installed from. Raises NewApplicationError,
+    SourceError and OSError; nothing is then left.
+    """
+    name = folder.resolve().name
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        raise NewApplicationError(
+            f"{name!r} must be at most {MAX_NAME} lower-case letters, digits and single hyphens between "
+            "them, and begin with a letter: it becomes the name of the stack"
+        )
+    if folder.exists():
+        raise NewApplicationError(f"{folder} exists already")
+    folder.mkdir(parents=True)
+    try:
+        own_wheel = put_wheel(folder / "layer/wheels", wheel)
+        for path, text in render(name, runtime, architecture, own_wheel).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+
+
+def render(name: str, runtime: str, architecture: str, wheel: Path | None = None) -> dict[Path, str]:
+    """Return the files of an application by their paths.
+
+    The application installs `wheel` by its path, so that no package of an index can take its place: pip would
+    prefer a wheel with a build tag, of the same version.
+    """
+    values = {
+        "project_name": name,
+        "runtime": runtime,
+        "architectures.value[0]": architecture,
+    }
+    paths = (path for path in sorted(APPLICATION.rglob("*")) if path.is_file())
+    files = {
+        path.relative_to(APPLICATION): _substitute(path.read_text("utf-8"), values)
+        for path in paths
+        if "__pycache__" not in path.parts
+    }
+    pinned = Path("layer/requirements.txt")
+    requirement = f"{NAME}=={installed_version()}" if wheel is None else f"./layer/wheels/{wheel.name}"
+    return {**files, pinned: _PIN.sub(requirement, files[pinned])}
+
+
+def _substitute(text: str, values: Mapping[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"{{{{ cookiecutter.{name} }}}}", value)
+    return text
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    here = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser.add_argument("name", help="the folder of the application; its name is also the stack's")
+    parser.add_argument(
+        "--runtime",
+        choices=RUNTIMES,
+        default=here if here in RUNTIMES else "python3.13",
+        help="the Lambda runtime; also needed on this computer (default: %(default)s)",
+    )
+    parser.add_argument("--architecture", choices=ARCHITECTURES, default="arm64", help="default: %(default)s")
+    parser.add_argument(
+        "--wheel", type=Path, help=f"the wheel of {NAME} (default: the one it was installed from)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""What AWS knows about the workers of a stack: versions, aliases, and the open tasks in the task table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.tasks.model import TASK, WorkState
+from mcp_roundtrip_tools.prune.plan import Use, Version
+
+WORKER: Final = "_worker"
+"""The end of the name of a worker function. The rest is the name of its tool's function."""
+
+Clients = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The worker functions of a stack. `clients` returns a boto3 client by the name of its service.
+
+    Needs cloudformation:ListStackResources, lambda:ListVersionsByFunction, ListAliases,
+    GetFunctionConfiguration and DeleteFunction, and dynamodb:Scan. Methods raise ClientError.
+    """
+
+    clients: Clients
+    names: tuple[str, ...]
+
+    @classmethod
+    def of_stack(cls, clients: Clients, stack: str) -> Workers:
+        """Return the workers among the functions of the stack and of its nested stacks."""
+        names = _function_names(clients("cloudformation"), stack)
+        return cls(clients, tuple(sorted(name for name in names if name.endswith(WORKER))))
+
+    def versions(self) -> Iterator[Version]:
+        """Yield the published versions of all workers."""
+        paginator = self.clients("lambda").get_paginator("list_versions_by_function")
+        for name in self.names:
+            for page in paginator.paginate(FunctionName=name):
+                for each in page["Versions"]:
+                    if each["Version"] != "$LATEST":
+                        yield Version(
+                            function=name,
+                            arn=each["FunctionArn"],
+                            number=int(each["Version"]),
+                            published=each["LastModified"][:10],
+                            code_bytes=each["CodeSize"],
+                        )
+
+    def use(self, now_s: int) -> Use:
+        """Return what needs versions. Reads the whole task table."""
+        # Read before the tasks: a version that is replaced meanwhile can still have got its last tasks.
+        aliases = frozenset(arn for name in self.names for arn in self._with_traffic(name))
+        tools = frozenset(arn for name in self.names for arn in self._named_by_tool(name))
+        tables = {self._setting(name, "MCP_TASK_TABLE") for name in self.names} - {""}
+        tasks: Counter[str] = Counter()
+        for table in tables:
+            tasks.update(self._open_tasks(table, now_s))
+        return Use(aliases, tools, tasks)
+
+    def delete(self, version: Version) -> None:
+        """Delete a version. Lambda refuses to delete one that an alias names."""
+        self.clients("lambda").delete_function(FunctionName=version.function, Qualifier=str(version.number))
+
+    def _with_traffic(self, name: str) -> Iterator[str]:
+        """Yield the ARNs of the versions to which aliases of a function send traffic."""
+        pages = self.clients("lambda").get_paginator("list_aliases").paginate(FunctionName=name)
+        for page in pages:
+            for alias in page["Aliases"]:
+                function = alias["AliasArn"].rpartition(":")[0]
+                shifting = (alias.get("RoutingConfig") or {}).get("AdditionalVersionWeights") or {}
+                for number in (alias["FunctionVersion"], *shifting):
+                    yield f"{function}:{number}"
+
+    def _named_by_tool(self, name: str) -> Iterator[str]:
+        """Yield the versions that the deployed versions of a worker's tool name for new tasks."""
+        tool = name.removesuffix(WORKER)
+        for arn in self._with_traffic(tool):
+            yield self._setting(tool, "MCP_TASK_WORKER", arn.rpartition(":")[2])
+
+    def _setting(self, name: str, variable: str, version: str = "$LATEST") -> str:
+        found = self.clients("lambda").get_function_configuration(FunctionName=name, Qualifier=version)
+        return str(found.get("Environment", {}).get("Variables", {}).get(variable, ""))
+
+    def _open_tasks(self, table: str, now_s: int) -> Iterator[str]:
+        """Yield the worker of each open task. A task whose items may be deleted is not open."""
+        pages = (
+            self.clients("dynamodb")
+            .get_paginator("scan")
+            .paginate(
+                TableName=table,
+                ConsistentRead=True,
+                ProjectionExpression="wk",
+                FilterExpression="sk = :task AND rn <> :done AND #exp > :now",
+                ExpressionAttributeNames={"#exp": "exp"},
+                ExpressionAttributeValues={
+                    ":task": {"S": TASK},
+                    ":done": {"S": WorkState.DONE.value},
+                    ":now": {"N": str(now_s)},
+                },
+            )
+        )
+        for page in pages:
+            for item in page["Items"]:
+                yield item["wk"]["S"]
+
+
+def _function_names(cloudformation: Any, stack: str) -> Iterator[str]:
+    """Yield the names of the functions of a stack and of its nested stacks."""
+    for page in cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack):
+        for each in page["StackResourceSummaries"]:
+            if each["ResourceType"] == "AWS::Lambda::Function":
+                yield each["PhysicalResourceId"]
+            elif each["ResourceType"] == "AWS::CloudFormation::Stack":
+                yield from _function_names(cloudformation, each["PhysicalResourceId"])

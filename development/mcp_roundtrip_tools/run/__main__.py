@@ -1,0 +1,209 @@
+"""Serve template.yaml on this computer until a signal stops it."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, TextIO
+
+from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
+from mcp_roundtrip_tools.run.issuer.options import read_users
+from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.run.source_watcher import call_periodically
+from mcp_roundtrip_tools.run.terminal.banner import DEFAULT_PORT, banner, mcp_url
+from mcp_roundtrip_tools.run.terminal.json_lines import JsonLines
+from mcp_roundtrip_tools.run.terminal.terminal import Terminal
+from mcp_roundtrip_tools.template.left_out import describe_left_out
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.parameters import parameters_without_default
+
+ASSUMED_PARAMETERS = {"AuthMode": "none"}
+"""Values for required parameters that matter only in a deployment."""
+
+MAX_PORT = 65535
+
+SHOW_RUNNING_S = 0.25
+"""How often the lines of functions are written whose request has not ended."""
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.run") -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    options = _parser(prog).parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _exit_on_signal)
+    try:
+        _serve(options)
+    except TemplateError as error:
+        _print_error(str(error))
+    except OSError as error:
+        select = "select another port with --port=… or make run PORT=…"
+        match error.errno:
+            case errno.EADDRINUSE:
+                _print_error(f"port {options.port} is in use: stop the process that uses it, or {select}")
+            case errno.EACCES if error.filename is None:
+                _print_error(f"port {options.port} is reserved for the administrator: {select}")
+            case _:
+                raise
+    return 2
+
+
+def _serve(options: argparse.Namespace) -> None:
+    """Serve the template until a signal. Raises TemplateError, and OSError if the port is in use."""
+    given = dict(options.parameter)
+    users = read_users(options.user, options.scopes, given)
+    assumed = {} if users else _assumed_parameters(options.template, given)
+    styles = Styles(wants_colours(sys.stdout, os.environ))
+    put = partial(_print, sys.stdout)
+    terminal, json_lines = Terminal(put, styles), JsonLines(put)
+    with (
+        redirect_stdout(sys.stderr) if options.json else nullcontext(),  # stand-ins print, too
+        serve(
+            options.template,
+            port=options.port,
+            fresh=options.fresh,
+            parameters={**assumed, **given},
+            variables=_variables(options.env),
+            debug=options.debug,
+            retry_delay_scale=options.retry_delay_scale,
+            users=users,
+            console=not options.no_console,
+            checks=True,
+            log=None,
+            listeners=[json_lines if options.json else terminal],
+        ) as app,
+        call_periodically(lambda: terminal.show_running(time.time() * 1000), SHOW_RUNNING_S),
+    ):
+        if options.json:
+            started = {"type": "started", "consoleUrl": app.console_url, "mcpUrl": mcp_url(app)}
+            json_lines.put({**started, "leftOut": describe_left_out(app.current())})
+        else:
+            put(banner(app, assumed, fresh=options.fresh, debug=options.debug, styles=styles))
+        _wait_for_parent()
+
+
+def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, str]:
+    missing = parameters_without_default(template) - given.keys()
+    return {name: value for name, value in ASSUMED_PARAMETERS.items() if name in missing}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors leave out the usage: make's user gave variables, not these options."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message} (--help lists the options)\n")
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=prog, description=__doc__)
+    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
+    parser.add_argument(
+        "--port", type=_port, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="run all functions in one process in this terminal, for breakpoint(); one event at a time",
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="set an environment variable of every function; without a value, copy it from this environment",
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="start a new execution environment for every request"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per line, for scripts")
+    parser.add_argument("--no-console", action="store_true", help="serve no console")
+    parser.add_argument(
+        "--parameter",
+        type=_parameter,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a parameter of the template",
+    )
+    parser.add_argument(
+        "--retry-delay-scale",
+        type=_positive,
+        default=1.0,
+        metavar="FACTOR",
+        help="multiply Lambda's delays of 60 and 120 s before it repeats a failed asynchronous invocation",
+    )
+    parser.add_argument(
+        "--user", metavar="NAMES", help="AuthMode bearer with a local issuer for these users, as in 'ada bob'"
+    )
+    parser.add_argument("--scopes", help="the scopes of these users, separated by spaces")
+    return parser
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not name:
+            raise TemplateError(f"--env {text}: a variable's name is missing; write NAME=value")
+        if not separator and name not in os.environ:
+            raise TemplateError(f"--env {name}: this variable is not set; write {name}=value")
+        found[name] = value if separator else os.environ[name]
+    return found
+
+
+def _port(text: str) -> int:
+    number = int(text) if text.isdecimal() else -1
+    if not 0 <= number <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to {MAX_PORT}")
+    return number
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} must be NAME=VALUE")
+    return name, value
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a positive number")
+    return number
+
+
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
+    raise SystemExit(0)
+
+
+def _wait_for_parent() -> None:
+    """Wait for a signal. Under make, which cannot pass SIGKILL on, return when make has ended."""
+    parent = os.getppid()
+    while "MAKELEVEL" not in os.environ or os.getppid() == parent:
+        time.sleep(1)
+
+
+def _print(output: TextIO, text: str) -> None:
+    output.write(f"{text}\n")  # one call, because several threads print
+    output.flush()
+
+
+def _print_error(text: str) -> None:
+    print(f"error: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""The HTTP API in front of the functions, with the limits and error responses of API Gateway."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_roundtrip_tools.run.api_gateway.cors import Cors
+from mcp_roundtrip_tools.run.api_gateway.faults import explain_fault
+from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
+from mcp_roundtrip_tools.run.api_gateway.routing import match_route
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.observation.causes import caused_by
+from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.observation.records import HttpExchange
+from mcp_roundtrip_tools.template.model import Route
+
+MAX_BODY = 10 * 1024 * 1024
+"""The largest request body that API Gateway accepts, in bytes."""
+
+MAX_EVENT = 6 * 1024 * 1024
+"""The largest event that Lambda accepts, in bytes."""
+
+INTEGRATION_TIMEOUT_S = 30.0
+"""The seconds that API Gateway waits for a function. The function continues after that."""
+
+
+class Gateway:
+    """Converts a request to an event, invokes the function of its route, and records the HTTP response.
+
+    `routes`, `cors` and `left_out` are called for every request: the template may change. `invoke` runs a
+    function by name; `left_out` has the reasons why others do not run here: their routes answer with 501.
+    Requests from pages of origins that the CORS configuration does not list get 403. API Gateway does not do
+    that, but with AuthMode none every page in the developer's browser could call tools.
+    """
+
+    def __init__(
+        self,
+        routes: Callable[[], Sequence[Route]],
+        invoke: Callable[[str, bytes], InvocationResult],
+        recorder: RunRecorder,
+        *,
+        cors: Callable[[], Cors | None] = lambda: None,
+        left_out: Callable[[], Mapping[str, str]] = dict,
+        timeout_s: float = INTEGRATION_TIMEOUT_S,
+        folder: Callable[[], Path] = Path,
+    ) -> None:
+        self._cors = cors
+        self._left_out = left_out
+        self._routes = routes
+        self._invoke = invoke
+        self._recorder = recorder
+        self._timeout_s = timeout_s
+        self._folder = folder
+        self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
+
+    def respond(self, request: Request) -> Response:
+        """Answer one request and record it."""
+        request_id = str(uuid.uuid4())
+        path = request.target.partition("?")[0]  # a query may contain secrets
+        recorded = HttpExchange(
+            request_id,
+            self._recorder.now_ms(),
+            request.method,
+            path,
+            request.headers,
+            request.body,
+            request.from_console,
+        )
+        self._recorder.begin_exchange(recorded)
+        response = self._with_cors(request, request_id)
+        response = replace(response, headers=(*response.headers, ("apigw-requestid", request_id)))
+        self._recorder.end_exchange(request_id, response.status, response.headers, response.body)
+        return response
+
+    def _with_cors(self, request: Request, request_id: str) -> Response:
+        cors = self._cors()
+        if cors is not None and (preflight := cors.preflight(request)):
+            return preflight
+        allows = cors.allows if cors else lambda origin: False
+        response = refuse_cross_origin(request, allows) or self._respond_to(request, request_id)
+        exchange = self._recorder.exchange(request_id)
+        if exchange is not None:  # it is, unless thousands of requests run
+            response = explain_fault(request, response, exchange, self._folder())
+        return cors.add_to(response, request) if cors else response
+
+    def _respond_to(self, request: Request, request_id: str) -> Response:
+        found = match_route(self._routes(), request.method, decode_path(request.target))
+        if found is None:
+            return _error_response(404, "Not Found")
+        route, parameters = found
+        if reason := self._left_out().get(route.function):
+            return _error_response(501, f"{route.key} is not served here: {reason}")
+        event = to_event(request, route, parameters, request_id=request_id, now=time.time())
+        payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if request.too_large or len(payload) > MAX_EVENT:
+            return _error_response(413, "Request Entity Too Large")
+        with caused_by("http", request_id):
+            run = copy_context().run
+        future: Future[InvocationResult] = self._workers.submit(run, self._invoke, route.function, payload)
+        try:
+            result = future.result(self._timeout_s)
+        except TimeoutError:
+            self._recorder.note(
+                f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API"
+            )
+            return _error_response(503, "Service Unavailable")
+        return self._from_result(route.function, result)
+
+    def _from_result(self, function: str, result: InvocationResult) -> Response:
+        if result.failed:
+            return _FAILED
+        try:
+            return to_response(result.payload)
+        except MalformedResponse as error:
+            self._recorder.note(f"[{function}] malformed response: {error}")
+            return _FAILED
+
+    def close(self) -> None:
+        """Stop the worker threads. Stop the functions first."""
+        self._workers.shutdown(cancel_futures=True)
+
+
+def _error_response(status: int, message: str) -> Response:
+    return json_response(status, {"message": message})
+
+
+_FAILED = _error_response(500, "Internal Server Error")

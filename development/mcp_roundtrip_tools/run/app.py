@@ -1,0 +1,354 @@
+"""A running template: invokes its functions, and reloads it when its sources change."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.run.api_gateway.cors import Cors
+from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
+from mcp_roundtrip_tools.run.edited_sources import EditedSources
+from mcp_roundtrip_tools.run.emulated_services import EmulatedServices
+from mcp_roundtrip_tools.run.execution.debugger import Debugger
+from mcp_roundtrip_tools.run.execution.environment import (
+    InvocationResult,
+    ProcessEnvironment,
+    process_variables,
+)
+from mcp_roundtrip_tools.run.execution.pools import ExecutionEnvironment, Pools, affected_functions
+from mcp_roundtrip_tools.run.execution.recorded_environment import (
+    NO_ENVIRONMENT,
+    Environments,
+    EnvironmentState,
+    Killable,
+)
+from mcp_roundtrip_tools.run.execution.requirements import Requirements
+from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.options import Options
+from mcp_roundtrip_tools.run.project import Project, ProjectServices
+from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
+from mcp_roundtrip_tools.run.start_checks import StartChecks, find_problem
+from mcp_roundtrip_tools.template.model import (
+    Application,
+    Function,
+    FunctionFailed,
+    Queue,
+    Route,
+    function_arn,
+    short_name,
+)
+from mcp_roundtrip_tools.template.validation import has_settings
+
+Log = Callable[[str], None]
+
+
+class LocalApp:
+    """A running template.
+
+    `kms` and `emulator` are the services that its functions call. `recorder` has the requests and the
+    invocations of this run.
+    """
+
+    def __init__(
+        self,
+        template: Path,
+        url: str,
+        services: EmulatedServices,
+        recorder: RunRecorder,
+        options: Options,
+    ) -> None:
+        self.kms = services.kms
+        self.emulator = services.emulator
+        self.recorder = recorder
+        self._url = url
+        self._endpoints = services.endpoints
+        self._credentials = services.credentials
+        self._options = options
+        self._python_version = options.python_version()
+        self._keys = TemplateKeys(self.kms)
+        self._environments = Environments(recorder)
+        self._lock = threading.Lock()
+        self._serial = threading.Lock() if options.debug else nullcontext()
+        self._started: list[str] = []
+        self._changed: set[Path] = set()
+        self._project = self._open_project(template)
+        self._checks = StartChecks(self._find_problem, recorder.note) if options.checks else None
+        self._catalogs = FreshCatalogs(recorder.note, self._problem)
+        self._check(self._project.application.functions.values())
+        self._catalogs.build(self._project.application)
+        self._debugger = Debugger(options.python, recorder.note) if options.debug else None
+        self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        """The URLs of the emulated services, by the environment variables that AWS SDKs read."""
+        return self._endpoints
+
+    @property
+    def credentials(self) -> Credentials:
+        """The access key that the emulated services require."""
+        return self._credentials
+
+    @property
+    def issuer(self) -> LocalIssuer | None:
+        """The issuer of the run's tokens, if it is a local one."""
+        return self._options.issuer
+
+    @property
+    def console_url(self) -> str | None:
+        """The URL of the console, with a slash at the end; None if it is not served."""
+        return self._options.console_url
+
+    def audience(self) -> str:
+        """Return the URI of the endpoint, for which access tokens are."""
+        found = {self.environment(name).get("MCP_AUDIENCE", "") for name in self.functions()}
+        return min(found - {""}, default=self._url)
+
+    @property
+    def processes_started(self) -> int:
+        return len(self._started)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the template."""
+        return self._project.template.parent
+
+    @property
+    def template(self) -> Path:
+        """The file of the template."""
+        return self._project.template
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The given values of the template's parameters."""
+        return self._project.parameters
+
+    @property
+    def edited(self) -> EditedSources:
+        """The edited copies of its code, which `edit` runs."""
+        return self._project.edited
+
+    def environment(self, function: str) -> dict[str, str]:
+        """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
+        return {**self.functions()[function].environment, **self._options.variables}
+
+    def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
+        """Run a function with edited files from the next invocation on; without files, the project's.
+
+        Return the names of the functions that restart: all with the same code. The project's files are not
+        changed. Raises SourceError, TemplateError, and KeyError for an unknown function.
+        """
+        with self._lock:
+            before = self._project.application
+            self._project.edit(function, files)
+            return self._restart(before)
+
+    def code_folder(self, function: str) -> Path:
+        """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
+        return self._catalogs.code_folder(self.functions()[function])
+
+    def environments(self) -> tuple[EnvironmentState, ...]:
+        """Return the execution environments that run, in the order of their start."""
+        return self._environments.states()
+
+    def kill(self, environment_id: str) -> bool:
+        """Kill the process of an execution environment, as a lost worker; return whether there was one.
+
+        In debug mode, which has one process, nothing is killed.
+        """
+        return self._environments.kill(environment_id)
+
+    def invocation_of(self, access_key_suffix: str) -> str | None:
+        """Return the id of the invocation that the environment with this access key serves."""
+        return self._environments.invocation_of(access_key_suffix)
+
+    def key_name(self, key_id: str) -> str:
+        """Return the logical id of a KMS key of the template."""
+        return self._keys.name(key_id)
+
+    def url(self, path: str = "/mcp") -> str:
+        """Return the URL of a path of the HTTP API."""
+        return self._url + path
+
+    def endpoint_path(self) -> str:
+        """Return the path of the MCP endpoint. Other functions of the template may have routes, too."""
+        application = self.current()
+        servers = {name for name, each in application.functions.items() if has_settings(each.environment)}
+        routes = [route for route in application.routes if route.function in servers]
+        return shortest_path(routes or application.routes)
+
+    def routes(self) -> tuple[Route, ...]:
+        return self.current().routes
+
+    def cors(self) -> Cors | None:
+        """Return the CORS configuration of the HTTP API, if it has one."""
+        return Cors.of(self.current().cors_configuration)
+
+    def functions(self) -> Mapping[str, Function]:
+        return self.current().functions
+
+    def left_out(self) -> Mapping[str, str]:
+        """Return why functions of the template do not run here, by name."""
+        return self.current().left_out
+
+    def queues(self) -> Mapping[str, Queue]:
+        return self.current().queues
+
+    def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
+        """Run a function with an event and return its response.
+
+        Raises FunctionFailed, and KeyError for an unknown function.
+        """
+        if function not in self.functions() and function not in self.left_out():
+            raise KeyError(function)
+        context = None if client_context is None else json.dumps(client_context)
+        result = self.run(function, json.dumps(event).encode(), client_context=context)
+        if result.failed:
+            raise FunctionFailed(json.loads(result.payload))
+        return json.loads(result.payload)
+
+    def run(
+        self,
+        function: str,
+        payload: bytes,
+        qualifier: str | None = None,
+        client_context: str | None = None,
+        request_id: str | None = None,
+    ) -> InvocationResult:
+        """Run a function with an event in JSON; in debug mode, one at a time.
+
+        `request_id` is that of a repeated invocation; otherwise it is new.
+        """
+        with self._serial:
+            return self.run_nested(function, payload, qualifier, client_context, request_id)
+
+    def run_nested(
+        self,
+        function: str,
+        payload: bytes,
+        qualifier: str | None = None,
+        client_context: str | None = None,
+        request_id: str | None = None,
+    ) -> InvocationResult:
+        """Run a function that another function invokes and waits for."""
+        application = self.current()
+        if reason := application.left_out.get(function):
+            self.recorder.note(f"[{function}] does not run here: {reason}")
+            return _failed_result(reason)
+        found = application.functions.get(function)
+        if found is None:  # the template has just changed
+            return _failed_result("the function was removed from the template")
+        if (problem := self._problem(found)) is not None:
+            self._environments.record_refused(function, payload, problem)
+            return _failed_result(problem)
+        try:
+            code = self._catalogs.code_folder(found)
+            with self._lock:
+                pool = self._pools.pool_for(found, code)
+            arn = function_arn(function, qualifier)
+            return pool.invoke(
+                payload, function_arn=arn, request_id=request_id, client_context=client_context
+            )
+        except OSError as error:  # the code's folder is missing, or out of memory
+            self.recorder.note(f"[{function}] no process could be started: {error}")
+            return _failed_result("no process could be started")
+
+    def close(self) -> None:
+        """Stop every process."""
+        with self._lock:
+            if self._debugger is not None:
+                self._debugger.close()
+            self._pools.close()
+            self._catalogs.close()
+            if self._checks is not None:
+                self._checks.close()
+            self._project.close()
+
+    def current(self) -> Application:
+        """Return the application, reloaded if its sources have changed and are valid."""
+        with self._lock:
+            before = self._project.application
+            if changed := self._project.reload():
+                self._changed |= changed
+                names = self._restart(before, changed)
+                self.recorder.note(
+                    f"{min(changed)} changed: {', '.join(map(short_name, names)) or 'no function'} restarted"
+                )
+            return self._project.application
+
+    def _restart(self, before: Application, changed: Iterable[Path] = ()) -> list[str]:
+        """Stop the functions that differ from those before; return the names of those that restart."""
+        after = self._project.application
+        names = affected_functions(before.functions, after.functions, changed)
+        self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
+        self._check(after.functions[name] for name in names)
+        self._catalogs.build(after)
+        return names
+
+    def problems(self) -> Mapping[str, str]:
+        """Return what keeps functions from running, by their names, and the template, by that of its file."""
+        error = self._project.error
+        found = {} if self._checks is None else self._checks.problems()
+        return {**({} if error is None else {self.template.name: error}), **found}
+
+    def is_checking(self) -> bool:
+        """Return whether functions are being checked, so that `problems` may become others."""
+        return self._checks is not None and self._checks.are_running()
+
+    def _check(self, functions: Iterable[Function]) -> None:
+        """Check functions in the background. The caller holds the lock."""
+        if self._checks is not None:
+            self._checks.keep(self._project.application.functions)
+            self._checks.check(functions)
+
+    def _problem(self, function: Function) -> str | None:
+        """Return what keeps a function from running as its sources and the template are now."""
+        return None if self._checks is None else self._project.error or self._checks.problem(function)
+
+    def _find_problem(self, function: Function) -> str | None:
+        variables = self._variables(function, NO_ENVIRONMENT)
+        return find_problem(function, variables, self._options.python, self.folder, self._changed.copy())
+
+    def _open_project(self, template: Path) -> Project:
+        note, options = self.recorder.note, self._options
+        cache = template.parent / ".cache/requirements"
+        services = ProjectServices(
+            self._keys,
+            self._url,
+            self._endpoints["AWS_ENDPOINT_URL_SQS"],
+            Requirements(options.python, self._python_version, cache, note),
+            options.variables,
+            self.emulator.declare,
+            note,
+        )
+        return Project(template, options.parameters, services, watch_interval_s=options.watch_interval_s)
+
+    def _launch(self, function: Function) -> ExecutionEnvironment:
+        self._started.append(function.name)  # list.append is atomic; += is not
+        return self._environments.launch(function.name, lambda *given: self._start(function, *given))
+
+    def _start(self, function: Function, access_key_suffix: str, log: Log) -> Killable:
+        variables = self._variables(function, access_key_suffix)
+        if self._debugger is not None:
+            return self._debugger.environment(function, variables)
+        return ProcessEnvironment(function, variables, python=self._options.python, log=log)
+
+    def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
+        """Return the variables of a process of a function."""
+        credentials = self._credentials.for_environment(access_key_suffix).variables()
+        return process_variables(
+            function, self._endpoints, self._python_version, credentials, self._options.variables
+        )
+
+
+def _failed_result(message: str) -> InvocationResult:
+    return InvocationResult(
+        json.dumps({"errorType": "Runtime.Unknown", "errorMessage": message}).encode(), failed=True
+    )

@@ -1,0 +1,162 @@
+"""Lambda's asynchronous invocations: failed ones are repeated, and at last sent to a destination.
+
+Source: AWS Lambda developer guide, "How Lambda handles errors and retries with asynchronous invocation" and
+"Capturing records of Lambda asynchronous invocations". An invocation fails if the function raises an
+exception or times out, or if its process exits.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.observation.causes import caused_by, current_cause
+from mcp_roundtrip_tools.run.timers import Timers
+from mcp_roundtrip_tools.template.model import LATEST, Function
+
+RETRY_DELAYS_S: Final = (60.0, 120.0)
+"""The seconds between a failed attempt and the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncInvocation:
+    """An accepted invocation. Each attempt has the same request id.
+
+    `caller` is the id of the invocation that requested it.
+    """
+
+    function: str
+    payload: bytes
+    qualifier: str | None
+    client_context: str | None
+    request_id: str
+    accepted_s: float
+    attempts: int = 0
+    caller: str | None = None
+
+
+class RunFunction(Protocol):
+    """Runs a function once."""
+
+    def __call__(
+        self,
+        function: str,
+        payload: bytes,
+        qualifier: str | None,
+        client_context: str | None,
+        request_id: str | None,
+    ) -> InvocationResult: ...
+
+
+class AsyncInvocations:
+    """Runs accepted invocations, and repeats those that fail.
+
+    `functions` returns the functions of the template by name. `send` puts a message into the queue with an
+    ARN, and returns False if it does not exist. `retry_delay_scale` multiplies the delays of retries.
+    """
+
+    def __init__(
+        self,
+        functions: Callable[[], Mapping[str, Function]],
+        run: RunFunction,
+        send: Callable[[str, str], bool],
+        timers: Timers,
+        log: Callable[[str], None],
+        retry_delay_scale: float = 1.0,
+    ) -> None:
+        self._functions = functions
+        self._run = run
+        self._send = send
+        self._timers = timers
+        self._log = log
+        self._retry_delay_scale = retry_delay_scale
+
+    def accept(self, function: str, payload: bytes, qualifier: str | None, client_context: str | None) -> str:
+        """Queue an invocation, and return its request id."""
+        request_id = str(uuid.uuid4())
+        now_s = self._timers.now_s()
+        caller = current_cause().caller
+        accepted = AsyncInvocation(
+            function, payload, qualifier, client_context, request_id, now_s, caller=caller
+        )
+        self.deliver(accepted, now_s)
+        return request_id
+
+    def deliver(self, invocation: AsyncInvocation, epoch_s: float) -> None:
+        """Attempt an invocation at that time. Lambda sometimes delivers an event twice."""
+        self._timers.call_at(epoch_s, lambda: self._attempt(invocation))
+
+    def _attempt(self, invocation: AsyncInvocation) -> None:
+        function = self._functions().get(invocation.function)
+        if function is None:  # the template has changed
+            return
+        if self._timers.now_s() - invocation.accepted_s > function.event_invoke.max_age_s:
+            self._discard(function, invocation, "EventAgeExceeded", None)
+            return
+        with caused_by("retry" if invocation.attempts else "async", invocation.caller):
+            result = self._run(
+                invocation.function,
+                invocation.payload,
+                invocation.qualifier,
+                invocation.client_context,
+                invocation.request_id,
+            )
+        if not result.failed:
+            return
+        attempted = replace(invocation, attempts=invocation.attempts + 1)
+        if attempted.attempts > function.event_invoke.max_retries:
+            self._discard(function, attempted, "RetriesExhausted", result)
+            return
+        delay_s = RETRY_DELAYS_S[attempted.attempts - 1] * self._retry_delay_scale
+        self._log(f"[{function.name}] retry of {invocation.request_id} in {delay_s:g} s")
+        self.deliver(attempted, self._timers.now_s() + delay_s)
+
+    def _discard(
+        self, function: Function, invocation: AsyncInvocation, condition: str, result: InvocationResult | None
+    ) -> None:
+        attempts = "1 attempt" if invocation.attempts == 1 else f"{invocation.attempts} attempts"
+        self._log(f"[{function.name}] {invocation.request_id} discarded after {attempts}: {condition}")
+        destination = function.event_invoke.on_failure
+        if destination is not None:
+            record = failure_record(function, invocation, condition, result, self._timers.now_s())
+            self._report(function, destination, json.dumps(record))
+        if function.dead_letter is not None:
+            self._report(function, function.dead_letter, invocation.payload.decode())
+
+    def _report(self, function: Function, destination: str, body: str) -> None:
+        if not self._send(destination, body):
+            self._log(f"[{function.name}] {destination} is not emulated: {body}")
+
+
+def failure_record(
+    function: Function,
+    invocation: AsyncInvocation,
+    condition: str,
+    result: InvocationResult | None,
+    now_s: float,
+) -> dict[str, Any]:
+    """Return the invocation record that Lambda sends to an on-failure destination."""
+    record: dict[str, Any] = {
+        "version": "1.0",
+        "timestamp": datetime.fromtimestamp(now_s, UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
+        "requestContext": {
+            "requestId": invocation.request_id,
+            "functionArn": f"{function.arn}:{invocation.qualifier or LATEST}",
+            "condition": condition,
+            "approximateInvokeCount": invocation.attempts,
+        },
+        "requestPayload": json.loads(invocation.payload),
+    }
+    if result is not None:
+        record["responseContext"] = {
+            "statusCode": 200,
+            "executedVersion": LATEST,
+            "functionError": "Unhandled",
+        }
+        record["responsePayload"] = json.loads(result.payload)
+    return record

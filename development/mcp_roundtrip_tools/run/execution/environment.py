@@ -1,0 +1,256 @@
+"""An execution environment: a runtime process that serves one invocation at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty
+from types import MappingProxyType
+
+from mcp_roundtrip_tools.run.execution.output import ProcessOutput
+from mcp_roundtrip_tools.run.execution.runtime_api import (
+    MAX_RESPONSE,
+    Exited,
+    Oversized,
+    Raised,
+    Ready,
+    Report,
+    Responded,
+    RuntimeApi,
+    RuntimeEvent,
+)
+from mcp_roundtrip_tools.template.model import LATEST, REGION, Function
+
+INIT_TIMEOUT_S = 10.0
+"""The seconds that Lambda allows for initialization. Lambda retries within the function's own timeout."""
+
+DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
+
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "MCP_AWS_CLIENT")
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationResult:
+    """The result of an invocation. `payload` is JSON: the function's response, or the error if `failed`."""
+
+    payload: bytes
+    failed: bool = False
+
+
+_RUNTIME = """
+import logging, os, runpy
+if os.environ.get("AWS_LAMBDA_LOG_LEVEL") != "DEBUG":
+    logging.getLogger("botocore").setLevel(logging.WARNING)
+runpy.run_module("awslambdaric", run_name="__main__")
+"""
+"""Runs Lambda's runtime client. botocore reports each endpoint that it finds, at the level INFO."""
+
+
+class ProcessEnvironment:
+    """A runtime process: `invoke` it while it is `alive`, and `stop` it.
+
+    `variables` are all its environment variables except the address of its Runtime API. `log` receives the
+    lines that it prints: those of an invocation before `invoke` returns.
+    """
+
+    def __init__(
+        self, function: Function, variables: Mapping[str, str], *, python: str, log: Callable[[str], None]
+    ) -> None:
+        self._function = function
+        self._log = log
+        self._api = RuntimeApi()
+        self._ready = False
+        self._stopped = False
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
+                [python, "-c", _RUNTIME, function.handler],
+                cwd=function.code,
+                env={**variables, "AWS_LAMBDA_RUNTIME_API": self._api.address},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # its own process group, so that child processes are killed with it
+            )
+        except OSError:
+            self._api.close()
+            raise
+        assert self._process.stdout is not None
+        self._output = ProcessOutput(self._process.stdout, self._print)
+        for target in (self._output.copy, self._await_exit):
+            threading.Thread(target=target, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._stopped and self._process.poll() is None
+
+    def start(self) -> InvocationResult | None:
+        """Wait until the function is imported; return the error if that fails. Later calls do nothing."""
+        if self._ready:
+            return None
+        seconds = INIT_TIMEOUT_S + self._function.timeout_s
+        report = self._report(seconds)
+        self._output.drain()
+        if isinstance(report, Ready):
+            self._ready = True
+            return None
+        self._abandon(f"could not be initialized: {_reason(report, seconds)}")
+        return _failure(report, str(uuid.uuid4()), seconds)
+
+    def invoke(
+        self,
+        payload: bytes,
+        *,
+        function_arn: str,
+        request_id: str | None = None,
+        client_context: str | None = None,
+    ) -> InvocationResult:
+        """Run the handler once. Stop the process if it times out, exits or violates the Runtime API."""
+        if failure := self.start():
+            return failure
+        timeout_s = self._function.timeout_s
+        request_id = request_id or str(uuid.uuid4())
+        deadline_ms = int((time.time() + timeout_s) * 1000)
+        self._api.pending.put(RuntimeEvent(request_id, payload, function_arn, deadline_ms, client_context))
+        report = self._report(timeout_s)
+        self._output.drain()
+        match report:
+            case Responded(answer):
+                return InvocationResult(answer)
+            case Raised(error):
+                return InvocationResult(error, failed=True)
+        self._abandon(_reason(report, timeout_s))
+        return _failure(report, request_id, timeout_s)
+
+    def kill(self) -> bool:
+        """Kill the process and its child processes. A running invocation fails, as with a lost worker."""
+        self._kill_group()
+        return True
+
+    def stop(self) -> None:
+        """Kill the process and its child processes, as Lambda does, and wait for its exit."""
+        self._stopped = True
+        if self._process.poll() is None:
+            self._kill_group()
+        self._process.wait()
+        self._api.close()
+
+    def _abandon(self, reason: str) -> None:
+        if not self._stopped:  # otherwise the exit is expected
+            self._log(reason)
+        self.stop()
+
+    def _report(self, seconds: float) -> Report | None:
+        with suppress(Empty):
+            return self._api.reports.get(timeout=seconds)
+        return None
+
+    def _await_exit(self) -> None:
+        status = self._process.wait()
+        self._kill_group()  # child processes that still run
+        self._api.reports.put(Exited(status))
+
+    def _kill_group(self) -> None:
+        with suppress(OSError):  # the group is empty
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _print(self, line: str) -> None:
+        self._log(line)
+        if "BdbQuit" in line:
+            self._log(DEBUGGER_HINT)
+
+
+def process_variables(
+    function: Function,
+    endpoints: Mapping[str, str],
+    version: str,
+    credentials: Mapping[str, str],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return the environment variables of a function's process.
+
+    The developer's own variables are not inherited: credentials, profiles and endpoints must not reach a
+    function. `endpoints` are the AWS_ENDPOINT_URL variables, `version` is the runtime's, such as ``3.13``,
+    and `credentials` are the variables with the access key of the emulated services. `given` overrides all
+    other variables.
+    """
+    return {
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+        **credentials,
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_python{version}",
+        "AWS_LAMBDA_FUNCTION_NAME": function.name,
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
+        "AWS_LAMBDA_FUNCTION_VERSION": LATEST,
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{function.name}",
+        "AWS_LAMBDA_LOG_STREAM_NAME": "local",
+        "LAMBDA_TASK_ROOT": str(function.code),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join(map(str, function.path)),
+        "PYTHONUNBUFFERED": "1",
+        "TZ": ":UTC",
+        "_HANDLER": function.handler,
+        **endpoints,
+        **_log_variables(function),
+        **function.environment,
+        **given,
+    }
+
+
+def _log_variables(function: Function) -> dict[str, str]:
+    """Return the variables that Lambda derives from LoggingConfig.
+
+    Without a level in LoggingConfig, the root logger gets the level of the function's other loggers. Lambda
+    leaves it at WARNING.
+    """
+    variables = function.environment
+    level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""
+    found = {"AWS_LAMBDA_LOG_FORMAT": function.log_format, "AWS_LAMBDA_LOG_LEVEL": level.upper()}
+    return {name: value for name, value in found.items() if value}
+
+
+def _reason(report: Report | None, seconds: float) -> str:
+    match report:
+        case None:
+            return f"Task timed out after {seconds:.2f} seconds"
+        case Exited(status) if status < 0:
+            return f"Runtime exited with error: signal: {signal.Signals(-status).name}"
+        case Exited(status):
+            return f"Runtime exited with error: exit status {status}"
+        case Oversized():
+            return f"Response payload size exceeded maximum allowed payload size ({MAX_RESPONSE} bytes)."
+        case Raised(error):
+            with suppress(ValueError, TypeError, KeyError):
+                return str(json.loads(error)["errorMessage"])
+    return "the runtime did not follow the Runtime API"
+
+
+def _failure(report: Report | None, request_id: str, seconds: float) -> InvocationResult:
+    if isinstance(report, Raised):
+        return InvocationResult(report.payload, failed=True)
+    kinds = {
+        type(None): "Sandbox.Timedout",
+        Exited: "Runtime.ExitError",
+        Oversized: "Function.ResponseSizeTooLarge",
+    }
+    error = {
+        "errorType": kinds.get(type(report), "Runtime.Unknown"),
+        "errorMessage": f"RequestId: {request_id} Error: {_reason(report, seconds)}",
+    }
+    return InvocationResult(json.dumps(error).encode(), failed=True)

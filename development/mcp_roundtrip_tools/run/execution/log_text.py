@@ -1,0 +1,121 @@
+"""The lines that functions print, as a person reads them.
+
+A line is text, a JSON object of the library, of a `Logger` of Powertools or of Lambda's LogFormat JSON, or
+the text format of Lambda's own handler of `logging`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip_tools.run.tracebacks import without_layer
+
+_LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
+"""Level, time, request id and message, as awslambdaric writes them; for its own errors without the others."""
+
+_SHOWN_LEVELS: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
+"""The levels of the library's events that are shown. The line of the request has what others say."""
+
+_IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized", "misconfigured", "definition_failed"})
+"""Events whose reason is in the line of the request, or was printed when the source was saved."""
+
+_OF_EVERY_LINE: Final = frozenset(
+    {
+        *("level", "message", "timestamp", "service", "correlation_id", "xray_trace_id", "flow", "location"),
+        *("sampling_rate", "cold_start", "function_name", "function_memory_size", "function_arn"),
+        *("function_request_id", "logger", "requestId", "exception", "exception_name", "stack_trace"),
+        *("stackTrace", "errorType", "errorMessage", "_aws"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogText:
+    """`text` may have several lines. `level` is empty for a print; `is_event` is for the library's events."""
+
+    text: str
+    level: str = ""
+    is_event: bool = False
+
+
+def readable(line: str) -> LogText | None:
+    """Return what a person should see of a line; None for nothing.
+
+    Nothing is shown of metrics, and of the library's events below WARNING.
+    """
+    if found := _LAMBDA_TEXT.fullmatch(line):
+        return LogText(found[2], found[1])
+    document = json_object(line)
+    if document is None:
+        return LogText(line)
+    if "message" not in document and "errorMessage" not in document:
+        return None if "_aws" in document else LogText(line)
+    level = str(document.get("level", ""))
+    is_event = is_library_event(document)
+    if is_event and (level not in _SHOWN_LEVELS or document["message"] in _IN_REQUEST_LINE):
+        return None
+    return LogText("\n".join(_message_lines(document)), level, is_event)
+
+
+def json_object(line: str) -> dict[str, Any] | None:
+    """Return the JSON object that a line consists of."""
+    if not line.startswith("{"):
+        return None
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def is_library_event(document: Mapping[str, Any]) -> bool:
+    """Return whether mcp_roundtrip wrote a line. Powertools adds the location, Lambda the request id."""
+    has_members = {"level", "message", "timestamp", "service"} <= document.keys()
+    return (
+        has_members
+        and isinstance(document["message"], str)
+        and not {"location", "logger", "requestId"} & document.keys()
+    )
+
+
+def _message_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    metrics = _metric_names(document)
+    fields = {
+        name: value
+        for name, value in document.items()
+        if name not in _OF_EVERY_LINE and name not in metrics and value not in (None, "")
+    }
+    message = document.get("message", document.get("errorMessage"))
+    words = [message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)]
+    words += [f"{name}={_compact(value)}" for name, value in fields.items()]
+    yield "  ".join(words)
+    yield from _traceback(document)
+
+
+def _traceback(document: Mapping[str, Any]) -> Iterator[str]:
+    if isinstance(exception := document.get("exception"), str):
+        text = without_layer(exception) if is_library_event(document) else exception.rstrip("\n")
+        yield from text.split("\n")
+    elif isinstance(trace := document.get("stackTrace"), list):
+        yield "Traceback (most recent call last):"
+        yield from (line for part in trace for line in str(part).rstrip("\n").split("\n"))
+        yield f"{document.get('errorType')}: {document.get('errorMessage', document.get('message'))}"
+
+
+def _metric_names(document: Mapping[str, Any]) -> set[str]:
+    """Return the members that are metrics (CloudWatch embedded metric format)."""
+    try:
+        directives = document["_aws"]["CloudWatchMetrics"]
+        return {metric["Name"] for directive in directives for metric in directive["Metrics"]}
+    except (KeyError, TypeError):
+        return set()
+
+
+def _compact(value: Any) -> str:
+    if isinstance(value, str):
+        return value if value and not re.search(r"\s", value) else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,144 @@
+"""The Lambda Runtime API for one runtime process.
+
+Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01). Each
+response, error or exit of the process becomes a report.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+
+MAX_RESPONSE = 6 * 1024 * 1024 + 100
+"""The largest response in bytes: 6291556, as in Lambda's error message."""
+
+_ROOT = "/2018-06-01/runtime/"
+_JSON = (("Content-Type", "application/json"),)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeEvent:
+    """An event for the function. `client_context` is ASCII JSON; `deadline_ms` is in epoch milliseconds."""
+
+    request_id: str
+    payload: bytes
+    function_arn: str
+    deadline_ms: int
+    client_context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The runtime has imported the function and requested its first event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Responded:
+    """The handler returned; `payload` is its JSON."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The handler or the initialization failed; `payload` is the runtime's error document."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """The handler returned more than MAX_RESPONSE bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The process has exited; `status` is negative if a signal ended it."""
+
+    status: int
+
+
+Report = Ready | Responded | Raised | Oversized | Exited
+
+
+class RuntimeApi:
+    """Delivers invocations from `pending` and puts reports into `reports`.
+
+    `address` is the value of AWS_LAMBDA_RUNTIME_API.
+    """
+
+    def __init__(self) -> None:
+        self.pending: SimpleQueue[RuntimeEvent | None] = SimpleQueue()
+        self.reports: SimpleQueue[Report] = SimpleQueue()
+        self._ready = False
+        self._current: str | None = None
+        self._server = HttpServer(self._respond, max_body=MAX_RESPONSE).start()
+        self.address = f"127.0.0.1:{self._server.port}"
+
+    def close(self) -> None:
+        """Stop listening, and end the request in which the runtime waits for its next event."""
+        self.pending.put(None)
+        self._server.close()
+
+    def _respond(self, request: Request) -> Response:
+        if refusal := refuse_web_page(request):  # runtime clients do not sign requests
+            return refusal
+        match request.method, request.target.removeprefix(_ROOT).split("/"):
+            case "GET", ["invocation", "next"]:
+                return self._next()
+            case "POST", ["invocation", request_id, "response" | "error" as kind]:
+                return self._finish(request_id, kind, request)
+            case "POST", ["init", "error"]:
+                self.reports.put(Raised(request.body))
+                return _status(202)
+        return _status(404)
+
+    def _next(self) -> Response:
+        if not self._ready:
+            self._ready = True
+            self.reports.put(Ready())
+        invocation = self.pending.get()
+        if invocation is None:
+            return _status(410)
+        self._current = invocation.request_id
+        return Response(200, _next_headers(invocation), invocation.payload)
+
+    def _finish(self, request_id: str, kind: str, request: Request) -> Response:
+        if request_id != self._current:
+            return _status(400)
+        self._current = None
+        if request.too_large:
+            self.reports.put(Oversized())
+            return _status(413)
+        self.reports.put(Responded(request.body) if kind == "response" else Raised(request.body))
+        return _status(202)
+
+
+def _next_headers(invocation: RuntimeEvent) -> tuple[tuple[str, str], ...]:
+    headers = [
+        ("Content-Type", "application/json"),
+        ("Lambda-Runtime-Aws-Request-Id", invocation.request_id),
+        ("Lambda-Runtime-Deadline-Ms", str(invocation.deadline_ms)),
+        ("Lambda-Runtime-Invoked-Function-Arn", invocation.function_arn),
+        (
+            "Lambda-Runtime-Trace-Id",
+            _trace_id(invocation.request_id),
+        ),
+    ]
+    if invocation.client_context is not None:
+        headers.append(("Lambda-Runtime-Client-Context", invocation.client_context))
+    return tuple(headers)
+
+
+def _trace_id(request_id: str) -> str:
+    digits = request_id.replace("-", "")
+    return f"Root=1-{digits[:8]}-{digits[8:]};Sampled=0"
+
+
+def _status(status: int) -> Response:
+    return Response(status, _JSON, json.dumps({"status": status}).encode())

@@ -1,0 +1,165 @@
+"""Rebuild the catalogs of front doors when the sources of their owners change.
+
+A deployment uses the catalog file in the front door's folder, which ``make catalog`` writes. Here a current
+catalog replaces it in a copy of that folder, so that a new tool can be called immediately.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Container, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mcp_roundtrip_tools.run.source_watcher import fingerprint
+from mcp_roundtrip_tools.template.model import Application, Function, function_name
+
+OWNERS = "MCP_OWNERS"
+CATALOG = "catalog.json"
+WORKER = "_worker"
+"""The end of the names of functions that run the tasks of another function. No tool's name ends with it."""
+
+_SIGNATURE_DIGEST = re.compile(r'^ {6}"signatureDigest": .*\n', re.MULTILINE)
+
+_catalog_texts: dict[str, str] = {}
+"""Catalogs by a digest of their sources, so that tests that serve often build each once."""
+
+
+def is_current(written: str, rendered: str) -> bool:
+    """Return whether a catalog equals a rendered one, except for digests of signatures.
+
+    They depend on the versions of Python and pydantic; with an outdated one, an owner compares definitions.
+    """
+    return _SIGNATURE_DIGEST.sub("", written) == _SIGNATURE_DIGEST.sub("", rendered)
+
+
+class FreshCatalogs:
+    """Builds catalogs in a background thread, one at a time. `close` removes the copies.
+
+    `problem` returns the problem of a function that is reported elsewhere, or None.
+    """
+
+    def __init__(
+        self, log: Callable[[str], None], problem: Callable[[Function], str | None] = lambda function: None
+    ) -> None:
+        self._log = log
+        self._problem = problem
+        self._copies = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+        self._builder = ThreadPoolExecutor(1, thread_name_prefix="catalog")
+        self._builds: dict[str, Future[Path]] = {}
+
+    def build(self, application: Application) -> None:
+        """Start to build the catalogs of an application."""
+        for function in application.functions.values():
+            if owners := owners_of(function, application):
+                before = self._builds.get(function.name)
+                self._builds[function.name] = self._builder.submit(
+                    self._build_folder, function, owners, before, bool(application.left_out)
+                )
+
+    def code_folder(self, function: Function) -> Path:
+        """Return the folder of a function's code with a current catalog. Waits until it is built."""
+        build = self._builds.get(function.name)
+        return function.code if build is None else build.result()
+
+    def close(self) -> None:
+        """Wait for the running build, and remove the copies."""
+        self._builder.shutdown(cancel_futures=True)
+        self._copies.cleanup()
+
+    def _build_folder(
+        self,
+        function: Function,
+        owners: Mapping[str, Function],
+        before: Future[Path] | None,
+        leaves_out: bool,
+    ) -> Path:
+        written = function.code / CATALOG
+        try:
+            text = self._catalog_text(owners)
+        except subprocess.CalledProcessError as error:
+            if not any(self._problem(owner) for owner in owners.values()):
+                self._log(
+                    f"[{function.name}] {error.stderr.strip()}\n"
+                    "The previous catalog is used until this is corrected."
+                )
+            return function.code if before is None else before.result()
+        present = written.read_text(encoding="utf-8")
+        if is_current(present, text):
+            return function.code
+        copy = Path(self._copies.name, f"{function.name}-{_digest(text)}")
+        shutil.copytree(function.code, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / CATALOG).write_text(text, encoding="utf-8")
+        if not (leaves_out and is_current(_without_others(present, owners), text)):
+            self._log(
+                f"[{function.name}] {CATALOG} is stale: make run uses a current one. "
+                "Run `make catalog` before you deploy."
+            )
+        return copy
+
+    def _catalog_text(self, owners: Mapping[str, Function]) -> str:
+        """Return the text of the catalog. Raises CalledProcessError."""
+        modules = {owner: function.code / function.module for owner, function in owners.items()}
+        layers = list(dict.fromkeys(layer for function in owners.values() for layer in function.path[1:]))
+        seen = fingerprint([*(module.parent for module in modules.values()), *layers])
+        key = _digest(json.dumps([[*map(str, modules.items())], sorted(seen.items())]))
+        if key not in _catalog_texts:
+            _catalog_texts[key] = self._run_catalog_command(modules, layers)
+        return _catalog_texts[key]
+
+    def _run_catalog_command(self, modules: Mapping[str, Path], layers: Iterable[Path]) -> str:
+        output = Path(self._copies.name, CATALOG)
+        options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
+        options += [f"--path={layer}" for layer in layers]
+        # A new process imports the sources in their current state.
+        command = [sys.executable, "-m", "mcp_roundtrip_tools.catalog", f"--output={output}", *options]
+        subprocess.run(  # noqa: S603 - a command of this package
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        )
+        return output.read_text(encoding="utf-8")
+
+
+def _without_others(catalog: str, owners: Container[str]) -> str:
+    """Return a catalog without the features of other owners, such as functions that do not run here."""
+    try:
+        lists = json.loads(catalog)
+    except ValueError:
+        return ""
+    for name, rows in lists.items():
+        if isinstance(rows, list):
+            lists[name] = [row for row in rows if row.get("owner") in owners]
+    kept = {name: rows for name, rows in lists.items() if rows or name == "tools"}
+    return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
+
+
+def owners_of(function: Function, application: Application) -> dict[str, Function]:
+    """Return the owners of a front door in alphabetical order; none for another function."""
+    if OWNERS not in function.environment or not (function.code / CATALOG).is_file():
+        return {}
+    setting = function.environment[OWNERS]
+    if not setting.startswith("{"):
+        return _matching(function_name(setting), function, application)
+    owners = json.loads(setting)
+    found = {owner: application.functions.get(function_name(to)) for owner, to in sorted(owners.items())}
+    return {owner: owned for owner, owned in found.items() if owned is not None}
+
+
+def _matching(pattern: str, front_door: Function, application: Application) -> dict[str, Function]:
+    """Return the functions whose names match a pattern with one `*`, by what the `*` stands for."""
+    before, _, behind = pattern.partition("*")
+    found = {
+        name.removeprefix(before).removesuffix(behind): function
+        for name, function in sorted(application.functions.items())
+        if name.startswith(before) and name.endswith(behind) and name != front_door.name
+    }
+    return {owner: owned for owner, owned in found.items() if owner and not owner.endswith(WORKER)}
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,134 @@
+"""Clients: those that register (RFC 7591), and those whose id is the URL of their metadata document.
+
+The id of a registered client contains its metadata. So a registration outlives the run, and nothing is
+stored. Ids are not signed: everyone may register anyway. No client has a secret; PKCE protects the codes.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip_tools.client.exchange import LOOPBACK
+from mcp_roundtrip_tools.run.issuer.documents import fetch_document
+from mcp_roundtrip_tools.run.issuer.errors import OAuthError
+
+MAX_REDIRECT_URIS: Final = 20
+
+_PREFIX: Final = "local-"
+_SCRIPTS: Final = frozenset({"javascript", "data", "vbscript", "blob", "file", "about"})
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A public client."""
+
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+
+    def allows(self, redirect_uri: str) -> bool:
+        """Return whether the client registered this URI; on loopback addresses every port is the same."""
+        # Parsers drop some control characters, with which another text would be the same URI.
+        return _is_redirect_uri(redirect_uri) and any(
+            _matches(registered, redirect_uri) for registered in self.redirect_uris
+        )
+
+
+def register(document: Any) -> Client:
+    """Return a new client. Raises OAuthError."""
+    if not isinstance(document, dict):
+        raise OAuthError("invalid_client_metadata", "the body must be a JSON object")
+    name, uris = _name(document), _redirect_uris(document)
+    content = json.dumps([name, *uris], separators=(",", ":")).encode()
+    return Client(_PREFIX + urlsafe_b64encode(content).decode().rstrip("="), name, uris)
+
+
+def find_client(client_id: str) -> Client:
+    """Return the client of an id; fetch its metadata if the id is a URL. Raises OAuthError."""
+    if client_id.startswith(("https://", "http://")):
+        return _from_url(client_id)
+    encoded = client_id.removeprefix(_PREFIX)
+    try:
+        name, *uris = parse_json(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+        found = register({"client_name": name, "redirect_uris": uris})
+    except (ValueError, TypeError, OAuthError):
+        found = None
+    if found is None or found.id != client_id:
+        raise OAuthError("invalid_client", "the client is not registered here: register it, or use a URL")
+    return found
+
+
+def is_loopback(parts: SplitResult) -> bool:
+    """Return whether a URL is plain HTTP to this computer."""
+    return parts.scheme == "http" and parts.hostname in LOOPBACK
+
+
+def _name(document: dict[str, Any]) -> str:
+    name = document.get("client_name")
+    if not isinstance(name, str) or not name.strip():
+        return "A client without a name"
+    # Characters that reorder a text could make it say something else on the sign-in page.
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:80])
+
+
+def _redirect_uris(document: dict[str, Any]) -> tuple[str, ...]:
+    uris = document.get("redirect_uris")
+    if not isinstance(uris, list) or not 0 < len(uris) <= MAX_REDIRECT_URIS:
+        raise OAuthError("invalid_redirect_uri", f"redirect_uris must have 1 to {MAX_REDIRECT_URIS} members")
+    for uri in uris:
+        if not isinstance(uri, str) or len(uri) > 500 or not _is_redirect_uri(uri):
+            raise OAuthError(
+                "invalid_redirect_uri", "a redirect URI is https, http to this computer, or of an application"
+            )
+    return tuple(uris)
+
+
+def _is_redirect_uri(uri: str) -> bool:
+    if not uri.isascii() or not uri.isprintable() or " " in uri or "#" in uri:
+        return False
+    parts = _split(uri)
+    if parts is None or parts.username is not None:
+        return False
+    if parts.scheme == "https":
+        return bool(parts.hostname)
+    return is_loopback(parts) or (parts.scheme not in ("http", "", *_SCRIPTS) and bool(uri))
+
+
+def _matches(registered: str, given: str) -> bool:
+    if registered == given:
+        return True
+    one, other = _split(registered), _split(given)
+    if one is None or other is None or not (is_loopback(one) and is_loopback(other)):
+        return False
+    # The port of a native application is known only when it asks (RFC 8252 §7.3).
+    same = (one.hostname, one.path, one.query) == (other.hostname, other.path, other.query)
+    return same and other.username is None and not other.fragment
+
+
+def _split(uri: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port  # raises for an invalid one
+    except ValueError:
+        return None
+    return parts
+
+
+def _from_url(url: str) -> Client:
+    parts = _split(url)
+    is_allowed = parts is not None and (parts.scheme == "https" or is_loopback(parts))
+    if parts is None or not is_allowed or parts.path in ("", "/") or parts.fragment or parts.username:
+        raise OAuthError(
+            "invalid_client", "the URL of a client is https, or http to this computer, with a path"
+        )
+    document = fetch_document(url)
+    if document.get("client_id") != url:
+        raise OAuthError("invalid_client", f"the document at {url} has another client_id")
+    if "client_secret" in document:
+        raise OAuthError("invalid_client", f"the document at {url} contains a secret")
+    return Client(url, _name(document), _redirect_uris(document))

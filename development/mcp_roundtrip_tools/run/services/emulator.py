@@ -1,0 +1,184 @@
+"""DynamoDB and S3 under `make run`, from ministack.
+
+ministack passes the contract of the task store (tests/tasks/test_store.py) and knows every operation of both
+services. If it is missing, it is installed as soon as the template declares a table or bucket. It starts at
+the first call, creates the tables and buckets that the template declares, and forgets its data at the end. It
+listens on a Unix domain socket, so that programs and web pages reach it only through `respond`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.credentials import Guard
+from mcp_roundtrip_tools.run.services.ministack import Ministack, MinistackError
+from mcp_roundtrip_tools.run.services.ministack_installation import Installation
+from mcp_roundtrip_tools.template.model import Storage
+
+MAX_BODY: Final = 64 * 1024 * 1024
+"""The largest request body in bytes."""
+
+_PER_CONNECTION: Final = {
+    *("connection", "content-length", "date", "expect", "keep-alive", "transfer-encoding"),
+}
+_TIMEOUT_S: Final = 30.0
+
+
+class Emulator:
+    """Answers requests to DynamoDB and S3. Safe to share between threads."""
+
+    def __init__(self, log: Callable[[str], None], installation: Installation | None = None) -> None:
+        self._log = log
+        self._installation = installation or Installation(log)
+        self._lock = threading.Lock()
+        self._storage = Storage()
+        self._process: _Process | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether ministack runs: a request would not start it."""
+        process = self._process
+        return process is not None and process.is_alive
+
+    def declare(self, storage: Storage) -> None:
+        """Set the tables and buckets that must exist at the next call. Those that exist keep their data."""
+        with self._lock:
+            self._storage = storage
+        if storage.tables or storage.buckets:
+            self._installation.begin()
+
+    def respond(self, request: Request) -> Response:
+        """Answer one request; with 501 if ministack cannot run."""
+        try:
+            return self._running().send(request)
+        except (MinistackError, OSError, http.client.HTTPException) as error:
+            self._log(f"[ministack] {error}")
+            document = {"__type": "NotImplemented", "message": str(error)}
+            return json_response(501, document)
+
+    def close(self) -> None:
+        """Kill the process. Its data is lost."""
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+                self._process = None
+
+    def _running(self) -> _Process:
+        python = self._installation.interpreter()  # may wait for the installation
+        with self._lock:
+            if self._process is None or not self._process.is_alive:
+                self._process = _Process(python)
+            self._process.create_missing(self._storage)
+            return self._process
+
+
+@contextmanager
+def serve(emulator: Emulator, guard: Guard = lambda respond: respond) -> Iterator[str]:
+    """Serve `emulator` on 127.0.0.1 until the block ends; yield the endpoint URL.
+
+    `guard` restricts it to programs that may use it.
+    """
+
+    def respond(request: Request) -> Response:
+        return emulator.respond(request)  # benchmarks replace this method while it serves
+
+    server = HttpServer(guard(respond), max_body=MAX_BODY).start()
+    try:
+        yield server.url
+    finally:
+        server.close()
+        emulator.close()
+
+
+class _Process:
+    """A running ministack. Raises MinistackError if it is not installed."""
+
+    def __init__(self, python: Path) -> None:
+        self._created: set[str] = set()
+        self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+        self._path = os.path.join(self._folder.name, "ministack")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(self._path)
+            listening.listen()
+            try:
+                self._process = Ministack(listening, {"SERVICES": "dynamodb,s3"}, python=python)
+            except MinistackError:
+                self._folder.cleanup()
+                raise
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive
+
+    def send(self, request: Request) -> Response:
+        """Forward one request."""
+        connection = _UnixConnection(self._path)
+        headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
+        try:
+            connection.request(request.method, request.target, request.body, headers)
+            response = connection.getresponse()
+            body = response.read()
+        finally:
+            connection.close()
+        forwarded = [(name.lower(), value) for name, value in response.getheaders()]
+        dropped = _PER_CONNECTION - ({"content-length"} if request.method == "HEAD" else set())
+        return Response(response.status, tuple(pair for pair in forwarded if pair[0] not in dropped), body)
+
+    def create_missing(self, storage: Storage) -> None:
+        """Create the tables and buckets that do not exist yet. Raises MinistackError."""
+        for name in storage.tables.keys() - self._created:
+            headers = _signed_for("dynamodb", ("x-amz-target", "DynamoDB_20120810.CreateTable"))
+            body = json.dumps(_create_table_request(name, storage.tables[name])).encode()
+            self._create(name, Request("POST", "/", headers, body))
+        for name in set(storage.buckets) - self._created:
+            self._create(name, Request("PUT", f"/{name}", _signed_for("s3")))
+
+    def _create(self, name: str, request: Request) -> None:
+        reply = self.send(request)
+        if reply.status != 200:
+            raise MinistackError(f"{name} cannot be created: {reply.body.decode(errors='replace')}")
+        self._created.add(name)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._folder.cleanup()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def _create_table_request(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the CreateTable request for the CloudFormation properties of a table, without its throughput."""
+    request = {"TableName": name, **properties, "BillingMode": "PAY_PER_REQUEST"}
+    names = ("IndexName", "KeySchema", "Projection")
+    for member in request.keys() & {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"}:
+        request[member] = [
+            {part: index[part] for part in names if part in index} for index in request[member]
+        ]
+    return request
+
+
+def _signed_for(service: str, *headers: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return headers that name `service` as a signature does. ministack does not verify signatures."""
+    scope = f"Credential=local/20260101/us-east-1/{service}/aws4_request"
+    authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"
+    return (("host", "localhost"), ("authorization", authorization), *headers)

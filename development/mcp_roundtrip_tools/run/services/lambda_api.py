@@ -1,0 +1,155 @@
+"""Lambda's Invoke operation, with which functions invoke each other.
+
+Source: AWS Lambda API reference, "Invoke".
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+import threading
+import uuid
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.services.credentials import signing_scope
+from mcp_roundtrip_tools.template.model import LATEST, Function
+
+MAX_PAYLOAD = 6 * 1024 * 1024
+"""The largest payload of a RequestResponse invocation, in bytes."""
+
+MAX_EVENT_PAYLOAD = 1024 * 1024
+"""The largest payload of an Event invocation, in bytes."""
+
+MAX_CLIENT_CONTEXT = 3583
+"""The largest X-Amz-Client-Context, in characters of Base64."""
+
+NOT_EMULATED = (
+    "{service} is not emulated. Lambda (Invoke), KMS, SQS (messages), DynamoDB and S3 are. To use another "
+    "endpoint, or the service itself with your credentials: "
+    'make run VARIABLES="AWS_ENDPOINT_URL_{variable}=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"'
+)
+"""The message for other services. A variable without a value is copied from the environment of `make`."""
+
+Invoke = Callable[[str, bytes, str | None, str | None], InvocationResult]
+"""Function name, payload, qualifier, client context as ASCII JSON."""
+
+InvokeLater = Callable[[str, bytes, str | None, str | None], str]
+
+
+class ApiError(Exception):
+    """An error response of the service."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class LambdaApi:
+    """Answers Invoke. `functions` is called for every request, because the template may change.
+
+    `invoke_later` accepts asynchronous invocations and returns their request ids; by default they run once.
+    `left_out` has the reasons why other functions do not run here. `log` receives a line for these, and for a
+    service that is not emulated.
+    """
+
+    def __init__(
+        self,
+        functions: Callable[[], Mapping[str, Function]],
+        invoke: Invoke,
+        invoke_later: InvokeLater | None = None,
+        log: Callable[[str], None] = lambda line: None,
+        *,
+        left_out: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._functions = functions
+        self._invoke = invoke
+        self._invoke_later = invoke_later or self._invoke_once
+        self._log = log
+        self._left_out = left_out
+
+    def respond(self, request: Request) -> Response:
+        try:
+            return self._reply(request)
+        except ApiError as error:
+            body = json.dumps({"Type": "User", "Message": str(error), "message": str(error)})
+            headers = (("Content-Type", "application/json"), ("x-amzn-ErrorType", error.code))
+            return Response(error.status, headers, body.encode())
+
+    def _reply(self, request: Request) -> Response:
+        path, _, query = request.target.partition("?")
+        match request.method, path.split("/"):
+            case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
+                return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
+        # AWS_ENDPOINT_URL sends every other service here, so that no request leaves this computer.
+        return self._not_emulated(request)
+
+    def _invoke_once(self, *call: Any) -> str:
+        threading.Thread(target=self._invoke, args=call, daemon=True).start()
+        return str(uuid.uuid4())
+
+    def _not_emulated(self, request: Request) -> Response:
+        service = signing_scope(request) or "aws"
+        text = NOT_EMULATED.format(service=service, variable=re.sub("[^A-Z0-9]", "_", service.upper()))
+        self._log(f"[{service}] {text}")
+        raise ApiError(501, "NotImplemented", text)
+
+    def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
+        name, qualifier = self._find(reference, qualifier)
+        client_context = _client_context(request.header("x-amz-client-context"))
+        kind = request.header("x-amz-invocation-type") or "RequestResponse"
+        payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
+        if kind == "DryRun":
+            return Response(204)
+        if kind == "Event":
+            request_id = self._invoke_later(name, payload, qualifier, client_context)
+            return Response(202, (("x-amzn-RequestId", request_id),))
+        if kind != "RequestResponse":
+            raise ApiError(400, "InvalidParameterValueException", f"{kind} is not an invocation type")
+        result = self._invoke(name, payload, qualifier, client_context)
+        failed = (("X-Amz-Function-Error", "Unhandled"),) if result.failed else ()
+        headers = (("Content-Type", "application/json"), ("X-Amz-Executed-Version", LATEST), *failed)
+        return Response(200, (*headers, ("x-amzn-RequestId", str(uuid.uuid4()))), result.payload)
+
+    def _find(self, reference: str, qualifier: str | None) -> tuple[str, str | None]:
+        # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.
+        name, _, suffix = reference.rpartition("function:")[2].partition(":")
+        qualifier = suffix or qualifier
+        if reason := self._left_out().get(name):
+            self._log(f"[{name}] does not run here: {reason}")
+            raise ApiError(501, "NotImplemented", f"{name} does not run here: {reason}")
+        function = self._functions().get(name)
+        if function is None or qualifier not in (None, LATEST, function.alias):
+            raise ApiError(404, "ResourceNotFoundException", f"Function not found: {reference}")
+        return name, qualifier
+
+
+def _client_context(header: str | None) -> str | None:
+    if not header:
+        return None
+    try:
+        if len(header) > MAX_CLIENT_CONTEXT:
+            raise ValueError
+        return json.dumps(json.loads(b64decode(header, validate=True)))
+    except (binascii.Error, ValueError):
+        text = f"the client context must be JSON in at most {MAX_CLIENT_CONTEXT} characters of Base64"
+        raise ApiError(400, "InvalidRequestContentException", text) from None
+
+
+def _payload(request: Request, limit: int) -> bytes:
+    if request.too_large or len(request.body) > limit:
+        text = f"Request must be smaller than {limit} bytes for the InvokeFunction operation"
+        raise ApiError(413, "RequestTooLargeException", text)
+    try:
+        json.loads(request.body or b"{}")
+    except ValueError:
+        raise ApiError(
+            400, "InvalidRequestContentException", "Could not parse request body into json"
+        ) from None
+    return request.body or b"{}"

@@ -1,0 +1,87 @@
+"""Stand-ins for the services that functions call: Python files, served on 127.0.0.1 while the template runs.
+
+The template names them::
+
+    Metadata:
+      LocalRun:
+        StandIns:
+          WEATHER_API_URL: development/example_services/open_meteo.py
+        Variables:
+          APPROVERS: grace=grace@example.com
+
+Each file defines ``respond(request: Request) -> Response``. Every function gets the stand-in's URL in that
+variable, and the values of `Variables`; both override the template's own environment variables.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
+
+MAX_BODY: Final = 1024 * 1024
+
+Respond = Callable[[Request], Response]
+
+
+@contextmanager
+def serve_stand_ins(template: Path) -> Iterator[dict[str, str]]:
+    """Serve the template's stand-ins until the block ends; yield the variables that functions need.
+
+    Raises TemplateError for a file that is missing or defines no `respond`, and for an invalid variable.
+    """
+    section = _section(template)
+    given = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}
+    files = {name: template.parent / file for name, file in (section.get("StandIns") or {}).items()}
+    with _serve_files(files) as urls:
+        yield {**given, **urls}
+
+
+def _variable(name: str, value: Any) -> str:
+    try:
+        return scalar_text(value)
+    except TypeError as error:
+        raise TemplateError(f"Metadata.LocalRun.Variables.{name}: {error}") from None
+
+
+def has_stand_ins(template: Path) -> bool:
+    """Return whether a template names stand-ins or variables for local runs."""
+    section = _section(template)
+    return bool(section.get("StandIns") or section.get("Variables"))
+
+
+def _section(template: Path) -> Mapping[str, Any]:
+    return (load(template).get("Metadata") or {}).get("LocalRun") or {}
+
+
+@contextmanager
+def _serve_files(files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
+    """Serve each file until the block ends; yield the URLs by the same names."""
+    with ExitStack() as stack:
+        urls = {}
+        for name, file in files.items():
+            server = HttpServer(load_respond(file), max_body=MAX_BODY).start()
+            stack.callback(server.close)
+            urls[name] = server.url
+        yield urls
+
+
+def load_respond(file: Path) -> Respond:
+    """Import a stand-in's file and return its `respond`. Raises TemplateError."""
+    spec = importlib.util.spec_from_file_location(f"stand_in_{file.stem}", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise TemplateError(f"Metadata.LocalRun.StandIns: {file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    respond: Any = getattr(module, "respond", None)
+    if not callable(respond):
+        raise TemplateError(f"Metadata.LocalRun.StandIns: {file} defines no respond(request)")
+    found: Respond = respond
+    return found

@@ -1,0 +1,43 @@
+"""Create the KMS keys of the template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_key import KmsFault
+from mcp_roundtrip_tools.template.intrinsics import Unresolvable
+from mcp_roundtrip_tools.template.reader import TemplateKey
+
+
+class TemplateKeys:
+    """Creates each key once, so that tokens survive changes of the template. `arns` are by logical id.
+
+    A key that is not emulated is Unresolvable.
+    """
+
+    def __init__(self, kms: FakeKms) -> None:
+        self._kms = kms
+        self.arns: dict[str, str | Unresolvable] = {}
+
+    def create(self, keys: Iterable[TemplateKey]) -> None:
+        """Create the keys that do not exist yet."""
+        for key in keys:
+            if key.logical_id not in self.arns:
+                self.arns[key.logical_id] = self._create(key)
+
+    def name(self, key_id: str) -> str:
+        """Return the logical id of a key, by its ARN or key id; otherwise the given text."""
+        for logical_id, arn in self.arns.items():
+            if key_id and isinstance(arn, str) and arn.endswith(key_id):
+                return logical_id
+        return key_id
+
+    def _create(self, key: TemplateKey) -> str | Unresolvable:
+        try:
+            metadata = self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]
+            for alias in key.aliases:
+                self._kms.CreateAlias(AliasName=alias, TargetKeyId=metadata["KeyId"])
+        except KmsFault as error:
+            return Unresolvable(f"the key {key.logical_id} is not emulated: {error.message}")
+        return str(metadata["Arn"])

@@ -1,0 +1,159 @@
+"""Find what keeps functions from running when their sources are saved, before a request needs them.
+
+A function with a problem gets no requests: whoever calls it gets the problem instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from mcp_roundtrip_tools.run.execution.environment import INIT_TIMEOUT_S
+from mcp_roundtrip_tools.run.tracebacks import author_traceback
+from mcp_roundtrip_tools.template.model import Function
+
+CHECK_AGAIN_S: Final = 5.0
+"""After these seconds, a request to a function with a problem checks it again: imports may use a network."""
+
+_PROGRAM: Final = Path(__file__).with_name("execution") / "start_check.py"
+
+
+class StartChecks:
+    """Checks functions in a background thread, one at a time. `note` gets each problem once for each change.
+
+    `check` returns the problem of a function, or None. Thread-safe.
+    """
+
+    def __init__(self, check: Callable[[Function], str | None], note: Callable[[str], None]) -> None:
+        self._check = check
+        self._note = note
+        self._lock = threading.Lock()
+        self._checker = ThreadPoolExecutor(1, thread_name_prefix="check")
+        self._checks: dict[str, _Check] = {}
+        self._problems: dict[str, str] = {}
+        self._noted: set[str] = set()
+
+    def check(self, functions: Iterable[Function]) -> None:
+        """Check functions whose sources are new or have changed."""
+        with self._lock:
+            self._noted.clear()
+            started = [self._begin(function) for function in functions]
+        for check in started:
+            self._checker.submit(self._finish, check)
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Forget the functions that are not among these."""
+        with self._lock:
+            for name in self._checks.keys() - {*names}:
+                del self._checks[name]
+                self._problems.pop(name, None)
+
+    def problem(self, function: Function) -> str | None:
+        """Return the problem of a function. Waits until it is checked."""
+        with self._lock:
+            check = self._checks.get(function.name)
+            if check is None or check.function != function or check.is_old():
+                check = self._begin(function)
+        return self._finish(check)
+
+    def problems(self) -> Mapping[str, str]:
+        """Return the known problems by the names of their functions."""
+        with self._lock:
+            return dict(sorted(self._problems.items()))
+
+    def are_running(self) -> bool:
+        """Return whether a check has not ended."""
+        with self._lock:
+            return not all(check.is_recorded for check in self._checks.values())
+
+    def close(self) -> None:
+        """Wait for the running check."""
+        self._checker.shutdown(cancel_futures=True)
+
+    def _begin(self, function: Function) -> _Check:
+        self._checks[function.name] = check = _Check(function)
+        return check
+
+    def _finish(self, check: _Check) -> str | None:
+        problem = check.run(self._check)
+        if text := self._record(check.function.name, check, problem):
+            self._note(f"[{check.function.name}] {text}")
+        return problem
+
+    def _record(self, name: str, check: _Check, problem: str | None) -> str | None:
+        """Record the end of a check; return what is new. Functions with the same code have one problem."""
+        with self._lock:
+            if self._checks.get(name) is not check or check.is_recorded:
+                return None
+            check.is_recorded = True
+            before = self._problems.pop(name, None)
+            if problem is not None:
+                self._problems[name] = problem
+                is_new = problem not in self._noted
+                self._noted.add(problem)
+                return f"does not run:\n{problem}" if is_new else None
+            is_corrected = before is not None and before not in self._problems.values()
+            return "runs again: the error is corrected" if is_corrected else None
+
+
+class _Check:
+    """One check, which the first thread that needs it runs."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.is_recorded = False
+        self._lock = threading.Lock()
+        self._problem: str | None = None
+        self._ended_s: float | None = None
+
+    def run(self, check: Callable[[Function], str | None]) -> str | None:
+        """Return the problem; wait if another thread finds it."""
+        with self._lock:
+            if self._ended_s is None:
+                self._problem = check(self.function)
+                self._ended_s = time.monotonic()
+            return self._problem
+
+    def is_old(self) -> bool:
+        """Return whether the problem may be over."""
+        ended_s = self._ended_s
+        return (
+            self._problem is not None and ended_s is not None and time.monotonic() - ended_s > CHECK_AGAIN_S
+        )
+
+
+def find_problem(
+    function: Function, variables: Mapping[str, str], python: str, folder: Path, changed: Iterable[Path]
+) -> str | None:
+    """Return what keeps a function from running: the author's frames, then the message.
+
+    `variables` are those of its process, `folder` is that of the template. The syntax of `changed` files is
+    checked even if the function does not import them.
+    """
+    files = [os.fspath(path) for path in sorted(changed) if path.is_relative_to(function.code)]
+    timeout_s = INIT_TIMEOUT_S + function.timeout_s
+    try:
+        ended = subprocess.run(  # noqa: S603 - starting the caller's interpreter is the point
+            [python, "-P", os.fspath(_PROGRAM), function.handler, *files],
+            cwd=function.code,
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"The import of {function.module} takes longer than {timeout_s:g} s."
+    except OSError as error:
+        return f"{function.code} cannot be read: {error}"
+    if not ended.stdout:
+        return f"The import of {function.module} ends the process (exit status {ended.returncode})."
+    texts = [author_traceback(text, folder, function.code) for text in json.loads(ended.stdout)]
+    return "\n".join(texts) or None

@@ -1,0 +1,238 @@
+"""One request or invocation in a few words: what it was, how it ended, and who answered it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from mcp_roundtrip.telemetry import FINAL_EVENTS
+from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object
+from mcp_roundtrip_tools.run.observation.messages import (
+    header,
+    is_challenge,
+    member,
+    request_message,
+    response_message,
+)
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, Root, walk
+from mcp_roundtrip_tools.run.tracebacks import message_of
+from mcp_roundtrip_tools.template.model import short_name
+
+MAX_REASON: Final = 200
+
+_LISTS: Final = ("tools", "prompts", "resources", "resourceTemplates")
+
+_FAILURES: Final = frozenset({"tool_error", "arguments_refused"})
+
+_SERVICES: Final = {"kms": "KMS", "dynamodb": "DynamoDB", "s3": "S3", "sqs": "SQS"}
+"""The services whose calls are counted. Invocations are seen by their environments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`kind` is the JSON-RPC method, or the HTTP method and path; `subject` is the tool's or prompt's name.
+
+    `details` are phrases in their order. `failure` has the code and the reason of a request that failed, also
+    of one with the HTTP status 200. `is_minor` is for notifications, pings and polls of a task that works.
+    """
+
+    kind: str
+    subject: str
+    details: tuple[str, ...]
+    environments: tuple[str, ...]
+    calls: Mapping[str, int]
+    failure: str | None
+    is_minor: bool = False
+
+
+def summarize(root: Root) -> Summary:
+    """Summarize a request, or an invocation for which nothing waits."""
+    return _of_exchange(root) if isinstance(root, HttpExchange) else _of_invocation(root)
+
+
+def final_event(root: Root) -> dict[str, Any]:
+    """Return the library's last log line of the function that did the work; empty if it wrote none."""
+    for invocation in reversed([*walk(root)]):
+        for line in reversed(invocation.log_lines):
+            document = json_object(line.text)
+            if document and is_library_event(document) and document["message"] in FINAL_EVENTS:
+                return document
+    return {}
+
+
+def _of_exchange(exchange: HttpExchange) -> Summary:
+    request, response = request_message(exchange), response_message(exchange)
+    method, event = request.get("method"), final_event(exchange)
+    is_call = isinstance(method, str)
+    return Summary(
+        kind=str(method) if is_call else f"{exchange.method} {exchange.path}",
+        subject=_subject(request) if is_call else "",
+        details=tuple(_details(exchange, request, response, event)),
+        environments=_environments(exchange),
+        calls=_calls(exchange),
+        failure=_failure(exchange, response, event),
+        is_minor=is_call and _is_minor(request, response),
+    )
+
+
+def _is_minor(request: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+    is_working = request["method"] == "tasks/get" and member(response, "result", "status") == "working"
+    return "id" not in request or request["method"] == "ping" or is_working
+
+
+def _of_invocation(invocation: RecordedInvocation) -> Summary:
+    event = final_event(invocation)
+    is_worker = event.get("message") in ("worker_finished", "task_not_claimed")
+    trigger = f" ({invocation.trigger})" if invocation.trigger == "retry" else ""
+    details = [f"task {str(event['task'])[:8]}"] if event.get("task") else []
+    if event.get("message") == "task_not_claimed":
+        details.append("not claimed")
+    return Summary(
+        kind=("worker" if is_worker or "worker" in invocation.function else "invocation") + trigger,
+        subject=short_name(invocation.function),
+        details=tuple(details),
+        environments=_environments(invocation),
+        calls=_calls(invocation),
+        failure=_reason(invocation) if invocation.failed else None,
+    )
+
+
+def _subject(request: Mapping[str, Any]) -> str:
+    params = request.get("params")
+    for path in (("name",), ("uri",), ("ref", "name"), ("ref", "uri"), ("taskId",), ("clientInfo", "name")):
+        if isinstance(found := member(params, *path), str):
+            argument = member(params, "argument", "name")
+            short = found[:8] if path == ("taskId",) else found
+            return f"{short}.{argument}" if isinstance(argument, str) else short
+    return ""
+
+
+def _details(
+    exchange: HttpExchange, request: Mapping[str, Any], response: Mapping[str, Any], event: Mapping[str, Any]
+) -> Iterator[str]:
+    version = header(exchange.request_headers, "mcp-protocol-version") or member(
+        request, "params", "protocolVersion"
+    )
+    if isinstance(version, str) and version not in ("", PROTOCOL_VERSION):
+        yield version
+    requests = member(response, "result", "inputRequests")
+    asked = event.get("asked") or (list(requests) if isinstance(requests, Mapping) else [])
+    if isinstance(number := event.get("round"), int) and (number > 1 or asked):
+        yield f"round {number}"
+    if isinstance(asked, list) and asked:
+        yield "asked " + ", ".join(map(str, asked)) + _channel(str(event.get("outcome")))
+    if is_challenge(exchange):
+        yield "asks for a sign-in"
+    if _has_no_page(exchange):
+        yield f"{exchange.status} Not Found"
+    yield from _outcome(str(event.get("outcome", "")))
+    yield from _result(request, response)
+
+
+def _channel(outcome: str) -> str:
+    """Return through which channel a question goes, for another one than the client's own form."""
+    where = {"asked_on_page": " on a page", "asked_in_app": " in an app", "waiting_for_answer": " before"}
+    return where.get(outcome, "")
+
+
+def _outcome(outcome: str) -> Iterator[str]:
+    if outcome == "checkpoint":
+        yield "time ran out, the client continues at once"
+    elif outcome.startswith("question_page"):
+        yield _words(outcome)
+
+
+def _result(request: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the result says: how many are listed, or the state of a task."""
+    result = response.get("result")
+    for name in _LISTS:
+        if isinstance(listed := member(result, name), list):
+            yield _count(len(listed), _words(name))
+    if isinstance(values := member(result, "completion", "values"), list):
+        yield _count(len(values), "values")
+    if isinstance(task := member(result, "taskId"), str):
+        name = "" if member(request, "params", "taskId") == task else f"task {task[:8]} "
+        yield f"{name}{member(result, 'status')}"
+
+
+def _environments(root: Root) -> tuple[str, ...]:
+    """Return the environment that did the work, and the new ones."""
+    found = [*walk(root)]
+    shown = [each for each in found[:-1] if each.is_new_environment] + found[-1:]
+    shown = [each for each in shown if each.environment_id]
+    return tuple(
+        each.environment_id + (" (new)" if each.is_new_environment else "") for each in reversed(shown)
+    )
+
+
+def _calls(root: Root) -> dict[str, int]:
+    counts = Counter(call.service for invocation in walk(root) for call in invocation.service_calls)
+    return {name: counts[service] for service, name in _SERVICES.items() if counts[service]}
+
+
+def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping[str, Any]) -> str | None:
+    if is_challenge(exchange) or _has_no_page(exchange):
+        return None
+    error, result = response.get("error"), response.get("result")
+    if isinstance(error, Mapping):
+        reason = _state_reason(exchange)
+        return _shorten(f"{error.get('code')} {message_of(str(error.get('message')))}{reason}")
+    if member(result, "isError") is True:
+        kind = event.get("outcome") if event.get("outcome") in _FAILURES else "tool_error"
+        return _shorten(f"{_words(str(kind))}: {_text_of(result)}")
+    if (exchange.status or 0) >= 400:
+        failed = [each for each in walk(exchange) if each.failed]
+        reason = _reason(failed[-1]) if failed else str(member(response_message(exchange), "message") or "")
+        return _shorten(f"{exchange.status} {message_of(reason)}")
+    return None
+
+
+def _has_no_page(exchange: HttpExchange) -> bool:
+    """Return whether no route has the path that somebody reads, such as a browser its icon."""
+    return exchange.method in ("GET", "HEAD") and exchange.status == 404 and not exchange.invocations
+
+
+def _state_reason(exchange: HttpExchange) -> str:
+    """Return why a state or a token was refused, which the client does not learn."""
+    for invocation in walk(exchange):
+        for line in invocation.log_lines:
+            document = json_object(line.text)
+            if (
+                document
+                and is_library_event(document)
+                and document["message"] in ("state_refused", "unauthorized")
+            ):
+                return f" ({document.get('reason')})"
+    return ""
+
+
+def _reason(invocation: RecordedInvocation) -> str:
+    """Return the error of an invocation without the request id, which Lambda's messages begin with."""
+    error_type, _, message = (invocation.error or "").partition(": ")
+    return f"{error_type}: {message.partition(' Error: ')[2] or message}"
+
+
+def _text_of(result: Any) -> str:
+    blocks = member(result, "content")
+    texts = (
+        [block.get("text") for block in blocks if isinstance(block, Mapping)]
+        if isinstance(blocks, list)
+        else []
+    )
+    return " ".join(text for text in texts if isinstance(text, str))
+
+
+def _count(number: int, plural: str) -> str:
+    return f"{number} {plural.removesuffix('s') if number == 1 else plural}"
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_REASON else line[:MAX_REASON] + "…"
+
+
+def _words(name: str) -> str:
+    return {"resourceTemplates": "templates"}.get(name, name.replace("_", " "))

@@ -1,0 +1,204 @@
+"""Checks of authorization: the challenge, the metadata, the authorization server and the token."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_roundtrip.auth.protected_resource import WELL_KNOWN
+from mcp_roundtrip.protocol.constants import DISCOVER
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip_tools.client.challenges import RENAMED, challenge_of, challenge_parameter
+from mcp_roundtrip_tools.client.exchange import Response, Unreachable
+from mcp_roundtrip_tools.client.mcp_requests import Endpoint, correlation_of, error_of, result_of
+from mcp_roundtrip_tools.client.refusals import explain
+from mcp_roundtrip_tools.smoke.findings import Findings
+from mcp_roundtrip_tools.smoke.tokens import claims_of, refusal_reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the endpoint publishes about its authorization. `resource` is None without metadata."""
+
+    resource: str | None = None
+    issuers: Sequence[str] = ()
+
+
+def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:
+    """Check the response to a request without a token; return the URL of the metadata in its challenge.
+
+    The URL is empty if the challenge names none, and None if the endpoint needs no credentials. Raises
+    Stopped if the response is neither that of a server nor a refusal.
+    """
+    response = endpoint.post(DISCOVER, anonymous=True)
+    has_credentials = endpoint.token is not None or endpoint.sign is not None
+    if response.status == 200 and result_of(response) is not None:
+        if has_credentials:
+            findings.wrong("anonymous", "The endpoint answers without credentials: AuthMode is none.")
+        else:
+            findings.ok("anonymous", "The endpoint answers without a token (AuthMode none).")
+        return None
+    if (error := error_of(response)) is not None and response.status not in (401, 403):
+        raise findings.stop("anonymous", internal_fault(response, error))
+    if response.status not in (401, 403):
+        raise findings.stop("anonymous", explain(response))
+    if not has_credentials:
+        return _challenged(response, findings, "Pass TOKEN=…, CLIENT_ID=… or IAM=1.")
+    return _challenged(response, findings, None)
+
+
+def internal_fault(response: Response, error: tuple[int, str]) -> str:
+    """Return a sentence on a JSON-RPC error of a request that no server should refuse."""
+    if response.status == 503:
+        return (
+            "The function cannot fetch the keys of the token issuer (503): check TokenIssuer, TokenJwksUri "
+            "and the function's network; the log event is issuer_unavailable."
+        )
+    code, message = error
+    hint = (
+        " A setting of the function is wrong; the log event is misconfigured."
+        if code == INTERNAL_ERROR
+        else ""
+    )
+    return f"The server refuses the request: {code}, {message.rstrip('.')}.{hint}{correlation_of(response)}"
+
+
+def _challenged(response: Response, findings: Findings, missing: str | None) -> str:
+    challenge = response.headers.get("www-authenticate", "")
+    renamed = next((name for name in RENAMED if name in response.headers), None)
+    url = challenge_parameter(challenge, "resource_metadata")
+    if missing is None and response.status == 403:
+        findings.ok("anonymous", "A request without credentials gets 403.")
+    elif url is not None:
+        findings.ok(
+            "anonymous", "A request without a token gets 401 and a challenge that names the metadata."
+        )
+    elif renamed is not None:
+        url = challenge_parameter(response.headers[renamed], "resource_metadata")
+        findings.note(
+            "anonymous",
+            f"The challenge of the 401 arrives as {renamed}: clients that do not try the well-known "
+            "URL find no authorization server.",
+        )
+    else:
+        findings.note(
+            "anonymous",
+            f"A request without a token gets {response.status} without a challenge: clients can find the "
+            "authorization server only at the well-known URL.",
+        )
+    if missing is not None:
+        findings.wrong("token", f"The endpoint needs credentials. {missing}")
+    return url or ""
+
+
+def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Published:
+    """Check the metadata of the resource (RFC 9728). `named` is the URL in the challenge, or empty."""
+    host, path = _origin(endpoint.url), urlsplit(endpoint.url).path.rstrip("/")
+    urls = dict.fromkeys([named] if named else [host + WELL_KNOWN + path, host + WELL_KNOWN])
+    url, document = _first_document(endpoint, urls)
+    if document is None:
+        text = "There is no metadata" if not named else f"The challenge names {named}, which has no metadata"
+        if named:
+            findings.wrong(
+                "metadata", f"{text}: route /.well-known/oauth-protected-resource to the function."
+            )
+        else:
+            findings.note("metadata", f"{text}: clients cannot discover the authorization server.")
+        return Published()
+    resource, issuers = document.get("resource"), _texts(document.get("authorization_servers"))
+    if not isinstance(resource, str) or not issuers:
+        findings.wrong("metadata", f"{url} names no resource or no authorization server.")
+        return Published()
+    if resource.rstrip("/") != endpoint.url.rstrip("/"):
+        findings.wrong(
+            "metadata",
+            f"The endpoint calls itself {resource}, not {endpoint.url}: clients refuse this, and tokens "
+            "for one are refused at the other. Use that URL, or set EndpointUri.",
+        )
+    else:
+        findings.ok("metadata", f"The metadata names {', '.join(issuers)}.")
+    return Published(resource, issuers)
+
+
+def check_issuer(endpoint: Endpoint, published: Published, findings: Findings) -> Mapping[str, Any]:
+    """Check the metadata of the authorization server (RFC 8414, OpenID Connect); return it, or nothing."""
+    if not published.issuers:
+        return {}
+    issuer = published.issuers[0]
+    host, path = _origin(issuer), urlsplit(issuer).path.rstrip("/")
+    urls = [
+        f"{host}/.well-known/oauth-authorization-server{path}",
+        f"{host}/.well-known/openid-configuration{path}",
+        f"{issuer.rstrip('/')}/.well-known/openid-configuration",
+    ]
+    url, document = _first_document(endpoint, dict.fromkeys(urls))
+    if document is None:
+        findings.wrong(
+            "issuer", f"The authorization server {issuer} publishes no metadata: clients cannot sign in."
+        )
+        return {}
+    if document.get("issuer") != issuer:
+        findings.wrong(
+            "issuer",
+            f"{url} is of the issuer {document.get('issuer')!r}, not of {issuer!r}: correct TokenIssuer.",
+        )
+    elif "S256" not in _texts(document.get("code_challenge_methods_supported")):
+        findings.note(
+            "issuer", f"{url} does not offer PKCE with S256: clients that follow MCP refuse to sign in."
+        )
+    else:
+        findings.ok("issuer", f"{issuer} publishes its metadata.")
+    return document
+
+
+def check_token(endpoint: Endpoint, published: Published, findings: Findings) -> None:
+    """Check that the endpoint accepts the token. Raises Stopped if not, with the reason."""
+    response = endpoint.post(DISCOVER)
+    if response.status == 200:
+        if endpoint.token is not None:
+            findings.ok("token", "The endpoint accepts the token.")
+        elif endpoint.sign is not None:
+            findings.ok("token", "The endpoint accepts the signature.")
+        return
+    if response.status == 401 and endpoint.token is not None:
+        raise findings.stop("token", " ".join(_reasons(endpoint.token, published)))
+    if response.status == 403 and (scopes := challenge_parameter(challenge_of(response), "scope")):
+        raise findings.stop("token", f"The token lacks scopes; the call needs all of: {scopes}.")
+    if response.status == 503 and (error := error_of(response)) is not None:
+        raise findings.stop("token", internal_fault(response, error))
+
+
+def _reasons(token: str, published: Published) -> Iterable[str]:
+    claims = claims_of(token)
+    if claims is None:
+        return ["The endpoint refuses the token, which is not a JWT: request one for this API or audience."]
+    found = list(refusal_reasons(claims, time.time(), published.resource, published.issuers))
+    return found or [
+        "The endpoint refuses the token (401), whose claims look right: its signature, its algorithm "
+        "(TokenAlgorithms) or its type (TokenType) is wrong. The log event unauthorized has the reason."
+    ]
+
+
+def _first_document(endpoint: Endpoint, urls: Iterable[str]) -> tuple[str, Mapping[str, Any] | None]:
+    url = ""
+    for url in urls:
+        try:
+            response = endpoint.get(url)
+        except Unreachable:
+            continue
+        document = response.json()
+        if response.status == 200 and isinstance(document, dict):
+            return url, document
+    return url, None
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

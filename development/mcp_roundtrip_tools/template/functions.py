@@ -1,0 +1,137 @@
+"""Read the functions of a template.
+
+Source: AWS SAM developer guide, "AWS::Serverless::Function".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_roundtrip_tools.template.left_out import LeftOut
+from mcp_roundtrip_tools.template.local_names import name_of_function
+from mcp_roundtrip_tools.template.model import Function, TemplateError
+from mcp_roundtrip_tools.template.resource import TemplateResource
+from mcp_roundtrip_tools.template.validation import check_settings, has_settings
+
+
+class FunctionReader:
+    """Reads functions. `given` are variables of every function, which replace those of the template."""
+
+    def __init__(
+        self,
+        layers: Mapping[str, Path],
+        folder: Path,
+        api_url: str,
+        given: Mapping[str, str],
+        parameters: Collection[str],
+        left_out: LeftOut,
+    ) -> None:
+        """`layers` are folders by the ARNs of the template's layers, and `folder` is that of the template.
+
+        `parameters` are the names of its parameters.
+        """
+        self._layers = layers
+        self._folder = folder
+        self._api_url = api_url
+        self._given = given
+        self._parameters = parameters
+        self._left_out = left_out
+        self._importers: dict[str, list[str]] = {}
+        """The functions by what is said of a layer that they have and this computer has not."""
+
+    def read(self, resource: TemplateResource) -> Function | None:
+        """Return a function; None if it is left out.
+
+        Raises TemplateError for settings that the layer would refuse: the author can correct them.
+        """
+        try:
+            function = self._function(resource)
+        except TemplateError as error:
+            self._left_out.targets[name_of_function(resource)] = str(error)
+            return None
+        check_settings(function, dict(resource.members("Environment", "Variables")), self._parameters)
+        return replace(function, environment=_with_audience(function.environment, self._api_url))
+
+    def note_layers(self) -> None:
+        """Note the layers that are not in the template, with the functions that have them."""
+        for missing, functions in self._importers.items():
+            self._left_out.notes.append(
+                f"{missing}: {', '.join(functions)} can import what is installed in this Python environment"
+            )
+
+    def _function(self, resource: TemplateResource) -> Function:
+        _check_kind(resource)
+        logging = resource.get_known("LoggingConfig")
+        return Function(
+            name=resource.text("FunctionName", resource.name),
+            handler=resource.text("Handler"),
+            code=resource.folder("CodeUri", self._folder),
+            environment=self._environment(resource),
+            timeout_s=resource.number("Timeout", 3),
+            memory_mb=int(resource.number("MemorySize", 128)),
+            alias=resource.text("AutoPublishAlias", "") or None,
+            layers=tuple(self._layer_folders(resource)),
+            log_format=str(logging.get("LogFormat", "")),
+            log_level=str(logging.get("ApplicationLogLevel", "")),
+            dead_letter=resource.get_known("DeadLetterQueue").get("TargetArn"),
+        )
+
+    def _layer_folders(self, resource: TemplateResource) -> Iterator[Path]:
+        written = resource.properties.get("Layers")
+        for item in written if isinstance(written, list) else [written]:
+            try:
+                arns = resource.resolve("Layers", item)
+            except TemplateError as error:
+                missing = _not_here(item["Ref"]) if isinstance(item, dict) and "Ref" in item else str(error)
+                self._importers.setdefault(missing, []).append(resource.name)
+                continue
+            for arn in arns if isinstance(arns, list) else [arns] if arns is not None else []:
+                if arn in self._layers:
+                    yield self._layers[arn]
+                else:
+                    self._importers.setdefault(_not_here(arn), []).append(resource.name)
+
+    def _environment(self, resource: TemplateResource) -> Mapping[str, str]:
+        values: dict[str, str] = {}
+        problems: list[tuple[str, str]] = []
+        for name, node in resource.members("Environment", "Variables"):
+            try:
+                value = resource.resolve(f"Environment.{name}", node)
+                if value is not None:
+                    values[name] = resource.as_text(f"Environment.{name}", value)
+            except TemplateError as error:
+                if name in self._given:
+                    values[name] = self._given[name]
+                else:
+                    problems.append((name, str(error)))
+        if problems:
+            reasons = "; ".join(reason for _, reason in problems)
+            names = [f"{name}=…" for name, _ in problems]
+            options = " ".join(f"--env {name}" for name in names)
+            raise TemplateError(f'{reasons}. Set {options}, or make run VARIABLES="{" ".join(names)}"')
+        return values
+
+
+def _not_here(layer: object) -> str:
+    return f"The layer {layer} is not here"
+
+
+def _check_kind(resource: TemplateResource) -> None:
+    """Raise TemplateError for a function that no process of Python can be."""
+    if resource.get("PackageType", "Zip") != "Zip":
+        raise TemplateError(f"{resource.name}.PackageType: container images are not run")
+    runtime = resource.get("Runtime", "python")
+    if not str(runtime).startswith("python"):
+        raise TemplateError(f"{resource.name}.Runtime: {runtime} is not Python")
+    if "InlineCode" in resource.properties:
+        raise TemplateError(f"{resource.name}.InlineCode: only code in a folder (CodeUri) is run")
+
+
+def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str, str]:
+    """Add the audience if the layer would derive it: no host on this computer is one that AWS assigns."""
+    if not has_settings(environment):
+        return environment
+    derives = not environment.get("MCP_AUDIENCE") and not environment.get("MCP_TASK_TABLE")
+    return {**environment, "MCP_AUDIENCE": api_url} if derives else environment

@@ -1,0 +1,78 @@
+"""Check the template's parameters before anything is served.
+
+The checks are those of a deployment: the template's own rules (AWS CloudFormation user guide, "Rules"), and
+the layer's validation of its settings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.settings import PREFIX
+from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
+from mcp_roundtrip_tools.template.model import Function, TemplateError
+
+_IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
+
+
+def check_rules(rules: Mapping[str, Any], names: TemplateNames) -> None:
+    """Raise TemplateError with the description of the first assertion that does not hold."""
+    for name, rule in rules.items():
+        if "RuleCondition" in rule and not _holds(rule["RuleCondition"], names):
+            continue
+        for assertion in rule.get("Assertions", ()):
+            if not _holds(assertion["Assert"], names):
+                description = assertion.get("AssertDescription", f"rule {name} does not hold")
+                raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
+
+
+def check_settings(function: Function, variables: Mapping[str, Any], parameters: Collection[str]) -> None:
+    """Raise TemplateError if the layer would reject the function's settings at the first request.
+
+    `variables` are the unresolved variables of the template. They show which `parameters` to change.
+    """
+    if not has_settings(function.environment):
+        return
+    try:
+        load_settings(function.environment)
+    except SettingsError as error:
+        names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
+        change = f". Change the parameter with {how_to_set(*names)}" if names else ""
+        raise TemplateError(f"{function.name}: {error}{change}") from None
+
+
+def has_settings(environment: Mapping[str, str]) -> bool:
+    """Return whether a function with these variables is an MCP server."""
+    return any(name.startswith(PREFIX) for name in environment)
+
+
+def how_to_set(*names: str) -> str:
+    """Return the command-line options that set these parameters, with and without make."""
+    options = " ".join(f"--parameter {name}=…" for name in names)
+    return f'{options}, or make run PARAMETERS="{" ".join(f"{name}=…" for name in names)}"'
+
+
+def _holds(condition: Any, names: TemplateNames) -> bool:
+    try:
+        return is_true(condition, names)
+    except Unresolvable:  # it depends on values that only a deployment knows
+        return True
+
+
+def _names(node: Any) -> Iterator[str]:
+    """Yield the names that a value refers to."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name == "Ref":
+                yield str(value)
+            elif name == "Fn::Sub":
+                yield from _IN_TEXT.findall(str(value))
+            else:
+                yield from _names(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _names(item)

@@ -1,0 +1,121 @@
+"""Read YAML with CloudFormation's short tags into the long form: ``!Sub x`` becomes ``{"Fn::Sub": x}``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from mcp_roundtrip_tools.template.model import TemplateError
+
+try:
+    from yaml import CSafeLoader as Base  # the C implementation takes a tenth of the time
+except ImportError:  # PyYAML was built without it
+    from yaml import SafeLoader as Base  # type: ignore[assignment]
+
+MAX_VALUES: Final = 500_000
+MAX_DEPTH: Final = 100
+"""Values and levels of a template. CloudFormation accepts 1 MB of text."""
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Return the template at `path`. Raises TemplateError."""
+    try:
+        document = parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TemplateError(f"there is no {path}: change to the folder of an application") from None
+    except OSError as error:
+        raise TemplateError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise TemplateError(f"{path}: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("Resources"), dict):
+        raise TemplateError(f"{path}: not a template: it has no Resources")
+    return document
+
+
+def parse(text: str) -> Any:
+    """Return YAML as data. Raises yaml.YAMLError.
+
+    Aliases are expanded, as `sam build` does: a few of them can be a document of any size or depth.
+    """
+    try:
+        # The loader is a SafeLoader whose added constructors return plain data.
+        document = yaml.load(text, _Loader)  # noqa: S506
+        values, depth = _size(document, {}, ())
+    except RecursionError:
+        values, depth = 0, MAX_DEPTH + 1
+    if values > MAX_VALUES or depth > MAX_DEPTH:
+        raise yaml.YAMLError(
+            f"it has more than {MAX_VALUES:,} values or {MAX_DEPTH} levels, with what its aliases stand for"
+        )
+    return document
+
+
+def _size(value: Any, known: dict[int, tuple[int, int]], parents: tuple[int, ...]) -> tuple[int, int]:
+    """Return the number of values and levels, as if each alias were written out."""
+    if not isinstance(value, (dict, list)):
+        return 1, 0
+    at = id(value)
+    if at in parents:  # an alias of what contains it has no end
+        raise RecursionError
+    if at not in known:
+        children = value.values() if isinstance(value, dict) else value
+        sizes = [_size(child, known, (*parents, at)) for child in children]
+        values, depths = zip((1, 0), *sizes, strict=True)
+        known[at] = sum(values), 1 + max(depths)
+    return known[at]
+
+
+def scalar_text(value: Any) -> str:
+    """Return a scalar as CloudFormation reads it: ``Default: true`` is the string "true".
+
+    YAML 1.1 decides what is a boolean or a number, in the AWS SAM CLI as here: ``yes`` is true, and 010
+    without quotes is 8. Raises TypeError for null, a list and an object.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, (str, int, float)):
+        raise TypeError(f"{value!r} is not a scalar")
+    return str(value)
+
+
+class _Loader(Base):
+    """A SafeLoader that also reads CloudFormation's tags. Names are strings, such as an account's number."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        members = super().construct_mapping(node, deep)
+        return {
+            name if isinstance(name, str) else _name(name, node): value for name, value in members.items()
+        }
+
+
+# CloudFormation has no dates: an unquoted 2026-07-28 is a string.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    if tag == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)  # the attribute may contain dots
+    return {tag if tag in ("Ref", "Condition") else f"Fn::{tag}": value}
+
+
+def _name(name: Any, node: yaml.MappingNode) -> str:
+    try:
+        return scalar_text(name)
+    except TypeError as error:
+        raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from None
+
+
+_Loader.add_multi_constructor("!", _construct)

@@ -1,0 +1,129 @@
+"""What a user may enter in a field."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.call.arguments import read_arguments
+from mcp_roundtrip_tools.call.errors import CallFailed
+from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of
+
+CITIES = {
+    "oneOf": [{"const": "h1", "title": "Hyderabad, India"}, {"const": "h2", "title": "Hyderabad, Sindh"}]
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "string"}, " a b ", " a b "),
+        ({"type": "string"}, "", ""),
+        ({"type": "integer"}, " 7 ", 7),
+        ({"type": "number"}, "2.5", 2.5),
+        ({"type": "number"}, "12345678901234567890", 12345678901234567890),
+        ({"type": "boolean"}, "Yes", True),
+        ({"type": "boolean"}, "n", False),
+        ({"enum": ["a", "b"]}, "2", "b"),
+        ({"enum": ["2", "1"]}, "2", "2"),
+        (CITIES, "1", "h1"),
+        (CITIES, "h2", "h2"),
+        (CITIES, "sindh", "h2"),
+        ({"type": "array", "items": {"enum": ["a", "b", "c"]}}, "1, c", ["a", "c"]),
+        ({"type": "array", "items": {"type": "integer"}}, "1,2", [1, 2]),
+        ({"type": "array", "items": {"type": "string"}}, '["a, b"]', ["a, b"]),
+        ({"type": "object"}, '{"a": 1}', {"a": 1}),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "3", 3),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "x", "x"),
+        ({"type": "string", "format": "date"}, "2026-02-28", "2026-02-28"),
+    ],
+)
+def test_a_text_is_read_by_the_schema(schema: dict[str, Any], text: str, value: Any) -> None:
+    assert Field("name", schema, is_required=True).read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "reason"),
+    [
+        ({"type": "integer"}, "7.5", "whole number"),
+        ({"type": "integer", "minimum": 1}, "0", "at least 1"),
+        ({"type": "number", "maximum": 2}, "3", "at most 2"),
+        ({"type": "number"}, "nan", "finite"),
+        ({"type": "boolean"}, "maybe", "y or n"),
+        ({"type": "string", "maxLength": 2}, "abc", "at most 2 characters"),
+        ({"type": "string", "minLength": 1}, "", "is required"),
+        ({"type": "string", "format": "date"}, "2026-02-30", "YYYY-MM-DD"),
+        ({"type": "string", "format": "email"}, "ada", "email address"),
+        ({"type": "string", "format": "uri"}, "example.com", "URL"),
+        (CITIES, "3", "number from 1 to 2"),
+        (CITIES, "hyderabad", "fits 2 choices; it must be a number from 1 to 2"),
+        (CITIES, "", "is required"),
+        ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "at least 2 values"),
+        ({"type": "object"}, "{", "JSON"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_refused(schema: dict[str, Any], text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Field("name", schema, is_required=True).read(text)
+
+
+def test_without_a_text_a_field_has_its_default_or_is_left_out() -> None:
+    schema = {
+        "properties": {"a": {"type": "integer", "default": 3}, "b": {"type": "string"}, "c": CITIES},
+        "required": ["a"],
+    }
+    a, b, c = fields_of(schema)
+    assert (a.read(""), b.read(""), c.read("")) == (3, UNSET, UNSET)
+    assert (a.hint(), b.hint(), c.hint()) == ("[whole number, default 3]", "[optional]", "[1-2, optional]")
+    assert Field("yes", {"type": "boolean"}, is_required=True, default=True).hint() == "[Y/n]"
+
+
+NONSENSE: list[Any] = [5, None, True, "x", [1], {"x": 1}, -1.5, ["null", 3], [{"const": 1}, 5], {"a": True}]
+
+
+def test_a_nonsensical_schema_leaves_a_field_without_description() -> None:
+    keywords = (
+        *("type", "properties", "$defs", "items", "oneOf", "anyOf", "enum", "enumNames", "required", "title"),
+        *("description", "format", "$ref", "minimum", "maxLength", "minItems", "default", "const"),
+    )
+    for keyword in keywords:
+        for value in NONSENSE:
+            for kind in ("boolean", "array", "string", "integer"):
+                for schema in ({"type": kind, keyword: value}, value):
+                    (field,) = fields_of({"properties": {"a": schema}, "required": value})
+                    assert isinstance(field.hint() + field.label, str)
+                    with suppress(ValueError):
+                        field.read("7")
+            fields_of({"properties": {"a": {}}, keyword: value})
+
+
+def test_a_field_that_is_described_by_nothing_takes_json_or_text() -> None:
+    (field,) = fields_of({"properties": {"a": {"type": "text", "minimum": "x"}}})
+    assert (field.read('{"b": 1}'), field.read("b"), field.hint()) == (
+        {"b": 1},
+        "b",
+        "[JSON or text, optional]",
+    )
+
+
+def test_a_deep_schema_ends() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(5_000):
+        schema = {"anyOf": [schema]}
+    assert fields_of({"properties": {"a": schema}})[0].kind == "string"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "object"}, "takes no arguments: remove order"),
+        ({"type": "object", "properties": {"number": {}}}, "no argument order; it has number"),
+        ({"type": "object", "properties": {"orders": {}}}, "did you mean orders?"),
+    ],
+)
+def test_an_argument_that_the_tool_does_not_have_is_named(schema: dict[str, Any], text: str) -> None:
+    with pytest.raises(CallFailed, match=re.escape(text)):
+        read_arguments(["order=1"], schema)

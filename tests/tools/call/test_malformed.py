@@ -1,0 +1,259 @@
+"""`make call` of a server whose responses are malformed ends with one line."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mcp_roundtrip_tools.call.__main__ import main
+from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+
+TOOL = {"name": "make", "inputSchema": {"type": "object"}}
+TEXT = {"type": "text", "text": "done"}
+FORM = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {}}}
+TASK = {"resultType": "task", "taskId": "t"}
+DEEP = "[" * 100_000
+
+
+class Answers:
+    """A server that answers by method; bytes are a body, another value is the result."""
+
+    def __init__(self) -> None:
+        self.by_method: Mapping[str, Any] = {}
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.status = 200
+
+    def respond(self, request: Request) -> Response:
+        message = json.loads(request.body or b"{}")
+        found = self.by_method.get(message.get("method", request.target), b"")
+        document = {"jsonrpc": "2.0", "id": message.get("id"), "result": found}
+        body = found if isinstance(found, bytes) else json.dumps(document).encode()
+        return Response(self.status, (("content-type", "application/json"), *self.headers), body)
+
+
+@contextmanager
+def serving(answers: Answers) -> Iterator[str]:
+    with closing(HttpServer(answers.respond, max_body=100_000).start()) as server:
+        yield f"{server.url}/mcp"
+
+
+@pytest.fixture(scope="module")
+def answers() -> Answers:
+    return Answers()
+
+
+@pytest.fixture(scope="module")
+def url(answers: Answers) -> Iterator[str]:
+    with serving(answers) as found:
+        yield found
+
+
+def run(answers: Answers, url: str, **by_method: Any) -> tuple[int, list[str]]:
+    """Return the status of the command and what it shows, where it is asked for the tool's result."""
+    named = {name.replace("__", "/"): result for name, result in by_method.items()}
+    answers.by_method = {"tools/list": {"tools": [TOOL]}, **named}
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO("/c\n" * 5), shown, is_interactive=True)
+    status = main(["make", "--url", url], terminal=terminal)
+    return status, shown.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        [],
+        "text",
+        b"",
+        b"not JSON",
+        b"\xff",
+        b'{"jsonrpc": "2.0", "id": 1}',
+        b'{"jsonrpc": "2.0", "id": 1, "error": {"code": "x"}}',
+        b'{"jsonrpc": "2.0", "id": 1, "error": []}',
+        DEEP.encode(),
+        f'{{"jsonrpc": "2.0", "id": 1, "result": {DEEP}'.encode(),
+        b'{"jsonrpc": "2.0", "id": 1, "result": ' + b'{"content": ' * 2_000 + b"[]" + b"}" * 2_001,
+        {"content": "text"},
+        {"content": {"type": "text"}},
+        {"content": ["text"]},
+        {"content": [{}]},
+        {"content": [{"type": 1}]},
+        {"content": [{"type": "text", "text": 1}]},
+        {"content": [{"type": "image", "data": 1}]},
+        {"content": [{"type": "resource", "resource": "x"}]},
+        {"content": [TEXT], "isError": "no"},
+        {"resultType": "input_required", "inputRequests": [FORM]},
+        {"resultType": "input_required", "inputRequests": {"a": "?"}},
+        {"resultType": "input_required", "inputRequests": {"a": {"method": 1}}},
+        {"resultType": "input_required", "inputRequests": {"a": {**FORM, "params": []}}},
+        {"resultType": "input_required", "inputRequests": {"a": {**FORM, "params": {"requestedSchema": 1}}}},
+        {"resultType": "input_required", "inputRequests": {}, "requestState": 1},
+        {"resultType": "task"},
+        {"resultType": "task", "taskId": 1},
+    ],
+)
+def test_a_malformed_result_of_a_call_ends_with_one_line(answers: Answers, url: str, result: Any) -> None:
+    status, shown = run(answers, url, tools__call=result)
+    assert (status, len(shown)) == (1, 1), shown
+    assert shown[0].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        {},
+        {"tools": {}},
+        {"tools": ["make"]},
+        {"tools": [{"name": 1}]},
+        {"tools": [{"name": "make", "inputSchema": []}]},
+        {"tools": [{"name": "make", "description": {}}]},
+        {"tools": [], "nextCursor": 1},
+        DEEP.encode(),
+    ],
+)
+def test_a_malformed_list_ends_with_one_line(answers: Answers, url: str, result: Any) -> None:
+    status, shown = run(answers, url, tools__list=result)
+    assert (status, len(shown)) == (1, 1), shown
+    assert shown[0].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {},
+        {"status": 1},
+        {"status": "working", "pollIntervalMs": "soon"},
+        {"status": "working", "statusMessage": []},
+        {"status": "input_required", "inputRequests": []},
+        {"status": "completed"},
+        {"status": "completed", "result": []},
+        {"status": "completed", "result": {"content": 1}},
+        {"status": "failed", "error": "x"},
+        {"status": "failed", "error": {"code": 1, "message": []}},
+    ],
+)
+def test_a_malformed_task_ends_with_one_line(answers: Answers, url: str, task: Any) -> None:
+    status, shown = run(answers, url, tools__call=TASK, tasks__get=task)
+    assert status == 1
+    assert shown[0].startswith("Task t.")
+    assert (len(shown), shown[1].startswith("error: ")) == (2, True), shown
+
+
+def test_optional_members_that_are_null_count_as_left_out(answers: Answers, url: str) -> None:
+    tool = {**TOOL, "description": None, "title": None, "annotations": None}
+    result = {"content": [{**TEXT, "annotations": None}], "structuredContent": None, "isError": None}
+    listed = {"tools": [tool], "nextCursor": None}
+    task = {"status": "completed", "statusMessage": None, "pollIntervalMs": None, "result": result}
+    assert run(answers, url, tools__list=listed, tools__call=result)[0] == 0
+    assert run(answers, url, tools__list=listed, tools__call=TASK, tasks__get=task)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"[]",
+        DEEP.encode(),
+        b'{"authorization_servers": 1}',
+        b'{"authorization_servers": {"a": 1}}',
+        b'{"authorization_servers": ["http://127.0.0.1:99999"], "resource": "http://127.0.0.1:99999"}',
+        b'{"authorization_servers": ["http://[::1"], "resource": "http://[::1"}',
+        b'{"authorization_servers": ["http://127.0.0.1:1"], "resource": 1}',
+    ],
+)
+def test_malformed_metadata_ends_with_one_line(document: bytes) -> None:
+    refusing = Answers()
+    with serving(refusing) as url:
+        named = url.replace("/mcp", "/metadata")
+        refusing.headers = (("www-authenticate", f'Bearer resource_metadata="{named}"'),)
+        refusing.status = 401
+        status, shown = run(refusing, url, **{"/metadata": document})
+    assert (status, len(shown)) == (2, 1), shown
+
+
+@pytest.mark.parametrize("status", [403, 404, 500, 502, 503, 504])
+def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status: int) -> None:
+    refusing = Answers()
+    refusing.status = status
+    with serving(refusing) as url:
+        ended, shown = run(refusing, url, tools__list=b'{"message": "the function ended"}')
+    assert (ended, len(shown)) == (1, 1)
+    assert f"{status}: the function ended" in shown[0]
+    for word in ("API Gateway", "stack", "AuthMode", "Lambda"):
+        assert word not in shown[0]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        '  File "app.py", line 1, in <module>\n    import nowhere\nModuleNotFoundError: nowhere',
+        "SettingsError: MCP_STATE_KEY_ARN: is not set; set it in the function's environment",
+        "F: MCP_AUTH_MODE: must be one of none, bearer",
+    ],
+)
+def test_a_problem_that_make_run_names_is_printed_as_it_is(problem: str) -> None:
+    refusing = Answers()
+    refusing.headers = (("apigw-requestid", "request-1"),)
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": problem}}
+    with serving(refusing) as url:
+        ended, shown = run(refusing, url, tools__list=json.dumps(error).encode())
+    text = "\n".join(shown)
+    assert (ended, text.endswith(problem), "refuses" in text) == (1, True, False)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+PLACES = [
+    ("content",),
+    ("content", 0),
+    ("content", 0, "text"),
+    ("content", 0, "resource"),
+    ("structuredContent",),
+    ("inputRequests",),
+    ("inputRequests", "a"),
+    ("inputRequests", "a", "params"),
+    ("inputRequests", "a", "params", "requestedSchema"),
+    ("inputRequests", "a", "params", "messages"),
+    ("status",),
+    ("statusMessage",),
+    ("result",),
+    ("error",),
+    ("resultType",),
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["complete", "input_required", "task"]), st.sampled_from(PLACES), JSON)
+def test_no_value_in_a_result_ends_with_a_traceback(
+    answers: Answers, url: str, kind: str, place: tuple[Any, ...], value: Any
+) -> None:
+    request = {"method": "sampling/createMessage", "params": {"messages": [], "requestedSchema": {}}}
+    result: Any = {
+        "resultType": kind,
+        "taskId": "t",
+        "status": "completed",
+        "result": {"content": [TEXT]},
+        "content": [{"type": "resource", "resource": {"uri": "a:b"}}],
+        "inputRequests": {"a": request},
+    }
+    *path, last = place
+    inner = result
+    for name in path:
+        inner = inner[name]
+    inner[last] = value
+    task = {**result, "status": "failed" if result["status"] == "working" else result["status"]}
+    status, _ = run(answers, url, tools__call=result, tasks__get=task)
+    assert status in (0, 1, 2, 130)

@@ -1,0 +1,84 @@
+"""`make call` follows a task: its status, its questions, its end, and Ctrl+C."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import pytest
+
+from mcp_roundtrip_tools.call.calls import Caller
+from mcp_roundtrip_tools.call.errors import CallFailed, Status
+from mcp_roundtrip_tools.call.given_answers import GivenAnswers
+from mcp_roundtrip_tools.call.questions import Questions
+from mcp_roundtrip_tools.call.server import McpServer
+from mcp_roundtrip_tools.call.terminal import Terminal
+
+KEEP = {
+    "method": "elicitation/create",
+    "params": {"message": "Keep it?", "requestedSchema": {"properties": {}}},
+}
+TASK = {"resultType": "task", "taskId": "t1", "status": "working"}
+
+
+class ScriptedServer:
+    """Answers `tasks/get` with the next status, and records the other requests."""
+
+    def __init__(self, *polls: Mapping[str, Any] | type[BaseException]) -> None:
+        self.polls: Iterator[Mapping[str, Any] | type[BaseException]] = iter(polls)
+        self.sent: list[tuple[str, Mapping[str, Any]]] = []
+
+    def request(self, method: str, params: Mapping[str, Any], headers: Any = None) -> Mapping[str, Any]:
+        if method == "tasks/get":
+            found = next(self.polls)
+            if isinstance(found, type):
+                raise found
+            return {"taskId": params["taskId"], "pollIntervalMs": 0, **found}
+        self.sent.append((method, params))
+        return TASK if method == "tools/call" else {}
+
+
+def follow(server: ScriptedServer, entered: str = "") -> tuple[Mapping[str, Any], str]:
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO(entered), shown, is_interactive=True)
+    caller = Caller(
+        cast("McpServer", server), Questions("make", terminal, GivenAnswers()), terminal, lambda seconds: None
+    )
+    return caller.call({"name": "make"}, {}), shown.getvalue()
+
+
+def test_status_and_progress_are_shown_once_and_questions_are_asked_once() -> None:
+    asking = {"status": "input_required", "statusMessage": "Made", "inputRequests": {"keep": KEEP}}
+    working = {"status": "working", "statusMessage": "Making"}
+    server = ScriptedServer(working, working, asking, asking, working, {"status": "completed", "result": {}})
+    result, shown = follow(server)
+    assert result == {}
+    assert shown.count("make asks keep") == 1
+    assert [line.strip() for line in shown.splitlines() if line.startswith("  work")] == [
+        "working: Making"
+    ] * 2
+    accepted = {"keep": {"action": "accept", "content": {}}}
+    assert server.sent[1:] == [("tasks/update", {"taskId": "t1", "inputResponses": accepted})]
+
+
+@pytest.mark.parametrize(
+    ("poll", "text"),
+    [
+        ({"status": "failed", "error": {"code": -32603, "message": "Internal error"}}, "Internal error"),
+        ({"status": "cancelled"}, "was cancelled"),
+    ],
+)
+def test_a_task_that_fails_is_an_error(poll: Mapping[str, Any], text: str) -> None:
+    with pytest.raises(CallFailed, match=text) as caught:
+        follow(ScriptedServer(poll))
+    assert caught.value.status is Status.ERROR
+
+
+@pytest.mark.parametrize(("entered", "sent"), [("y\n", ["tasks/cancel"]), ("\n", []), ("", [])])
+def test_ctrl_c_stops_waiting_and_cancels_the_task_only_on_request(entered: str, sent: list[str]) -> None:
+    server = ScriptedServer(KeyboardInterrupt)
+    with pytest.raises(CallFailed, match=r"is cancelled|TASK=t1") as caught:
+        follow(server, entered)
+    assert caught.value.status is Status.INTERRUPTED
+    assert [method for method, _ in server.sent[1:]] == sent

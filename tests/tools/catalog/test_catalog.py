@@ -1,0 +1,166 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.catalog.catalog import CatalogError, render_catalog
+from support.project import FUNCTIONS
+
+TOOL = """
+    from mcp_roundtrip import Server
+
+    server = Server("any")
+
+    @server.tool
+    def {name}() -> str:
+        return ""
+    """
+
+
+def write(functions: Path, **sources: str) -> Path:
+    for owner, source in sources.items():
+        (functions / owner).mkdir(parents=True)
+        (functions / owner / "app.py").write_text(dedent(source))
+    return functions
+
+
+def test_the_shipped_catalog_is_fresh() -> None:
+    assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
+
+
+def test_the_catalog_is_equal_in_every_process() -> None:
+    program = (
+        "import sys; from pathlib import Path;"
+        "from mcp_roundtrip_tools.catalog.catalog import render_catalog;"
+        f"sys.stdout.write(render_catalog(Path({str(FUNCTIONS)!r})))"
+    )
+    rendered = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert rendered == {render_catalog(FUNCTIONS)}
+
+
+def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path: Path) -> None:
+    both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
+    functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
+    rows = json.loads(render_catalog(functions))["tools"]
+    assert [(row["owner"], row["definition"]["name"]) for row in rows] == [
+        ("one", "z"),
+        ("one", "a"),
+        ("two", "b"),
+    ]
+
+
+def test_tools_that_every_client_can_call_come_first(tmp_path: Path) -> None:
+    asks = TOOL.format(name="asks").replace("@server.tool", '@server.tool(requires=["sampling"])')
+    functions = write(tmp_path, one=asks, two=TOOL.format(name="plain"))
+    rows = json.loads(render_catalog(functions))["tools"]
+    assert [row["definition"]["name"] for row in rows] == ["plain", "asks"]
+
+
+def test_modules_without_a_server_and_the_front_door_are_omitted(tmp_path: Path) -> None:
+    functions = write(tmp_path, other="value = 1", front_door="raise RuntimeError")
+    assert json.loads(render_catalog(functions)) == {"tools": []}
+
+
+def test_a_tool_registered_by_two_functions_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
+    with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
+        render_catalog(functions)
+    assert main(["--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
+    assert "'same'" in capsys.readouterr().err
+    assert not (tmp_path / "catalog.json").exists()
+
+
+def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = TOOL.format(name="fetch").replace("fetch()", "fetch(where: type(server))")
+    functions = write(tmp_path, good=TOOL.format(name="find"), odd=broken)
+    assert main(["--functions", str(functions)]) == 2
+    assert (
+        f"error: {functions / 'odd/app.py'}: fetch: parameter 'where': Server cannot be written as JSON"
+        in (capsys.readouterr().err)
+    )
+
+
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
+    functions = write(tmp_path, **sources)
+    assert main(["--functions", str(functions)]) == 2
+    error = capsys.readouterr().err
+    assert f'File "{functions / "one/app.py"}", line 2' in error
+    assert f'File "{functions / "two/app.py"}", line 1' in error
+    assert "AttributeError" in error
+    assert "SyntaxError" in error
+    assert "three/app.py cannot be imported" in error
+    assert "importlib" not in error
+
+
+def test_a_module_with_two_servers_is_refused(tmp_path: Path) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="a") + "\n    another = Server('another')\n")
+    with pytest.raises(CatalogError, match="2 servers"):
+        render_catalog(functions)
+
+
+def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path: Path) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="a"))
+    catalog = tmp_path / "catalog.json"
+    command = ["--functions", str(functions), "--output", str(catalog)]
+    assert main([*command, "--check"]) == 1
+    assert not catalog.exists()
+    assert main(command) == 0
+    assert main([*command, "--check"]) == 0
+    catalog.write_text("{}")
+    assert main([*command, "--check"]) == 1
+    assert catalog.read_text() == "{}"
+
+
+SCOPED = """
+    from mcp_roundtrip import Server
+
+    server = Server("any", scopes={hierarchy})
+
+    @server.tool(scopes=["{scope}"])
+    def {name}() -> str:
+        return ""
+    """
+
+
+def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path: Path) -> None:
+    one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
+    two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
+    catalog = json.loads(render_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c"))))
+    assert [row.get("scopes") for row in catalog["tools"]] == [["read"], None, ["write"]]
+    assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
+
+
+def test_the_catalog_says_whether_owners_hide_features(tmp_path: Path) -> None:
+    one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
+    catalog = json.loads(render_catalog(write(tmp_path, one=one, two=TOOL.format(name="b"))))
+    assert catalog["hideUnauthorized"] is True
+    two = SCOPED.format(name="b", scope="read", hierarchy="{}")
+    with pytest.raises(CatalogError, match="hide_unauthorized"):
+        render_catalog(write(tmp_path / "mixed", one=one, two=two))
+
+
+def test_owners_with_contradicting_scopes_are_refused(tmp_path: Path) -> None:
+    one = SCOPED.format(name="a", scope="read", hierarchy='{"x": ["y"]}')
+    two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
+    with pytest.raises(CatalogError):
+        render_catalog(write(tmp_path / "mixed", one=one, two=two))

@@ -1,0 +1,312 @@
+"""Folders of skills as `make catalog` reads them: entries, limits, names and frontmatter."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.catalog.catalog import CatalogError, render_catalog
+from mcp_roundtrip_tools.catalog.skill_catalog import skill_rows, write_manifests
+from mcp_roundtrip_tools.catalog.skill_folders import (
+    MAX_BYTES,
+    MAX_FILES,
+    SkillError,
+    manifest_text,
+    skill_entries,
+)
+from mcp_roundtrip_tools.catalog.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter
+from support.skills import skill_file, write_skills
+
+LAUGHS = "\n".join(["a0: &a0 [lol]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
+"""A text of 900 characters that stands for 2^39 values."""
+
+SERVER = """
+from pathlib import Path
+from mcp_roundtrip import Server
+server = Server("any")
+server.skills(Path(__file__).with_name("skills"){scopes})
+"""
+
+
+def listen_at(path: Path) -> None:
+    """Create a socket in the file system. It is left there when it is closed."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+def problems(folder: Path) -> list[str]:
+    with pytest.raises(SkillError) as caught:
+        skill_entries(folder)
+    return str(caught.value).replace(f"{folder}: ", "").splitlines()
+
+
+def test_an_entry_has_the_frontmatter_and_every_file_once_with_digest_and_size(tmp_path: Path) -> None:
+    text = skill_file("refunds", "Refund.", "license: MIT")
+    write_skills(tmp_path, {"acme/refunds/SKILL.md": text, "acme/refunds/a b/ä.md": "ä"})
+    digest = f"sha256:{sha256(text.encode()).hexdigest()}"
+    assert skill_entries(tmp_path) == [
+        {
+            "uri": "skill://acme/refunds/SKILL.md",
+            "frontmatter": {"name": "refunds", "description": "Refund.", "license": "MIT"},
+            "resources": [
+                {"uri": "skill://acme/refunds/SKILL.md", "digest": digest, "size": len(text)},
+                {
+                    "uri": "skill://acme/refunds/a%20b/%C3%A4.md",
+                    "digest": f"sha256:{sha256('ä'.encode()).hexdigest()}",
+                    "size": 2,
+                },
+            ],
+        }
+    ]
+
+
+def test_a_nested_skill_is_an_entry_of_its_own_and_part_of_the_enclosing_one(tmp_path: Path) -> None:
+    write_skills(
+        tmp_path, {"outer/SKILL.md": skill_file("outer"), "outer/inner/SKILL.md": skill_file("inner")}
+    )
+    outer, inner = skill_entries(tmp_path)
+    assert [each["uri"] for each in outer["resources"]] == [outer["uri"], inner["uri"]]
+    assert [each["uri"] for each in inner["resources"]] == ["skill://outer/inner/SKILL.md"]
+
+
+def test_hidden_files_and_bytecode_are_omitted(tmp_path: Path) -> None:
+    hidden = ("one/.env", "one/.git/config", ".DS_Store", "one/scripts/__pycache__/a.pyc")
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), **dict.fromkeys(hidden, "secret")})
+    assert [each["uri"] for each in skill_entries(tmp_path)[0]["resources"]] == ["skill://one/SKILL.md"]
+
+
+@pytest.mark.parametrize("target", ["one/link.md", "one/folder", "one/.hidden"])
+def test_a_symbolic_link_is_refused(tmp_path: Path, target: str) -> None:
+    write_skills(tmp_path / "skills", {"one/SKILL.md": skill_file("one")})
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "skills" / target).symlink_to(tmp_path / "secret")
+    assert problems(tmp_path / "skills") == [f"{target} is no regular file; replace it by one"]
+
+
+def test_a_backslash_in_a_name_is_refused(tmp_path: Path) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), "one/..\\escaped.md": ""})
+    assert problems(tmp_path) == ["one/..\\escaped.md has a backslash in its name; rename it"]
+
+
+@pytest.mark.parametrize("name", ["one/pipe", "one/SKILL.md", "pipe"])
+@pytest.mark.parametrize("make", [os.mkfifo, listen_at], ids=["pipe", "socket"])
+def test_a_pipe_and_a_socket_are_named_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None], name: str
+) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    monkeypatch.chdir(tmp_path)  # the path of a socket is short
+    (tmp_path / name).unlink(missing_ok=True)
+    make(Path(name))
+    assert f"{name} is no regular file; replace it by one" in problems(tmp_path)
+
+
+def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path: Path) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    with (tmp_path / "one/huge").open("wb") as file:
+        file.truncate(1 << 40)  # sparse
+    (problem,) = problems(tmp_path)
+    assert problem.startswith("one/huge has 1,099,511,627,776 bytes")
+
+
+def test_a_manifest_that_is_a_pipe_is_named_and_not_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "skills.json")
+    with pytest.raises(SkillError, match=r"skills\.json is no regular file"):
+        write_manifests([tmp_path / "skills.json"])
+
+
+def test_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    (tmp_path / "one" / os.fsdecode(b"\xff.txt")).touch()
+    assert problems(tmp_path) == ["the name b'\\xff.txt' is not UTF-8; rename it"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("Upper", "Upper"),
+        ("a--b", "a--b"),
+        ("-a", "-a"),
+        ("a_b", "a_b"),
+        ("a" * 65, "a" * 65),
+        ("a.b/c", "c"),
+    ],
+)
+def test_a_folder_that_can_be_no_name_is_refused(tmp_path: Path, folder: str, name: str) -> None:
+    (problem,) = problems(write_skills(tmp_path, {f"{folder}/SKILL.md": skill_file(name)}))
+    assert "lower-case letters, digits and single hyphens" in problem
+
+
+def test_a_name_has_64_characters_at_most(tmp_path: Path) -> None:
+    name = "a" * 64
+    assert len(skill_entries(write_skills(tmp_path, {f"{name}/SKILL.md": skill_file(name)}))) == 1
+
+
+def test_each_mistake_of_a_folder_is_a_line(tmp_path: Path) -> None:
+    write_skills(
+        tmp_path,
+        {
+            "README.md": "",
+            "one/SKILL.md": skill_file("two"),
+            "long/SKILL.md": skill_file("long", "x" * 1_025),
+            "none/SKILL.md": "# No frontmatter",
+            "latin/SKILL.md": b"---\nname: latin\ndescription: \xe4\n---\n",
+            "own/SKILL.md": skill_file("own", "D", "metadata: {io.modelcontextprotocol/x: 1}"),
+        },
+    )
+    starts = [line.partition(": ")[::2] for line in problems(tmp_path)]
+    assert [(path, reason[:26]) for path, reason in starts] == [
+        ("README.md belongs to no skill; move it into the folder of one, which has a SKILL.md", ""),
+        ("latin/SKILL.md", "'utf-8' codec can't decode"),
+        ("long/SKILL.md", "it needs a description of "),
+        ("none/SKILL.md", "it does not begin with YAM"),
+        ("one/SKILL.md", "its name is 'two'; give it"),
+        ("own/SKILL.md", "its metadata has a key tha"),
+    ]
+
+
+def test_a_skill_at_the_top_of_the_folder_is_refused(tmp_path: Path) -> None:
+    assert any("folder of its own" in each for each in problems(write_skills(tmp_path, {"SKILL.md": ""})))
+
+
+@pytest.mark.parametrize(("further", "is_valid"), [(MAX_FILES - 1, True), (MAX_FILES, False)])
+def test_a_skill_has_512_files_at_most(tmp_path: Path, further: int, is_valid: bool) -> None:
+    files = {f"one/{number}.md": "" for number in range(further)}
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), **files})
+    if is_valid:
+        assert len(skill_entries(tmp_path)[0]["resources"]) == MAX_FILES
+    else:
+        assert problems(tmp_path) == ["one/SKILL.md: the skill has 513 files; clients accept 512"]
+
+
+def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path: Path) -> None:
+    skill, size = skill_file("one"), 4_000_000
+    parts = {f"one/{number}.txt": b"a" * size for number in range(4)}
+    rest = MAX_BYTES - len(skill) - 4 * size
+    write_skills(tmp_path, {"one/SKILL.md": skill, **parts, "one/rest.txt": b"a" * rest})
+    assert sum(each["size"] for each in skill_entries(tmp_path)[0]["resources"]) == MAX_BYTES
+    write_skills(tmp_path, {"one/rest.txt": b"a" * (rest + 1), "one/0.txt": b'"' * 2_000_000})
+    assert problems(tmp_path) == [
+        "one/SKILL.md: one/0.txt is too large for the response of a Lambda function; split it"
+    ]
+    write_skills(tmp_path, {"one/0.txt": b"a" * size})
+    assert problems(tmp_path) == ["one/SKILL.md: the skill has 16,777,217 bytes; clients accept 16,777,216"]
+
+
+def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2() -> None:
+    lines = [
+        "a: no",
+        "b: 2026-01-02",
+        "c: 012",
+        "d: 0o17",
+        "e: true",
+        "f: ~",
+        "g: 1.50",
+        "h: [x, 'y']",
+        "i: 1_0",
+    ]
+    assert read_frontmatter("\n".join(["---", *lines, "---", ""])) == {
+        **{"a": "no", "b": "2026-01-02", "c": 12, "d": 15, "e": True},
+        **{"f": None, "g": 1.5, "h": ["x", "y"], "i": "1_0"},
+    }
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "",
+        "- a",
+        "text",
+        "a: 1\na: 2",
+        "a: .nan",
+        "a: .inf",
+        "1: a",
+        "a: !!python/object:os.system x",
+        "a: &x [*x]",
+        "a: &x 1",
+        "a: &x\nb: *x",
+        "<<: &x {a: 1}",
+        "? &x a\n: 1",
+        "&x a: 1",
+        "&x\na: 1",
+        "a: [b, &x c]",
+        LAUGHS,
+        "a: !!bool x",
+        "a: !!timestamp x",
+        'a: "\\uD800"',
+        "{",
+    ],
+)
+def test_frontmatter_that_json_cannot_hold_is_a_value_error(block: str) -> None:
+    with pytest.raises(ValueError, match="frontmatter"):
+        read_frontmatter(f"---\n{block}\n---\n")
+
+
+def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept() -> None:
+    longest = f"a: {'x' * (MAX_FRONTMATTER - 4)}\n"
+    assert read_frontmatter(f"---\n{longest}\n---\n{'x' * 100_000}") == {"a": longest[3:-1]}
+    for text in (f"---\n#{longest}\n---\n", "---\n" + "a: x\n" * 100_000, f"---\na: {'[' * 100_000}\n---\n"):
+        with pytest.raises(ValueError, match="at most 16,384 characters"):
+            read_frontmatter(text)
+
+
+@pytest.mark.parametrize("repeated", ["[", "{", "- ", "? ", "{a: ", "!!merge ", "!!set {", "{a,"])
+def test_frontmatter_takes_a_bounded_time_with_every_nesting(repeated: str) -> None:
+    block = repeated * (MAX_FRONTMATTER // len(repeated) - 2)
+    before = process_time()
+    with pytest.raises(ValueError, match="frontmatter"):
+        read_frontmatter(f"---\na: {block}\n---\n")
+    assert process_time() - before < 5
+
+
+def test_line_ends_and_a_byte_order_mark_do_not_matter() -> None:
+    assert read_frontmatter("\ufeff---\r\nname: a\r\n---\r\nText") == {"name": "a"}
+
+
+def test_the_catalog_command_writes_manifests_and_reports_stale_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "app.py").write_text(SERVER.format(scopes=', scopes=["db:read"]'))
+    skills = write_skills(tmp_path / "one" / "skills", {"first/SKILL.md": skill_file("first")})
+    command = ["--functions", str(tmp_path)]
+    assert main([*command, "--check"]) == 1
+    assert "one/skills.json is stale: run `make catalog`" in capsys.readouterr().err
+    assert main(command) == main([*command, "--check"]) == 0
+    assert (tmp_path / "one" / "skills.json").read_text() == manifest_text(skills)
+    (row,) = json.loads(render_catalog(tmp_path))["skills"]
+    assert (row["owner"], row["scopes"], row["definition"]) == ("one", ["db:read"], skill_entries(skills)[0])
+    write_skills(skills, {"first/SKILL.md": skill_file("first", "Another text.")})
+    assert main([*command, "--check"]) == 1
+    write_skills(skills, {"first/SKILL.md": "nothing"})
+    assert main(command) == 2
+    assert "first/SKILL.md: it does not begin with YAML" in capsys.readouterr().err
+
+
+def test_skills_of_two_folders_share_no_directory(tmp_path: Path) -> None:
+    one = write_skills(tmp_path / "one", {"a/SKILL.md": skill_file("a"), "b-c/SKILL.md": skill_file("b-c")})
+    two = write_skills(tmp_path / "two", {"b/SKILL.md": skill_file("b")})
+    rows = skill_rows({"x": {one: ()}, "y": {two: ()}})
+    assert [(row["owner"], row["definition"]["frontmatter"]["name"]) for row in rows] == [
+        *(("x", "a"), ("x", "b-c"), ("y", "b")),
+    ]
+    write_skills(one, {"a/also/SKILL.md": skill_file("also")})
+    write_skills(two, {"a/inner/SKILL.md": skill_file("inner")})
+    with pytest.raises(SkillError, match=r"skill://a/ of .*one contains skill://a/inner/ of .*two"):
+        skill_rows({"x": {one: ()}, "y": {two: ()}})
+
+
+def test_owners_that_hide_skills_with_scopes_differently_are_refused(tmp_path: Path) -> None:
+    for name, hides in (("one", ""), ("two", ", hide_unauthorized=True")):
+        write_skills(tmp_path / name / "skills", {f"{name}/SKILL.md": skill_file(name)})
+        source = SERVER.format(scopes=', scopes=["db:read"]').replace('"any"', f'"any"{hides}')
+        (tmp_path / name / "app.py").write_text(source)
+    with pytest.raises(CatalogError, match="hide_unauthorized"):
+        render_catalog(tmp_path)

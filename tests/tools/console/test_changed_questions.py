@@ -1,0 +1,221 @@
+"""A question that changes between rounds: what the terminal and the console of a real run say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.issuer.users import User
+from mcp_roundtrip_tools.run.observation.records import Event, Note
+from support.client_requests import APPS, QUESTIONS, answer_arguments, text
+from support.messages import META, call, headers
+from support.page_user import answer_page, link_in
+from support.sam_applications import http, write_application
+
+if TYPE_CHECKING:
+    from support.console_browser import Console
+
+pytest_plugins = ["support.console_browser"]
+
+TEMPLATE = """
+    Parameters: {AuthMode: {Type: String}, TokenIssuer: {Type: String}}
+    Globals:
+      Function:
+        CodeUri: clock
+        Timeout: 20
+        Environment:
+          Variables:
+            MCP_AUTH_MODE: !Ref AuthMode
+            MCP_TOKEN_ISSUER: !Ref TokenIssuer
+            MCP_ISSUER: local
+            MCP_AUDIENCE: http://127.0.0.1/mcp
+            MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
+            MCP_STATE_ENCRYPTION_KEY_ARN: !GetAtt EncryptionKey.Arn
+            MCP_TASK_TABLE: !Ref Table
+    Resources:
+      StateKey: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      EncryptionKey: {Type: AWS::KMS::Key, Properties: {KeySpec: HMAC_256, KeyUsage: GENERATE_VERIFY_MAC}}
+      Table:
+        Type: AWS::DynamoDB::Table
+        Properties:
+          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
+          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
+      Clock:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
+          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+      Worker: {Type: AWS::Serverless::Function, Properties: {Handler: app.worker_handler}}
+    """
+
+SOURCES = {
+    "clock/app.py": """
+        from itertools import count
+        from mcp_roundtrip import Context, Server
+
+        server = Server("clock")
+        minutes = count(10)
+
+        @server.tool
+        def by_time(ctx: Context, zone: str = "UTC") -> bool:
+            return ctx.elicit("c", f"It is 19:{next(minutes)}. Go on?", bool)
+
+        @server.tool(task="required")
+        def by_time_in_task(ctx: Context) -> bool:
+            ctx.run_as_task()
+            return ctx.elicit("c", f"It is 19:{next(minutes)}. Go on?", bool)
+
+        handler, worker_handler = server.lambda_handler, server.worker_handler
+        """,
+}
+
+REMEDY: Final = "Use ctx.now for the time, ctx.step for other values, and sorted() for a set."
+YES: Final = ("check", "Yes"), ("click", "Accept")
+
+
+@dataclass
+class Run:
+    """A running application. `notes` are those of its terminal."""
+
+    url: str = ""
+    token: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def listen(self, event: Event) -> None:
+        if isinstance(event, Note):
+            self.notes.append(event.text)
+
+    def call(self, tool: str, arguments: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Any:
+        """Return the result of a call of a client with these capabilities."""
+        body = call(tool, arguments, meta={**META, META_CLIENT_CAPABILITIES: capabilities})
+        sent = {**headers(body), "authorization": f"Bearer {self.token}"}
+        return http(self.url, method="POST", body=json.dumps(body).encode(), headers=sent).json()["result"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    found = Run()
+    template = write_application(tmp_path_factory.mktemp("clock"), TEMPLATE, SOURCES)
+    with serve(template, users=[User("ada")], log=None, listeners=[found.listen]) as app:
+        assert app.issuer is not None
+        found.url, found.token = app.url("/"), app.issuer.token("ada")
+        yield found
+
+
+@pytest.fixture
+def console(run: Run, open_console: Callable[[str], Console]) -> Console:
+    run.notes.clear()
+    return open_console(run.url)
+
+
+def test_the_terminal_and_the_round_show_both_texts_and_the_second_time_the_remedy(
+    run: Run, console: Console
+) -> None:
+    logs = [("wait", f".round:nth-child({number}) .logs:not([hidden])") for number in (2, 3)]
+    visit = console(
+        "#/tools/by_time",
+        ("click", "Call"),
+        ("wait", ".questions"),
+        *YES,
+        logs[0],
+        ("wait", ".round:nth-child(2) .questions"),
+        *YES,
+        logs[1],
+        ("texts", ".question-message, .given dt"),
+        ("texts", ".log-warning"),
+        ("open", "#/activity"),
+        ("wait", ".activity-list li"),
+        (
+            "evaluate",
+            "[...document.querySelectorAll('.activity-row:has(.asked)')]"
+            ".find((row) => row.innerText.includes('tools/call')).click()",
+        ),
+        ("wait", ".activity-body .waterfall"),
+        ("texts", ".changed-question"),
+    )
+    asked, warnings, in_activity = (found for found in visit.seen if isinstance(found, list))
+    assert [each.partition("\n")[2] for each in warnings] == [
+        f"The question c has changed, so the answer to the earlier one does not count: {quoted(asked[:2])}",
+        f"The question c is different in every round, so no answer to it counts: {quoted(asked[1:])} "
+        f"{REMEDY}",
+    ]
+    assert in_activity == [warnings[1].partition("\n")[2]]
+    assert_notes(run, "by_time: question 'c'", asked)
+    assert visit.complaints == []
+
+
+def test_a_task_shows_both_texts_beside_its_question(run: Run, console: Console) -> None:
+    visit = console(
+        "#/tools/by_time_in_task",
+        ("click", "Call"),
+        ("wait", ".questions"),
+        ("texts", ".question-message"),
+        *YES,
+        ("see", "has changed"),
+        ("wait", ".questions"),
+        ("texts", ".question-message"),
+        *YES,
+        ("see", "in every round"),
+        ("wait", ".questions"),
+        ("texts", ".question-message"),
+        ("texts", ".changed-question"),
+        ("open", "#/activity"),
+        ("wait", ".activity-list .asked"),
+        ("evaluate", "document.querySelector('.activity-list .asked').innerText"),
+    )
+    assert visit.seen[-1] == "asked c~3", "the poll, too"
+    *asked, shown = (found for found in visit.seen if isinstance(found, list))
+    messages = [message for [message] in asked]
+    assert [f"{quoted(messages[1:])} {REMEDY}" in text for text in shown] == [True]
+    assert_notes(run, "question 'c'", messages)
+    assert visit.complaints == []
+
+
+def test_a_question_on_the_page_has_both_texts_in_the_terminal(run: Run) -> None:
+    run.notes.clear()
+    asked = []
+    for _ in range(3):
+        shown = text(run.call("by_time", {}, {}))
+        asked += re.findall("^- (.*)", shown, re.MULTILINE)
+        answer_page(link_in(shown).replace("http://127.0.0.1/", run.url), "Yes")
+    assert_notes(run, "by_time: question 'c'", asked)
+
+
+def test_a_call_that_waits_for_an_answer_runs_nothing_and_notes_nothing(run: Run) -> None:
+    run.notes.clear()
+    shown = text(run.call("by_time", {"zone": "EET"}, {}))
+    assert text(run.call("by_time", {"zone": "EET"}, {})) == shown
+    assert run.notes == []
+
+
+def test_a_question_in_a_view_has_both_texts_in_the_terminal(run: Run) -> None:
+    run.notes.clear()
+    asked = []
+    result = run.call("by_time", {"zone": "CET"}, APPS)
+    for _ in range(3):
+        [(key, request)] = result["_meta"][QUESTIONS]["requests"].items()
+        asked.append(request["params"]["message"])
+        arguments = answer_arguments(result, **{key: {"value": True}})
+        result = run.call("answer_questions", arguments, APPS) if len(asked) < 3 else None
+    assert_notes(run, "by_time: question 'c'", asked)
+
+
+def quoted(pair: list[str]) -> str:
+    return f"“{pair[0]}” before, “{pair[1]}” now."
+
+
+def assert_notes(run: Run, beginning: str, asked: list[str]) -> None:
+    """Assert that the terminal has a note for each two questions that follow each other."""
+    for note, (before, after) in zip(run.notes, pairwise(asked), strict=True):
+        assert note.startswith(beginning)
+        assert f"{before!r} → {after!r}" in note
+    assert ["ctx.now" in note for note in run.notes] == [False, True]

@@ -1,0 +1,226 @@
+"""The console's page and the guard of its API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.console.guard import (
+    refuse_embedding,
+    refuse_other_sites,
+    refuse_strangers,
+    without_browser,
+)
+from mcp_roundtrip_tools.console.pages import page_file
+from mcp_roundtrip_tools.console.redirect import redirect_to_console
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.template.model import Route
+from support.sam_applications import Running, http, write_application
+
+HOST = ("host", "127.0.0.1:3000")
+OWN_ORIGIN = ("origin", "http://127.0.0.1:3000")
+JSON = ("content-type", "application/json")
+CLIENT = ("x-console", "1")
+SAME = ("sec-fetch-site", "same-origin")
+
+
+def console_url(running: Running, path: str = "") -> str:
+    return f"{running.app.console_url}{path}"
+
+
+def refused(method: str, *headers: tuple[str, str]) -> int | None:
+    answer = refuse_other_sites(Request(method, "/console/api/application", (HOST, *headers)))
+    return answer and answer.status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("origin", "https://evil.example")],
+        [("origin", "null")],
+        [("origin", "http://127.0.0.1:8000")],
+        [("origin", "http://127.0.0.1:3000.evil.example")],
+        [("origin", "http://localhost:3000")],
+        [("sec-fetch-site", "cross-site")],
+        [("sec-fetch-site", "same-site")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+        [OWN_ORIGIN, ("sec-fetch-site", "cross-site")],
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_the_api_refuses_pages_of_other_sites(method: str, headers: list[tuple[str, str]]) -> None:
+    assert refused(method, *headers, JSON, CLIENT) == 403
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_a_changing_request_has_what_no_form_can_send(method: str) -> None:
+    own = (OWN_ORIGIN, SAME)
+    assert refused(method, *own, JSON) == 403
+    assert refused(method, *own, CLIENT) == 415
+    for kind in ("text/plain", "text/plain; a=application/json", "multipart/form-data", ""):
+        assert refused(method, *own, CLIENT, ("content-type", kind)) == 415
+    assert refused(method, CLIENT, JSON, ("sec-fetch-site", "none")) == 403
+    assert refused(method, *own, CLIENT, ("content-type", "application/json; charset=utf-8")) is None
+    assert refused(method, CLIENT, JSON) is None
+
+
+def test_own_pages_programs_and_the_address_bar_may_read() -> None:
+    for headers in ([], [SAME], [OWN_ORIGIN, SAME], [("sec-fetch-site", "none")]):
+        assert refused("GET", *headers) is None
+
+
+def test_pages_of_other_sites_can_link_to_the_console_and_not_load_its_files() -> None:
+    def status(*headers: tuple[str, str]) -> int | None:
+        answer = refuse_embedding(Request("GET", "/console/main.js", (HOST, *headers)))
+        return answer and answer.status
+
+    assert status(("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")) is None
+    assert status(SAME) is None
+    assert status(("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")) == 403
+    assert status(("origin", "https://evil.example")) == 403
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "x-forwarded-host", "Forwarded", "Via", "CF-Connecting-IP"]
+)
+def test_a_tunnel_from_the_internet_does_not_share_the_console(running: Running, header: str) -> None:
+    forwarded = {header: "203.0.113.7", "accept": "text/html"}
+    for path in ("", "console/", "console/main.js", "console/api/application", "echo"):
+        assert http(console_url(running, path), headers=forwarded).status == 403
+    put = {**forwarded, "x-console": "1", "content-type": "application/json"}
+    url = console_url(running, "console/api/sources/Echo")
+    assert http(url, method="PUT", body=b"{}", headers=put).status == 403
+    assert http(running.app.url("/echo"), headers=forwarded).status == 200
+    assert "location" not in http(running.app.url("/"), headers=forwarded).headers
+
+
+def test_the_console_plays_a_client_that_is_no_browser() -> None:
+    sent = (HOST, OWN_ORIGIN, SAME, CLIENT, JSON, ("referer", "http://x/"), ("cookie", "a=b"))
+    request = Request("POST", "/mcp", sent)
+    assert refuse_strangers(request) is None
+    assert without_browser(request, 4000).headers == (("host", "127.0.0.1:4000"), JSON)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (HOST, ("sec-fetch-mode", "navigate"), ("sec-fetch-site", "none")),
+        (HOST, OWN_ORIGIN, SAME),
+        (HOST, ("origin", "https://app.example"), CLIENT),
+        (HOST, OWN_ORIGIN, CLIENT, ("sec-fetch-site", "same-site")),
+        (HOST, CLIENT, ("sec-fetch-site", "cross-site")),
+    ],
+)
+def test_no_page_of_the_template_is_shown_under_the_origin_of_the_console(
+    running: Running, headers: tuple[tuple[str, str], ...]
+) -> None:
+    refusal = refuse_strangers(Request("GET", "/report.html", headers))
+    assert refusal is not None
+    assert refusal.status == 404
+    assert http(running.app.url("/echo")).status == 200
+    assert http(console_url(running, "echo")).status == 404
+    assert http(console_url(running, "echo"), headers=dict([CLIENT])).status == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../console.py", "%2e%2e/console.py", "..%2fconsole.py", "/etc/passwd", "//etc/passwd"),
+        *("views/../../console.py", "index.html/", "index.html%00.js", ".", "..", "web", "console.py"),
+    ],
+)
+def test_only_the_files_of_the_page_are_served(name: str) -> None:
+    assert page_file(name).status == 404
+
+
+def test_a_browser_is_led_to_the_console(running: Running) -> None:
+    page = http(running.app.url("/"), headers={"accept": "text/html,*/*;q=0.8"})
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert http(console_url(running)).body == page.body == http(console_url(running, "console/")).body
+    assert http(console_url(running, "console/main.js"), method="POST", body=b"{}").status == 405
+
+
+@pytest.mark.parametrize(
+    ("host", "location"),
+    [
+        ("127.0.0.1:3000", "http://127.0.0.1:3002/"),
+        ("LOCALHOST:3000", "http://localhost:3002/"),
+        ("localhost", "http://localhost:3002/"),
+        ("[::1]:3000", "http://[::1]:3002/"),
+        ("[::1]", "http://[::1]:3002/"),
+    ],
+)
+def test_the_redirect_to_the_console_keeps_the_host_name(host: str, location: str) -> None:
+    headers = (("host", host), ("accept", "text/html"))
+    answer = redirect_to_console(Request("GET", "/?a=1", headers), (), 3002)
+    assert answer is not None
+    assert (answer.status, dict(answer.headers)["location"]) == (302, location)
+
+
+@pytest.mark.parametrize("accept", [(), (("accept", "*/*"),), (("accept", "application/json"),)])
+def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_own(
+    accept: tuple[tuple[str, str], ...],
+) -> None:
+    def answer(method: str, target: str, *routes: Route) -> Response | None:
+        return redirect_to_console(Request(method, target, (HOST, *accept)), routes, 3002)
+
+    for method, target in (("GET", "/"), ("HEAD", "/"), ("GET", "/?a=1"), ("GET", "/console/")):
+        found = answer(method, target, Route("POST", "/mcp", "F"))
+        assert found is not None
+        assert b"http://127.0.0.1:3002/" in found.body
+    assert answer("GET", "/mcp") is None
+    assert answer("POST", "/") is None
+    # A client that opens a stream at the endpoint of an application with one route for all paths.
+    assert answer("GET", "/", Route("ANY", "$default", "F")) is None
+
+
+def test_another_host_name_does_not_reach_the_console(running: Running) -> None:
+    for path in ("", "console/", "console/api/application"):
+        answer = http(console_url(running, path), headers={"host": "evil.example", "accept": "text/html"})
+        assert answer.status == 421
+
+
+def test_errors_of_the_api_are_json_with_a_message(running: Running) -> None:
+    missing = http(console_url(running, "console/api/nothing"))
+    assert (missing.status, list(missing.json())) == (404, ["message"])
+    post = {"x-console": "1", "content-type": "application/json"}
+    wrong = http(console_url(running, "console/api/application"), method="POST", body=b"{}", headers=post)
+    assert (wrong.status, list(wrong.json())) == (405, ["message"])
+    many = http(console_url(running, "console/api/application?" + "a=1&" * 50))
+    assert (many.status, list(many.json())) == (400, ["message"])
+
+
+def test_the_application_is_described(running: Running) -> None:
+    found = http(console_url(running, "console/api/application")).json()
+    assert found["mcpUrl"].startswith(running.app.url(""))
+    assert {"name": "Echo", "kind": "tool", "file": "echo/app.py"}.items() <= found["functions"][0].items()
+    assert found["parameters"] == {"Stage": "test"}
+
+
+def test_a_template_keeps_its_own_route_for_the_root() -> None:
+    request = Request("GET", "/", (HOST, ("accept", "text/html")))
+    assert redirect_to_console(request, [Route("GET", "/", "F")], 3002) is None
+
+
+def test_a_run_without_the_console_serves_only_the_template(tmp_path: Path) -> None:
+    source = {"f/app.py": "def handler(event, context):\n    return event['rawPath']\n"}
+    template = """
+        Resources:
+          F:
+            Type: AWS::Serverless::Function
+            Properties:
+              Handler: app.handler
+              CodeUri: f
+              Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+        """
+    with serve(write_application(tmp_path, template, source), log=None, console=False) as app:
+        assert app.console_url is None
+        for path in ("/", "/console/", "/console/api/application"):
+            assert http(app.url(path), headers={"accept": "text/html"}).body == path.encode()

@@ -1,0 +1,337 @@
+"""The API of the console for a running template."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from support.sam_applications import Response, http, write_application
+
+TEMPLATE = """
+    Globals:
+      Function:
+        Handler: app.handler
+        CodeUri: orders
+        Timeout: 20
+        Environment:
+          Variables:
+            MCP_AUTH_MODE: none
+            MCP_ISSUER: local
+            MCP_AUDIENCE: http://127.0.0.1/mcp
+            MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn
+            MCP_STATE_ENCRYPTION_KEY_ARN: !GetAtt EncryptionKey.Arn
+            MCP_TASK_TABLE: !Ref Table
+            GATE: !Ref Gate
+    Parameters: {Gate: {Type: String}}
+    Resources:
+      StateKey: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      EncryptionKey: {Type: AWS::KMS::Key, Properties: {KeySpec: HMAC_256, KeyUsage: GENERATE_VERIFY_MAC}}
+      Table:
+        Type: AWS::DynamoDB::Table
+        Properties:
+          AttributeDefinitions: [{AttributeName: pk, AttributeType: S}, {AttributeName: sk, AttributeType: S}]
+          KeySchema: [{AttributeName: pk, KeyType: HASH}, {AttributeName: sk, KeyType: RANGE}]
+      Orders:
+        Type: AWS::Serverless::Function
+        Properties:
+          Environment: {Variables: {MCP_TASK_WORKER: !GetAtt Worker.Arn}}
+          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+      Worker: {Type: AWS::Serverless::Function, Properties: {Handler: app.worker_handler}}
+    """
+
+SOURCES = {
+    "orders/app.py": """
+        import os, pathlib, time
+        from mcp_roundtrip import Context, Server
+
+        server = Server("orders")
+        GATE = pathlib.Path(os.environ["GATE"])
+
+        def create(name: str) -> str:
+            while not GATE.exists():
+                time.sleep(0.02)
+            return f"order of {name}"
+
+        @server.tool(task="optional")
+        def order(ctx: Context, name: str) -> str:
+            if name.startswith("no "):
+                raise ValueError(f"{name} cannot be ordered")
+            size = ctx.elicit("size", f"Which size of {name}?", str)
+            ctx.run_as_task(ttl_ms=600_000)
+            made = ctx.step("create", create, name)
+            ctx.elicit("keep", f"Keep {made}?", bool)
+            return f"{made} {size}"
+
+        handler, worker_handler = server.lambda_handler, server.worker_handler
+        """,
+    "orders/notes.md": "# Notes\n",
+}
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {
+        "elicitation": {"form": {}},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
+    },
+}
+
+WRITES = {"x-console": "1", "content-type": "application/json"}
+
+
+def accept(value: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": {"value": value}}
+
+
+def api_url(app: LocalApp, path: str) -> str:
+    return f"{app.console_url}console/api/{path}"
+
+
+@dataclass(frozen=True)
+class Console:
+    """The API of a running template, and an MCP client of the same template."""
+
+    app: LocalApp
+    gate: Path
+
+    def api(self, path: str, body: Any = None, method: str = "") -> Response:
+        data = None if body is None else json.dumps(body).encode()
+        default = "GET" if body is None else "POST"
+        return http(api_url(self.app, path), method=method or default, body=data, headers=WRITES)
+
+    def read(self, path: str, body: Any = None, method: str = "") -> Any:
+        answer = self.api(path, body, method)
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def rpc(self, method: str, names: str, /, **params: Any) -> Response:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": method,
+            "mcp-name": names,
+        }
+        return http(self.app.url("/"), method="POST", body=json.dumps(message).encode(), headers=headers)
+
+    def call(self, item: str = "tea", **params: Any) -> Response:
+        return self.rpc("tools/call", "order", name="order", arguments={"name": item}, **params)
+
+    def start_task(self) -> str:
+        state = self.call().json()["result"]["requestState"]
+        answered = self.call(requestState=state, inputResponses={"size": accept("big")})
+        return str(answered.json()["result"]["taskId"])
+
+    def task(self, task_id: str, **expected: Any) -> Any:
+        """Poll a task until it has these members."""
+        for _ in range(200):
+            self.rpc("tasks/get", task_id, taskId=task_id)
+            found = self.read(f"tasks/{task_id}")
+            if expected.items() <= found.items():
+                return found
+            time.sleep(0.05)
+        raise AssertionError(found)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    folder = tmp_path_factory.mktemp("console")
+    gate = folder / "gate"
+    template = write_application(folder, TEMPLATE, SOURCES)
+    with serve(template, parameters={"Gate": str(gate)}, log=None) as app:
+        yield Console(app, gate)
+
+
+def marks(rows: list[Any]) -> list[tuple[str, str]]:
+    return [(row["key"], row["mark"]) for row in rows]
+
+
+def test_the_function_behind_the_endpoint_owns_everything(console: Console) -> None:
+    found = console.read("application")
+    assert (found["mcpUrl"], found["defaultOwner"]) == (console.app.url("/"), "Orders")
+    assert found["owners"] == {}
+    by_name = api_url(console.app, "application").replace("127.0.0.1", "localhost")
+    assert http(by_name).json()["mcpUrl"] == console.app.url("/").replace("127.0.0.1", "localhost")
+    assert {each["name"]: each["kind"] for each in found["functions"]} == {
+        "Orders": "tool",
+        "Worker": "worker",
+    }
+
+
+def test_a_request_is_shown_with_what_it_caused(console: Console) -> None:
+    answer = console.call()
+    found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
+    assert (found["method"], found["path"], found["status"]) == ("POST", "/", 200)
+    assert found["requestBody"]["params"]["arguments"] == {"name": "tea"}
+    assert found["responseBody"] == answer.json()
+    (invocation,) = found["invocations"]
+    assert (invocation["function"], invocation["trigger"]) == ("Orders", "http")
+    assert {call["service"] for call in invocation["serviceCalls"]} <= {"kms"}
+    assert console.api("exchanges/unknown").status == 404
+
+
+def test_a_traceback_shows_the_author_the_values_of_the_request(console: Console) -> None:
+    answer = console.call("no coffee")
+    assert "coffee" not in json.dumps(answer.json()), "the client is not told"
+    found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
+    lines = [line["text"] for line in found["invocations"][0]["logLines"]]
+    assert any("ValueError: no coffee cannot be ordered" in line for line in lines)
+
+
+def test_activity_waits_for_the_next_request(console: Console) -> None:
+    sequence = console.read("activity")["sequence"]
+    assert console.read(f"activity?after={sequence}")["exchanges"] == []
+    found: list[Any] = []
+    path = f"activity?after={sequence}&waitMs=20000"
+    waiting = threading.Thread(target=lambda: found.append(console.read(path)))
+    waiting.start()
+    console.call()
+    waiting.join()
+    assert found[0]["sequence"] > sequence
+    (line,) = console.read(f"activity?after={sequence}")["exchanges"]
+    assert {
+        "rpcMethod": "tools/call",
+        "name": "order",
+        "client": "a test",
+        "outcome": "input_required",
+        "asked": ["size"],
+        "function": "Orders",
+        "isFromConsole": False,
+        "failed": False,
+    }.items() <= line.items()
+    for query in ("after=x", "after=-1", "waitMs=1e3", "after=" + "9" * 40):
+        assert console.api(f"activity?{query}").status == 400
+
+
+def test_a_request_of_the_console_is_marked_by_its_way_and_not_by_its_name(console: Console) -> None:
+    sequence = console.read("activity")["sequence"]
+    named_alike = json.dumps({"params": {"clientInfo": {"name": "mcp-roundtrip-console"}}}).encode()
+    http(console.app.url("/"), method="POST", body=named_alike, headers=WRITES)
+    http(f"{console.app.console_url}x", method="POST", body=b"{}", headers=WRITES)
+    lines = console.read(f"activity?after={sequence}")["exchanges"]
+    assert [line["isFromConsole"] for line in lines] == [False, True]
+
+
+def test_the_state_of_a_round_is_decoded(console: Console) -> None:
+    state = console.call().json()["result"]["requestState"]
+    calls = dict(console.app.kms.calls)
+    found = console.read("states", {"requestState": state})
+    assert (found["bytes"], found["round"], found["questions"]) == (len(state), 1, ["size"])
+    assert marks(found["journal"]) == [("size", "asked")]
+    damaged = console.read("states/damage", {"requestState": state})
+    refusal = console.api("states", {"requestState": damaged["requestState"]})
+    assert (refusal.status, refusal.json()["reason"]) == (422, "decryption")
+    assert f"position {damaged['position']}: in the ciphertext" in refusal.json()["message"]
+    assert (found["tool"], found["method"]) == ("order", "tools/call")
+    assert calls == console.app.kms.calls
+    for body in ({}, {"requestState": 1}, {"requestState": state, "before": 1}):
+        assert console.api("states", body).status == 422
+    for body in ({}, {"requestState": state, "position": "1"}, {"requestState": state, "position": True}):
+        assert console.api("states/damage", body).status == 400
+
+
+def test_the_next_worker_replays_what_a_killed_one_has_recorded(console: Console) -> None:
+    console.gate.unlink(missing_ok=True)
+    task_id = console.start_task()
+    running = console.task(task_id, workState="leased")
+    environment = running["environmentId"]
+    assert console.api(f"tasks/{task_id}/expire-lease", {}).status == 409
+    assert console.read(f"environments/{environment}/kill", {}) == {"killed": environment}
+    console.gate.touch()
+    console.task(task_id, environmentId=None)
+    assert console.api(f"environments/{environment}/kill", {}).status == 404
+    assert console.read(f"tasks/{task_id}/expire-lease", {}) == {"expired": True}
+    asking = console.task(task_id, status="input_required")
+    lost, next_run = asking["runs"]
+    assert "SIGKILL" in lost["error"]
+    assert marks(lost["journal"]) == [("size", "replayed")]
+    assert marks(next_run["journal"]) == [("size", "replayed"), ("create", "ran"), ("keep", "asked")]
+    console.rpc("tasks/update", task_id, taskId=task_id, inputResponses={"keep": accept(True)})
+    done = console.task(task_id, status="completed")
+    assert marks(done["journal"]) == [("size", "replayed"), ("create", "replayed"), ("keep", "answered")]
+    assert done["result"]["content"][0]["text"] == "order of tea big"
+    assert (done["tool"], done["worker"], done["arguments"]) == ("order", "Worker", {"name": "tea"})
+    assert task_id in [each["id"] for each in console.read("tasks")["tasks"]]
+    assert console.api(f"tasks/{task_id}/expire-lease", {}).status == 409
+    assert console.api("tasks/unknown").status == 404
+
+
+def test_another_version_of_the_code_answers_the_next_round(console: Console) -> None:
+    state = console.call().json()["result"]["requestState"]
+    shown = console.read("sources/Orders")
+    assert [file["name"] for file in shown["files"]] == ["app.py", "notes.md"]
+    assert sorted(shown["functions"]) == ["Orders", "Worker"]
+    text = shown["files"][0]["text"].replace("Which size", "How many")
+    edited = console.read("sources/Orders", {"files": {"app.py": text}}, "PUT")
+    assert (edited["isEdited"], edited["edited"]) == (True, ["app.py"])
+    answer = console.call(requestState=state, inputResponses={"size": accept("big")}).json()
+    assert "How many" in answer["result"]["inputRequests"]["size"]["params"]["message"]
+    assert console.api("sources/Orders", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
+    assert console.read("sources/Orders")["isEdited"] is True
+    assert console.read("sources/Orders", method="DELETE")["isEdited"] is False
+    assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
+    project = Path(console.app.folder / "orders/app.py").read_text()
+    assert "How many" not in project
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "method"),
+    [
+        ("sources/Nobody", None, "GET"),
+        ("sources/..%2f..%2fetc", None, "GET"),
+        ("environments/Orders-99/kill", {}, "POST"),
+        ("environments/%00/kill", {}, "POST"),
+        ("exchanges/%2e%2e", None, "GET"),
+    ],
+)
+def test_unknown_names_are_not_found(console: Console, path: str, body: Any, method: str) -> None:
+    assert console.api(path, body, method).status == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"1",
+        b"{",
+        b'{"a":1,"a":2}',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"requestState":NaN}',
+        b"[1" + b",1" * 200_000,
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(console: Console, body: bytes) -> None:
+    answer = http(api_url(console.app, "states"), method="POST", body=body, headers=WRITES)
+    assert (answer.status, list(answer.json())) == (400, ["message"])
+
+
+def test_a_body_that_is_too_large_is_refused(console: Console) -> None:
+    for size in (3_000_000, 11_000_000):
+        answer = http(api_url(console.app, "states"), method="POST", body=b" " * size, headers=WRITES)
+        assert answer.status == 413
+
+
+def test_a_page_of_another_origin_cannot_use_the_api_through_the_server(console: Console) -> None:
+    for origin in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+        url = api_url(console.app, "sources/Orders")
+        assert http(url, headers=origin).status == 403
+        assert http(url, method="PUT", body=b"{}", headers={**WRITES, **origin}).status == 403
+    plain = {"content-type": "text/plain"}
+    assert http(api_url(console.app, "states"), method="POST", body=b"{}", headers=plain).status == 403
+    preflight = http(
+        api_url(console.app, "states"),
+        method="OPTIONS",
+        headers={"origin": "https://evil.example", "access-control-request-method": "POST"},
+    )
+    assert preflight.status == 403
+    assert "access-control-allow-origin" not in preflight.headers

@@ -1,0 +1,348 @@
+"""The examples of template.yaml in the console: journals, experiments, tasks, clients, and copied texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from runpy import run_path
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final
+from urllib.request import Request, urlopen
+
+import pytest
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.http.messages import Request as Message
+from mcp_roundtrip_tools.run.http.messages import Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.issuer.users import make_users
+from mcp_roundtrip_tools.run.services.stand_ins import Respond, load_respond, serve_stand_ins
+from support.project import FUNCTIONS
+
+if TYPE_CHECKING:
+    from support.console_browser import Console, Visit
+
+pytest_plugins = ["support.console_browser"]
+
+PROJECT: Final = FUNCTIONS.parent
+DATABASES: Final = PROJECT / "development/example_services/databases.py"
+INDIA: Final = "Hyderabad, Telangana, India"
+ASKED: Final = ("wait", ".questions")
+DONE: Final = ("wait", ".result")
+ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), ASKED)
+SEND_ROUND_1_AS_BOB: Final = (
+    "for (const label of ['Experiments', 'Send as bob'])"
+    " [...document.querySelector('.round').querySelectorAll('button')]"
+    ".find((button) => button.textContent === label).click()"
+)
+ANSWER_PLACE: Final = (("check", INDIA), ("click", "Accept"), DONE)
+
+
+def first_creation_waits_for_the_second(respond: Respond) -> Respond:
+    """Return a provider whose first creation of a database ends only when a second one has been requested.
+
+    So the worker that requests the first one is at work until it is killed, however slow the browser is.
+    """
+    is_requested_again, is_first = Event(), iter([True])
+
+    def respond_late(request: Message) -> Response:
+        if (request.method, request.target) == ("POST", "/v1/databases"):
+            if next(is_first, False):
+                is_requested_again.wait(60)
+            else:
+                is_requested_again.set()
+        return respond(request)
+
+    return respond_late
+
+
+@pytest.fixture(scope="module")
+def examples() -> Iterator[LocalApp]:
+    provider = first_creation_waits_for_the_second(load_respond(DATABASES))
+    with closing(HttpServer(provider, max_body=10_000).start()) as server:
+        variables = {"DATABASES_API_URL": server.url}
+        with serve(
+            PROJECT / "template.yaml",
+            parameters={"AuthMode": "none"},
+            variables=variables,
+            log=lambda line: None,
+        ) as app:
+            yield app
+
+
+@pytest.fixture(scope="module")
+def console(examples: LocalApp, open_console: Callable[[str], Console]) -> Console:
+    return open_console(examples.url("/"))
+
+
+def shown(visit: Visit) -> list[Any]:
+    """Return what the steps of a visit saw that return something."""
+    return [seen for seen in visit.seen if seen is not None]
+
+
+def test_each_entry_of_the_journal_has_a_mark_and_what_travelled_is_shown(console: Console) -> None:
+    visit = console(
+        "#/tools/provision_database",
+        ("fill", "name", "orders"),
+        ("click", "Call"),
+        ASKED,
+        ("check", "small"),
+        ("click", "Accept"),
+        ("see", "In which region"),
+        ("wait", ".journal-strip"),
+        ("texts", ".journal-strip .chip"),
+        ("click", "Journal"),
+        ("texts", ".journal-table tbody tr"),
+        ("texts", ".state-facts dt"),
+        ("evaluate", "document.querySelectorAll('.travelled summary')[0].click()"),
+        ("wait", ".sealed"),
+        ("evaluate", "document.querySelector('.sealed').textContent.split('.').length"),
+        ("axe",),
+    )
+    strip, rows, facts, parts, violations = shown(visit)
+    assert [text.split() for text in strip] == [["size", "answered"]]
+    assert [row.split()[:3] for row in rows] == [
+        ["answered", "size", "answer"],
+        ["asked", "region", "question"],
+    ]
+    assert facts[:4] == ["Size", "Round", "Issued", "Expires"]
+    assert parts == 5, "a JWE has five parts"
+    assert violations == []
+    assert visit.complaints == []
+
+
+def test_a_round_is_sent_again_with_another_state_and_to_another_version(console: Console) -> None:
+    visit = console(
+        "#/tools/get_weather",
+        *ASK_FOR_PLACE,
+        *ANSWER_PLACE,
+        ("click", "Experiments"),
+        ("click", "Send again"),
+        ("see", "resent"),
+        ("click", "Change and send"),
+        ("see", "Invalid or expired requestState"),
+        ("texts", ".experiments [role=status]"),
+        ("click", "Edit local_weather"),
+        ("wait", ".source"),
+        (
+            "evaluate",
+            "const source = document.querySelector('.source');"
+            "source.value = source.value.replace('Which one?', 'Which of them?');"
+            "source.dispatchEvent(new Event('input')); undefined",
+        ),
+        ("click", "Deploy"),
+        ("see", "the next invocation runs the edited app.py"),
+        ("see", "an edited version runs"),
+        ("click", "Send this round to the version that runs now"),
+        ("see", "Which of them?"),
+        ("texts", ".round .experiment.chip"),
+        ("click", "Return to the project’s files"),
+        ("see", "The files of the project run."),
+        ("gone", ".page-head .experiment"),
+        ("axe",),
+    )
+    (note,), experiments, violations = shown(visit)
+    assert "(ciphertext) was changed" in note
+    assert experiments == ["resent", "damaged state", "other version"]
+    assert violations == []
+    refused = [text for text in visit.complaints if "400" not in text and "422" not in text]
+    assert refused == [], "the browser reports the refused states"
+
+
+def test_a_worker_is_killed_and_the_next_one_replays(console: Console) -> None:
+    visit = console(
+        "#/tools/provision_database",
+        ("fill", "name", "orders"),
+        ("fill", "region", "eu-west-1"),
+        ("click", "Call"),
+        ASKED,
+        ("check", "small"),
+        ("click", "Accept"),
+        ("see", "Creating orders"),  # before its lease, a lost worker is an invocation that Lambda repeats
+        ("click", "Kill this worker now"),
+        ("see", "The worker is lost."),
+        ("click", "Do not wait for the lease"),
+        ("see", "Keep it?"),
+        ("texts", ".worker .chips"),
+        ("texts", ".worker:last-child tbody tr"),
+        ("axe",),
+        ("size", 320, 640),
+        ("overflow",),
+        ("click", "Cancel the task"),
+        ("gone", ".task-body .questions"),
+        ("open", "#/tasks"),
+        ("wait", ".tasks tbody tr"),
+        ("texts", ".tasks tbody tr"),
+        ("axe",),
+    )
+    chips, journal, of_the_call, overflow, tasks, of_the_list = shown(visit)
+    assert overflow == 0
+    assert [" ".join(text.split()) for text in chips] == [
+        "lost replayed 1",
+        "ended replayed 1 ran 1 asked 1",
+    ]
+    assert [row.split()[:3] for row in journal] == [
+        ["replayed", "size", "answer"],
+        ["ran", "create", "step"],
+        ["asked", "keep", "question"],
+    ]
+    assert tasks[0].split()[:2] == ["provision_database", "cancelled"]
+    assert of_the_call == of_the_list == []
+    assert visit.complaints == []
+
+
+def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_again(console: Console) -> None:
+    visit = console(
+        "#/tasks",
+        ("wait", "tbody a"),
+        ("answer", "tasks/get", {"code": -32602, "message": "Unknown task"}),
+        ("evaluate", "document.querySelector('tbody a').click()"),
+        ("see", "The poll was refused: Unknown task"),
+        ("texts", ".task-head .chip"),
+        ("count", ".task-body > label"),
+    )
+    assert visit.seen[-2:] == [["cancelled"], 0]
+
+
+def test_requests_of_other_clients_and_workers_are_listed(console: Console, examples: LocalApp) -> None:
+    _call_as_another_client(examples.url("/mcp"))
+    visit = console(
+        "#/activity",
+        ("see", "curl-like"),
+        ("check", "Show the requests of this console"),
+        ("evaluate", "document.querySelector('.activity input').click()"),
+        ("texts", ".activity-row"),
+        ("evaluate", "document.querySelector('.activity-list > li:not(.own) summary').click()"),
+        ("wait", ".waterfall"),
+        ("texts", ".waterfall .row-label"),
+        ("axe",),
+    )
+    found, labels, violations = shown(visit)
+    rows = [" ".join(row.split()) for row in found]
+    assert "tools/call get_weather curl-like weather-" in rows[0]
+    assert any(row.split()[1:3] == ["asynchronous", "local_provision_worker"] for row in rows)
+    assert not any("mcp-roundtrip-console" in row for row in rows)
+    assert [label.split()[0].rpartition("-")[0] for label in labels] == ["front_door", "weather"]
+    assert violations == []
+
+
+def _call_as_another_client(url: str) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "curl-like", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "get_weather", "arguments": {"location": "Tokyo"}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "get_weather",
+    }
+    urlopen(Request(url, json.dumps(body).encode(), headers)).close()
+
+
+def test_an_earlier_client_is_asked_on_a_page_and_one_without_forms_through_the_model(
+    console: Console,
+) -> None:
+    visit = console(
+        "#/client",
+        ("wait", "main h1"),
+        ("axe",),
+        ("check", "2025-11-25, opens with initialize"),
+        ("see", "The first request of this client"),
+        ("open", "#/tools/get_weather"),
+        ("fill", "location", "Hyderabad"),
+        ("click", "Call"),
+        ("see", "The question is on a page"),
+        ("texts", ".round .address"),
+        ("axe",),
+        ("open", "#/client"),
+        ("check", "2026-07-28"),
+        ("click", "Nothing"),
+        ("see", "declares nothing"),
+        ("open", "#/tools/get_weather"),
+        ("fill", "location", "Hyderabad"),
+        ("click", "Call"),
+        ("see", "The model has to ask the user"),
+        *ANSWER_PLACE,
+        ("see", "temperature_c"),
+        ("texts", ".round .values"),
+    )
+    client_page, (address,), question_page, values = shown(visit)
+    assert "/mcp/questions?token=" in address
+    assert values[-1].split()[1:4] == INDIA.split()
+    assert client_page == question_page == []
+    assert visit.complaints == []
+
+
+def test_another_user_cannot_continue_a_call_and_what_was_clicked_passes_as_a_test(
+    open_console: Callable[[str], Console],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    users = make_users("ada bob", "weather:read")
+    with serve(PROJECT / "template.yaml", users=users, log=lambda line: None) as app:
+        visit = open_console(f"{app.console_url}")(
+            "#/tools/get_weather",
+            *ASK_FOR_PLACE,
+            *ANSWER_PLACE,
+            ("click", "Experiments"),
+            ("click", "Send as bob"),
+            ("see", "reason=wrong_principal"),
+            ("click", "Copy as"),
+            ("texts", ".copy-as pre"),
+            ("click", "Python client"),
+            ("texts", ".copy-as pre"),
+            ("click", "Player test"),
+            ("texts", ".copy-as pre"),
+            ("evaluate", SEND_ROUND_1_AS_BOB),
+            ASKED,
+            ("check", INDIA),
+            ("click", "Accept"),  # as bob, whom the round asked
+            ("wait", ".round:nth-child(5) .result:not(.failed)"),
+            ("open", "#/client"),
+            ("see", "no token"),
+            ("check", "bob"),
+            ("see", "tasks · bob"),
+            ("axe",),
+        )
+        (curl,), (program,), (test,), violations = shown(visit)
+        refused = _run(["bash", "-c", curl])
+        _run_module(program, tmp_path / "program.py", "__main__")
+    assert "Invalid or expired requestState" in refused.stdout
+    assert INDIA in capsys.readouterr().out
+    copied = _run_module(test, tmp_path / "test_copied.py", "test_copied")
+    monkeypatch.chdir(PROJECT)
+    with serve_stand_ins(Path("template.yaml")) as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        copied["test_get_weather"]()
+    assert '"sub": "bob"' in test
+    assert violations == []
+
+
+def _run_module(text: str, file: Path, name: str) -> dict[str, Any]:
+    file.write_text(text)
+    return run_path(str(file), run_name=name)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    environment: dict[str, Any] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=PROJECT, env=environment
+    )
+
+
+@pytest.mark.parametrize("page", ["#/client", "#/activity", "#/tasks"])
+def test_pages_fit_a_narrow_window(console: Console, page: str) -> None:
+    steps = (("size", 320, 640), ("wait", "main h1"), ("overflow",), ("axe",))
+    visit = console(page, *steps, options={"colorScheme": "dark"})
+    assert shown(visit) == [0, []]

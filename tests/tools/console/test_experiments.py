@@ -1,0 +1,152 @@
+"""Experiments of the console are branches: the call keeps its state, and each shows its own outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.issuer.users import make_users
+from support.project import FUNCTIONS
+
+if TYPE_CHECKING:
+    from support.console_browser import Console, Visit
+
+pytest_plugins = ["support.console_browser"]
+
+SCOPES: Final = "weather:read provision:write tasks"
+ASKED: Final = ("wait", ".round:last-child .questions")
+HEAD: Final = ("texts", ".call-head .chip, .call-head .facts")
+OUTCOMES: Final = (
+    "evaluate",
+    "[...document.querySelectorAll('.timeline > .round:not(.worker)')].map((each) => each.dataset.outcome)",
+)
+CARDS: Final = (
+    "evaluate",
+    "[...document.querySelectorAll('.branch .chip.experiment')].map((each) => each.textContent)",
+)
+INDIA: Final = "Hyderabad, Telangana, India"
+PAKISTAN: Final = "Hyderabad, Sindh, Pakistan"
+
+
+@pytest.fixture(scope="module")
+def console(open_console: Callable[[str], Console]) -> Iterator[Console]:
+    users = make_users("ada bob", SCOPES)
+    with serve(FUNCTIONS.parent / "template.yaml", users=users, log=lambda line: None) as app:
+        yield open_console(f"{app.console_url}")
+
+
+def ended(number: int) -> tuple[str, str]:
+    """Return the step that waits until the round with this number has its response."""
+    return ("wait", f".timeline > .round:nth-child({number}):not(.worker):not([data-outcome=running])")
+
+
+def click_in(number: int, *labels: str) -> tuple[str, str]:
+    """Return the step that clicks buttons on the card of a round, each by its label or by how that begins."""
+    card = f"document.querySelector('.timeline > .round:nth-child({number})')"
+    find = f"(test) => [...{card}.querySelectorAll('button')].find(({{ textContent }}) => test(textContent))"
+    click = "(find((text) => text === label) ?? find((text) => text.startsWith(label))).click()"
+    return ("evaluate", f"(() => {{ const find = {find}; for (const label of {list(labels)}) {click}; }})()")
+
+
+def experiments(number: int, rounds: int, *labels: str) -> list[tuple[Any, ...]]:
+    """Return the steps that carry out experiments with a round of a call that has this number of rounds."""
+    steps: list[tuple[Any, ...]] = [click_in(number, "Experiments")]
+    for new, label in enumerate(labels, rounds + 1):
+        steps += [click_in(number, label), ended(new)]
+    return steps
+
+
+def as_another_client(page: str, number: int, rounds: int) -> list[tuple[Any, ...]]:
+    """Return the steps that send a round as a client that declares nothing."""
+    change = [("open", "#/client"), ("click", "Nothing"), ("see", "declares nothing"), ("open", page)]
+    return [*change, *experiments(number, rounds, "Send as 2026-07-28")]
+
+
+def facts(visit: Visit) -> tuple[str, str]:
+    """Return the state and the numbers of rounds that the head of the call shows at the end."""
+    state, numbers = [seen for seen in visit.seen if isinstance(seen, list)][-3]
+    return state, " · ".join(numbers.split(" · ")[:2])
+
+
+ALL: Final = ("Send again", "Change and send", "Send as bob", "Send this round to the version")
+MARKS: Final = ["resent", "damaged state", "other user", "other version"]
+WEATHER: Final = "#/tools/get_weather"
+PROVISION: Final = "#/tools/provision_database"
+ASK_FOR_PLACE: Final = (("fill", "location", "Hyderabad"), ("click", "Call"), ASKED)
+
+
+def test_a_completed_call_stays_completed(console: Console) -> None:
+    visit = console(
+        WEATHER,
+        *(*ASK_FOR_PLACE, ("check", INDIA), ("click", "Accept"), ended(2)),
+        *experiments(2, 2, *ALL),
+        *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
+        *(click_in(1, "Answer differently"), click_in(1, "Decline"), ended(8)),
+        *as_another_client(WEATHER, 2, 8),
+        *(("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
+    )
+    given, _, marks, outcomes = [seen for seen in visit.seen if isinstance(seen, list)]
+    assert facts(visit) == ("completed", "2 rounds · 7 experiments")
+    assert given == [INDIA, PAKISTAN, "declined"]
+    assert marks == [*MARKS, "older state", "older state", "other client"]
+    assert outcomes[:7] == ["asking", "completed", "completed", "failed", "failed", "completed", "completed"]
+    assert outcomes[7] == "failed"
+
+
+def test_a_failed_call_stays_failed(console: Console) -> None:
+    visit = console(
+        WEATHER,
+        *(*ASK_FOR_PLACE, ("click", "Decline"), ended(2)),
+        *experiments(2, 2, *ALL),
+        *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
+        *(("texts", ".given dd"), HEAD, CARDS, OUTCOMES),
+    )
+    given, _, marks, outcomes = [seen for seen in visit.seen if isinstance(seen, list)]
+    assert facts(visit) == ("failed", "2 rounds · 5 experiments")
+    assert (given, marks) == (["declined", PAKISTAN], [*MARKS, "older state"])
+    assert outcomes == ["asking", "failed", "failed", "failed", "failed", "failed", "completed"]
+
+
+def test_a_call_that_waits_is_still_answered_after_experiments(console: Console) -> None:
+    waits = console(
+        WEATHER,
+        *ASK_FOR_PLACE,
+        *experiments(1, 1, *ALL),
+        # The experiment asks, too: what answers it continues the experiment.
+        *(ASKED, ("check", PAKISTAN), ("click", "Accept"), ended(6)),
+        *(HEAD, CARDS, OUTCOMES),
+    )
+    assert facts(waits) == ("waiting for an answer", "1 round · 4 experiments")
+    assert waits.seen[-2] == [*MARKS, "continues round 5"]
+    assert waits.seen[-1] == ["asking", "asking", "failed", "asking", "asking", "completed"]
+    answered = console(
+        WEATHER,
+        *ASK_FOR_PLACE,
+        *experiments(1, 1, "Send again", "Send as bob"),
+        ("evaluate", "document.querySelector('.round input').click()"),
+        *(click_in(1, "Accept"), ended(4)),
+        *(("reload",), ("wait", ".call-head"), HEAD, CARDS, OUTCOMES),
+    )
+    assert facts(answered) == ("completed", "2 rounds · 2 experiments")
+    assert answered.seen[-2:] == [["resent", "other user"], ["asking", "asking", "asking", "completed"]]
+
+
+def test_a_call_that_became_a_task_stays_that_task(console: Console) -> None:
+    visit = console(
+        PROVISION,
+        *(("fill", "name", "orders"), ("click", "Call"), ASKED, ("check", "small"), ("click", "Accept")),
+        *(("see", "In which region"), ("check", "eu-west-1"), ("click", "Accept"), ("see", "Keep it?")),
+        *experiments(3, 3, "Send", "Change and send", "Send as bob"),
+        *(click_in(1, "Answer differently"), click_in(1, "Cancel"), ended(7)),
+        ("texts", ".became-task a"),
+        ("see", "The call has become this task before."),
+        ("evaluate", "JSON.parse(sessionStorage['mcp-roundtrip-console-session']).calls[0].taskId"),
+        *(HEAD, CARDS, OUTCOMES),
+    )
+    assert facts(visit) == ("became a task", "3 rounds · 4 experiments")
+    assert visit.seen[-2][1:] == ["damaged state", "other user", "older state"]
+    assert visit.seen[-1] == ["asking", "asking", "task", "task", "failed", "failed", "task"]
+    assert visit.seen[-6] == [visit.seen[-4]] * 3, "the task of the call, and that of both experiments"

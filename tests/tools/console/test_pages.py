@@ -1,0 +1,376 @@
+"""The pages of the console: lists, keyboard, screen readers, narrow screens, large lists and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from mcp_roundtrip_tools.run import LocalApp
+    from support.console_browser import Console
+
+pytest_plugins = ["support.console_browser"]
+
+CALL = ("click", "Call")
+ASKED = ("wait", ".questions")
+DONE = ("wait", ".result")
+RECORDED = ("wait", ".round:last-child .environment")
+
+LONG = "a_very_long_name_" * 7
+MANY = [
+    {
+        "name": f"tool_{number:03}" if number else LONG,
+        "description": f"Tool number {number}. " + "Long description. " * 40,
+        "inputSchema": {"type": "object", "properties": {LONG: {"type": "string", "description": LONG * 3}}},
+    }
+    for number in range(200)
+]
+QUESTION = {"type": "object", "properties": {"answer": {"type": "string"}}}
+CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+
+
+def test_everything_the_server_offers_is_listed(console: Console) -> None:
+    visit = console(
+        "",
+        ("texts", ".sidebar h2"),
+        ("texts", ".sidebar .name"),
+        ("texts", "main h1"),
+        ("texts", "tbody th"),
+        ("evaluate", "document.title"),
+        ("open", "#/tools/no_such_tool"),
+        ("texts", "main h1"),
+        ("open", "#/nowhere"),
+        ("texts", "main h1"),
+        ("open", "#/tools/large"),
+        ("evaluate", "document.title"),
+        ("texts", ".sidebar [aria-current=page]"),
+        ("evaluate", "document.activeElement.tagName"),
+    )
+    assert visit.seen[0] == ["Tools9", "Prompts1", "Resources1", "Resource templates1", "Runner"]
+    assert visit.seen[1][:2] == ["new_database", "every_type"]
+    assert visit.seen[1][-3:] == ["greet", "index", "Notes"]
+    assert visit.seen[2:5] == [["Console tests"], ["FrontDoor", "Tools"], "Console tests · console-tests"]
+    assert (visit.seen[6], visit.seen[8]) == (["No such tool"], ["There is no such page"])
+    assert visit.seen[10:] == ["large · console-tests", ["large"], "H1"]
+    assert visit.complaints == []
+
+
+def test_the_list_is_searched_and_walked_with_the_keyboard(console: Console) -> None:
+    visit = console(
+        "",
+        ("answer", "tools/list", {**CACHED, "tools": MANY}),
+        ("reload",),
+        ("count", ".sidebar li"),
+        ("evaluate", "document.querySelectorAll('.sidebar a[tabindex=\"0\"]').length"),
+        ("press", "/"),
+        ("type", "NUMBER 19"),
+        ("texts", ".sidebar [role=status]"),
+        ("press", "ArrowDown", "ArrowDown", "End", "Home", "ArrowDown"),
+        ("focused",),
+        ("press", "Enter"),
+        ("wait", ".feature"),
+        ("texts", "main h1"),
+        ("focus", "#search"),
+        ("press", "ControlOrMeta+a"),
+        ("type", "nothing like this"),
+        ("texts", ".sidebar .empty"),
+        ("overflow",),
+        ("open", f"#/tools/{LONG}"),
+        ("overflow",),
+        ("size", 320, 640),
+        ("overflow",),
+    )
+    # 200 tools, the prompt, the resource, the template and the pages, in one stop of the Tab key.
+    assert visit.seen[2:4] == [206, 1]
+    assert visit.seen[6] == ["12 found"]
+    assert visit.seen[8] == "tool_119"
+    assert visit.seen[11] == ["tool_119"]
+    assert len(visit.seen[15]) == 1
+    assert (visit.seen[16], visit.seen[18], visit.seen[20]) == (0, 0, 0)
+    assert visit.complaints == []
+
+
+AXE, OVERFLOW = ("axe",), ("overflow",)
+PAGES: list[tuple[Any, ...]] = [
+    ("open", "#/tools/hostile"),
+    CALL,
+    ASKED,
+    RECORDED,
+    AXE,
+    ("check", "Yes"),
+    ("click", "Accept"),
+    DONE,
+    RECORDED,
+    ("click", "Response"),
+    ("wait", ".panel pre"),
+    ("click", "Server"),
+    AXE,
+    OVERFLOW,
+    ("open", "#/tools/in_one_round"),
+    CALL,
+    ASKED,
+    OVERFLOW,
+    ("open", "#/tools/every_type"),
+    CALL,
+    AXE,
+    OVERFLOW,
+    ("open", "#/"),
+    OVERFLOW,
+]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+def test_pages_are_accessible_and_fit_every_screen(console: Console, scheme: str, width: int) -> None:
+    options = {"colorScheme": scheme, "viewport": {"width": width, "height": 800}}
+    visit = console("", AXE, *PAGES, options=options)
+    seen = [*zip([AXE, *PAGES], visit.seen, strict=True)]
+    assert [found for step, found in seen if step == AXE] == [[]] * 4
+    assert [found for step, found in seen if step == OVERFLOW] == [0] * 4
+    assert visit.complaints == []
+
+
+def test_a_call_is_made_without_a_mouse(console: Console) -> None:
+    visit = console(
+        "",
+        ("press", "Tab"),
+        ("focused",),
+        ("press", "Enter", "Tab"),
+        ("focused",),
+        ("open", "#/tools/hostile"),
+        ("press", "Tab"),
+        ("focused",),
+        ("press", "Tab"),
+        ("focused",),
+        ("press", "Enter"),
+        ASKED,
+        ("focused",),
+        ("press", "Space", "Enter"),
+        DONE,
+        ("focused",),
+        ("texts", "#announcements"),
+        ("texts", ".given dd"),
+    )
+    assert (visit.seen[1], visit.seen[3]) == ("Skip to the content", "Copy the URL")
+    assert (visit.seen[6], visit.seen[8], visit.seen[11]) == ("Definition", "text", "Yes")
+    assert visit.seen[14:] == ["Round 2", ["hostile, round 2: completed"], ["yes"]]
+
+
+def test_a_narrow_screen_has_the_list_behind_a_button(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        ("count", ".sidebar"),
+        ("click", "Menu"),
+        ("count", ".sidebar"),
+        ("evaluate", "document.querySelector('.sidebar a').click()"),
+        ("wait", ".call-form"),
+        ("count", ".sidebar"),
+        ("texts", "main h1"),
+        options={"viewport": {"width": 360, "height": 740}},
+    )
+    assert (visit.seen[0], visit.seen[2], visit.seen[5]) == (0, 1, 0)
+    assert visit.seen[6] == ["new_database"]
+
+
+def test_a_large_state_does_not_slow_the_page_down(console: Console) -> None:
+    visit = console(
+        "#/tools/large",
+        CALL,
+        ASKED,
+        RECORDED,
+        ("click", "Response"),
+        ("wait", ".panel pre"),
+        ("evaluate", "document.querySelector('.panel pre').innerText.length"),
+        ("overflow",),
+        ("check", "Yes"),
+        ("click", "Accept"),
+        DONE,
+        ("texts", ".result .prose"),
+    )
+    assert visit.seen[5] > 60_000
+    assert visit.seen[6] == 0
+    assert visit.seen[10] == [str(34 * 1024)]
+    assert visit.complaints == []
+
+
+def test_a_server_that_does_not_answer_is_reported(console: Console) -> None:
+    visit = console(
+        "",
+        ("abort", "server/discover"),
+        ("reload",),
+        ("texts", ".sidebar .error"),
+        ("texts", "main .error"),
+    )
+    [message] = visit.seen[2]
+    assert message.startswith("No response: the server does not answer")
+    assert visit.seen[3] == [message]
+
+
+def test_unusual_schemas_and_results_do_not_break_the_page(console: Console) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    members = {
+        **{
+            "anything": True,
+            "untyped": {},
+            "either": {"type": ["string", "null"]},
+            "ones": {"enum": [1, None]},
+        },
+        **{
+            "node": {"$ref": "#/$defs/Node"},
+            "itself": {"$ref": "#/properties/itself"},
+            "items": {"type": "array"},
+        },
+        **{
+            "tuple": {"type": "array", "prefixItems": [{}]},
+            "none": {
+                "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+                "default": None,
+            },
+            "one": {"oneOf": [{"const": 5, "title": "five"}]},
+        },
+    }
+    schema = {"type": "object", "properties": members, "$defs": {"Node": node}, "required": "either"}
+    tool = {"name": "unusual", "inputSchema": schema}
+    visit = console(
+        "",
+        ("answer", "tools/list", {**CACHED, "tools": [tool, {"name": "bare"}]}),
+        ("reload",),
+        ("open", "#/tools/unusual"),
+        ("texts", ".label-name"),
+        ("fill", "anything", "[1]"),
+        ("check", "five"),
+        ("answer", "tools/call", {**CACHED, "content": 5}),
+        CALL,
+        ("see", "does not have the shape of a result"),
+        ("texts", ".call-arguments"),
+        ("open", "#/tools/bare"),
+        ("answer", "tools/call", {"resultType": "input_required", "inputRequests": {"a": None}}),
+        CALL,
+        ("see", "does not have the shape of a result"),
+    )
+    assert visit.seen[3] == [*members]
+    assert visit.seen[9] == ['{"anything":[1],"one":5}']
+    assert visit.complaints == []
+
+
+def test_an_address_that_cannot_be_read_is_reported(console: Console) -> None:
+    visit = console("#/tools/%", ("texts", "main h1"), ("open", "#/tools/large"), ("texts", "main h1"))
+    assert (visit.seen[0], visit.seen[2]) == (["This page cannot be shown"], ["large"])
+    assert visit.complaints == ["URIError: URI malformed"]
+
+
+def test_rounds_without_a_question_follow_each_other_until_the_console_stops(console: Console) -> None:
+    visit = console(
+        "#/tools/tool_error",
+        ("answer", "tools/call", {"resultType": "input_required", "requestState": "saved"}),
+        CALL,
+        ("see", "The console stopped here."),
+        ("count", ".round"),
+        ("texts", ".call-title .chip"),
+        ("answer", "tools/call", {**CACHED, "content": [{"type": "text", "text": "done"}]}),
+        ("click", "Go on"),
+        DONE,
+        ("count", ".round"),
+        ("texts", ".call-title .chip"),
+    )
+    assert (visit.seen[3], visit.seen[4]) == (61, ["stopped"])
+    assert (visit.seen[8], visit.seen[9]) == (62, ["completed"])
+
+
+def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
+    visit = console(
+        "#/tasks",
+        ("see", "No task yet."),
+        ("evaluate", "window.real = fetch; window.fetch = () => Promise.reject(new TypeError()); null"),
+        ("see", "The server does not answer."),
+        ("evaluate", "window.fetch = window.real; null"),
+        ("see", "No task yet."),
+    )
+    assert visit.complaints == []
+
+
+def test_calls_survive_a_reload_of_the_page(console: Console) -> None:
+    visit = console(
+        "#/tools/hostile",
+        CALL,
+        ASKED,
+        RECORDED,
+        ("reload",),
+        ("check", "Yes"),
+        ("click", "Accept"),
+        DONE,
+        ("open", "#/prompts/greet"),
+        ("reload",),
+        ("open", "#/tools/hostile"),
+        DONE,
+        ("count", ".round"),
+        ("texts", ".call-title .chip"),
+        ("texts", ".round:last-child .environment .chip"),
+    )
+    assert visit.seen[-3:] == [2, ["completed"], ["warm"]]
+    assert visit.complaints == []
+
+
+def test_what_was_typed_survives_a_change_of_the_lists(console: Console) -> None:
+    def tool(*names: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
+        return {**CACHED, "tools": [{"name": "typed", "inputSchema": schema}]}
+
+    question = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": QUESTION}}
+    visit = console(
+        "",
+        ("answer", "tools/list", tool("one")),
+        ("reload",),
+        ("open", "#/tools/typed"),
+        ("answer", "tools/call", {"resultType": "input_required", "inputRequests": {"q": question}}),
+        CALL,
+        ASKED,
+        ("fill", "answer", "half"),
+        ("fill", "one", "kept"),
+        ("answer", "tools/list", tool("one", "two")),
+        ("change_sources",),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("wait", ".call-form .field:nth-child(2)"),
+        ("evaluate", "[...document.querySelectorAll('main .input')].map((each) => each.value)"),
+        ("click", "Edit as JSON"),
+        ("fill", "Arguments", '{"half'),
+        ("answer", "tools/list", {**CACHED, "tools": []}),
+        ("change_sources", "without the tool"),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("see", "No such tool"),
+        ("answer", "tools/list", tool("other")),
+        ("change_sources", "with the tool"),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("wait", ".page-head"),
+        ("evaluate", "document.querySelector('.call-form textarea').value"),
+    )
+    assert visit.seen[12] == ["kept", "", "half"]
+    assert visit.seen[-1] == '{"half'
+    assert visit.complaints == []
+
+
+def test_a_task_that_does_not_exist_is_not_followed(console: Console) -> None:
+    visit = console(
+        "#/tasks/unknown", ("see", "no longer follows the task"), ("count", "main input[type=checkbox]")
+    )
+    assert visit.seen[1] == 0
+    assert len(visit.complaints) == 1, "the browser reports the 404"
+
+
+def test_lists_follow_the_sources(console_app: LocalApp, open_console: Callable[[str], Console]) -> None:
+    # A page that was opened as localhost calls the server by this name.
+    console = open_console(f"{console_app.console_url}".replace("127.0.0.1", "localhost"))
+    visit = console(
+        "#/tools/tool_error",
+        ("answer", "tools/list", {**CACHED, "tools": MANY[1:3]}),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("evaluate", "fetch('/console/api/application').then((response) => response.ok)"),
+        ("texts", "main h1"),
+        ("change_sources",),
+        ("evaluate", "window.dispatchEvent(new Event('focus'))"),
+        ("see", "tool_001"),
+        ("see", "No such tool"),
+    )
+    assert visit.seen[2:4] == [True, ["tool_error"]]
+    assert visit.complaints == []

@@ -1,0 +1,146 @@
+"""News of tasks in the console: questions, results and lost workers that polling finds, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from support.project import FUNCTIONS
+
+if TYPE_CHECKING:
+    from support.console_browser import Console
+
+pytest_plugins = ["support.console_browser"]
+
+SMALLEST: Final = (400, 700)
+FOCUSED: Final = ("focused",)
+QUESTION: Final = ("shows", ".task-body .questions")
+FORM: Final = (("fill", "name", "orders"), ("fill", "region", "eu-west-1"), ("click", "Call"))
+TO_TASK: Final = (*FORM, ("wait", ".questions"), ("check", "small"), ("click", "Accept"))
+KEEP: Final = ("wait", ".task-body .questions")
+WHERE: Final = (
+    "evaluate",
+    "[scrollY, document.activeElement.getBoundingClientRect().top, document.activeElement.value]",
+)
+
+
+@pytest.fixture(scope="module")
+def examples() -> Iterator[LocalApp]:
+    template = FUNCTIONS.parent / "template.yaml"
+    with serve(template, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
+        yield app
+
+
+@pytest.fixture(scope="module")
+def console(examples: LocalApp, open_console: Callable[[str], Console]) -> Console:
+    return open_console(examples.url("/"))
+
+
+def window(size: tuple[int, int]) -> dict[str, Any]:
+    return {"viewport": {"width": size[0], "height": size[1]}}
+
+
+@pytest.mark.parametrize("size", [SMALLEST, (800, 600), (1280, 800)], ids=str)
+def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(
+    console: Console, size: tuple[int, int]
+) -> None:
+    visit = console(
+        "#/tools/provision_database",
+        *(*TO_TASK, KEEP, QUESTION, FOCUSED),
+        *(("check", "Yes"), ("click", "Accept")),
+        *(("wait", ".task-body .result"), ("shows", ".task-body [data-news=result]"), FOCUSED),
+        *(
+            *TO_TASK,
+            KEEP,
+            QUESTION,
+            ("evaluate", "location.hash = document.querySelector('.became-task a').hash"),
+        ),
+        *(("wait", ".task > .task-body .questions"), QUESTION, FOCUSED),
+        ("answer", "tasks/update", {"code": -32602, "message": "This answer is refused."}),
+        *(("check", "No"), ("click", "Accept"), ("see", "This answer is refused.")),
+        *(("shows", ".task-body > .error:not([hidden])"), FOCUSED),
+        # The same refusal again is news, too.
+        *(("click", "Accept"), ("shows", ".task-body > .error:not([hidden])")),
+        *(
+            ("click", "Cancel the task"),
+            ("gone", ".task-body .questions"),
+            ("shows", ".task-status"),
+            FOCUSED,
+        ),
+        ("axe",),
+        options=window(size),
+    )
+    found = [seen for seen in visit.seen if isinstance(seen, str)]
+    keep, result, again, hash_, refused = found[0], found[1], found[3], found[2], found[4]
+    assert (keep, result, again) == ("Yes", "Result", "Yes")
+    assert hash_.startswith("#/tasks/")
+    assert (refused, found[5]) == ("This answer is refused.", "cancelled")
+    assert visit.seen[-1] == []
+
+
+def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(console: Console) -> None:
+    visit = console(
+        "#/tools/provision_database",
+        ("hold", "tasks/get"),
+        *(*TO_TASK, ("wait", ".became-task"), ("shows", ".timeline > .round:last-child")),
+        *(("fill", "name", "invoi"), ("evaluate", "window.scrollTo(0, 0)"), WHERE),
+        *(("release",), KEEP, ("texts", "#announcements"), ("type", "ces"), WHERE),
+        options=window(SMALLEST),
+    )
+    before, announced, after = [seen for seen in visit.seen if isinstance(seen, list)]
+    assert announced == ["The task asks a question."]
+    assert after[:2] == before[:2]
+    assert (before[2], after[2]) == ("invoi", "invoices")
+
+
+def test_a_lost_worker_and_the_next_one_are_in_view_and_have_the_focus(
+    open_console: Callable[[str], Console], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASES_TAKE_S", "4")  # as in make run: the time in which the worker is killed
+    template = FUNCTIONS.parent / "template.yaml"
+    with serve(template, parameters={"AuthMode": "none"}, log=lambda line: None) as app:
+        visit = open_console(app.url("/"))(
+            "#/tools/provision_database",
+            *(*TO_TASK, ("see", "Creating orders"), ("click", "Kill this worker now")),
+            *(("see", "The worker is lost."), ("shows", ".lost"), FOCUSED),
+            *(("click", "Do not wait for the lease"), ("wait", ".worker:nth-child(2)")),
+            *(("shows", ".worker:nth-child(2)"), FOCUSED, KEEP, QUESTION, FOCUSED),
+            options=window(SMALLEST),
+        )
+    lost, second, question = [seen for seen in visit.seen if isinstance(seen, str)]
+    assert lost.startswith("The worker is lost.")
+    assert (second, question) == ("Worker 2", "Yes")
+
+
+def test_what_the_editor_of_a_version_says_is_in_view(console: Console) -> None:
+    edit = (
+        "(() => {{ const source = document.querySelector('.source'); source.value = {};"
+        "source.dispatchEvent(new Event('input')); }})()"
+    )
+    visible = (
+        "evaluate",
+        "document.querySelector('.source-editor [role=status]').getBoundingClientRect().bottom < innerHeight",
+    )
+    visit = console(
+        "#/tools/get_weather",
+        *(("fill", "location", "Tokyo"), ("click", "Call"), ("wait", ".result"), ("click", "Experiments")),
+        *(
+            ("click", "Edit local_weather"),
+            ("wait", ".source"),
+            ("evaluate", edit.format("source.value + '#'")),
+        ),
+        *(("click", "Deploy"), ("see", "Deployed:"), visible, FOCUSED),
+        *(("evaluate", edit.format("'def'")), ("click", "Deploy"), ("see", "Not deployed.")),
+        *(("shows", ".source-editor .error"),),
+        *(("click", "Return to the project’s files"), ("see", "The files of the project run.")),
+        *(("shows", ".source-editor .actions"), FOCUSED),
+        options=window(SMALLEST),
+    )
+    assert [seen for seen in visit.seen if seen is not None] == [
+        True,
+        "Deploy",
+        "The files of the project run.",
+    ]

@@ -1,0 +1,128 @@
+"""What is refused before a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.deploy.checks import refusals, values_of, workers
+from mcp_roundtrip_tools.deploy.environments import Environment, Sections
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.parameters import defaults, refused_value
+from mcp_roundtrip_tools.deploy.target import Target, built_target, pin
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
+from support.project import ROOT
+from support.transformed_template import broken_rules
+
+TEMPLATE = load(ROOT / "template.yaml")
+REGION = "eu-west-1"
+
+
+def refused(stack: str = "tools", **parameters: str) -> list[str]:
+    overrides = {"AuthMode": "none", **parameters}
+    sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
+    return list(refusals(TEMPLATE, Environment("dev", {}, sections), REGION))
+
+
+def test_the_defaults_are_accepted() -> None:
+    assert refused() == []
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"AuthMode": "jwt"},
+        {"AuthMode": "lambda"},
+        {"AuthMode": "bearer"},
+        {"DomainName": "tools.example"},
+        {"SnapStart": "enabled", "PythonRuntime": "python3.11"},
+        {"SnapStart": "enabled", "ProvisionedConcurrency": "1"},
+        {"SubnetIds": "subnet-1"},
+        {"WorkerConcurrency": "1"},
+    ],
+    ids=str,
+)
+def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters: dict[str, str]) -> None:
+    expected = [f"{sentence}." for sentence in broken_rules(**parameters)]
+    assert expected
+    assert refused(**parameters) == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"AuthMode": "oauth"}, "AuthMode must be one of"),
+        ({"AuditLog": "yes"}, "AuditLog must be one of empty, principal, hash"),
+        ({"AllowedOrigins": "https://a.example,b"}, "AllowedOrigins must be origins"),
+        ({"ThrottlingRate": "0"}, "ThrottlingRate must be at least 1"),
+        ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),
+        ({"WorkerConcurrency": "many"}, "WorkerConcurrency must be a number"),
+        ({"Approver": "a=b@example.com"}, "no parameter Approver. Did you mean Approvers?"),
+        ({"JwtAudience": "x" * 4097}, "JwtAudience must have at most 4096 bytes"),
+        ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "must be in eu-west-1"),
+    ],
+    ids=str,
+)
+def test_a_value_that_cannot_work_is_refused(parameters: dict[str, str], sentence: str) -> None:
+    [problem] = refused(**parameters)
+    assert sentence in problem
+
+
+@pytest.mark.parametrize("stack", ["", "1tools", "my_tools", "tools!", "x" * 129])
+def test_an_invalid_name_of_a_stack_is_refused(stack: str) -> None:
+    assert len(refused(stack or "_")) == 1
+
+
+def test_a_name_of_a_stack_that_makes_names_of_functions_too_long_is_refused() -> None:
+    fits = 64 - max(map(len, names_of_functions()))
+    assert refused("x" * fits) == []
+    [problem] = refused("x" * (fits + 1))
+    assert "1 characters too long" in problem
+
+
+def names_of_functions() -> list[str]:
+    """Return the names of all functions in a stack without a name."""
+    functions = [
+        each["Properties"]
+        for each in TEMPLATE["Resources"].values()
+        if each["Type"] == "AWS::Serverless::Function"
+    ]
+    return [each["FunctionName"]["Fn::Sub"].replace("${AWS::StackName}", "") for each in functions]
+
+
+def test_the_concurrency_of_workers_is_known_by_their_names() -> None:
+    sections = {"deploy": {"parameter_overrides": {"AuthMode": "none", "WorkerConcurrency": "7"}}}
+    values = values_of(TEMPLATE, Environment("dev", {}, sections))
+    assert workers(TEMPLATE, values, "tools") == {"tools_provision_worker": 7}
+    assert workers(TEMPLATE, {**values, "WorkerConcurrency": "0"}, "tools") == {}
+
+
+def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path: Path) -> None:
+    built = tmp_path / "template.yaml"
+    built.write_text((ROOT / "template.yaml").read_text())
+    assert built_target(built) is None
+    target = Target("python3.12", "x86_64")
+    pin(built, target)
+    assert built_target(built) == target
+    pinned = load(built)
+    for name, value in target.parameters.items():
+        assert pinned["Parameters"][name]["AllowedValues"] == [value]
+        assert pinned["Parameters"][name]["Default"] == value
+        pinned["Parameters"][name] = TEMPLATE["Parameters"][name]
+    assert pinned == TEMPLATE
+
+
+def test_without_a_build_there_is_nothing_to_deploy(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="make build"):
+        built_target(tmp_path / "template.yaml")
+
+
+def test_unquoted_defaults_and_allowed_values_are_the_strings_of_a_deployment() -> None:
+    declared = parse("Debug: {Type: String, Default: true, AllowedValues: [true, no, 1.0]}")
+    assert defaults(declared) == {"Debug": "true"}
+    for value in ("true", "false", "1.0"):
+        assert refused_value("Debug", declared["Debug"], value) is None
+    assert refused_value("Debug", declared["Debug"], "True") == (
+        "Debug must be one of true, false, 1.0, not 'True'."
+    )

@@ -1,0 +1,98 @@
+"""Environments in samconfig.toml and samconfig.local.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.deploy import toml
+from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, read_environment, save
+from mcp_roundtrip_tools.deploy.errors import Refused
+from support.project import ROOT
+
+TEAM = """
+version = 0.1
+[dev.global.parameters]
+stack_name = "tools-dev"
+[dev.deploy.parameters.parameter_overrides]
+AuthMode = "bearer"
+LogLevel = "DEBUG"
+[prod.global.parameters]
+stack_name = "tools"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / SHARED).write_text(TEAM)
+    return tmp_path
+
+
+def test_local_answers_take_precedence_one_by_one(folder: Path) -> None:
+    (folder / LOCAL).write_text(
+        '[dev.global.parameters]\nregion = "eu-west-1"\n'
+        '[dev.deploy.parameters.parameter_overrides]\nLogLevel = "INFO"\n'
+    )
+    environment = read_environment(folder, "dev")
+    assert environment.parameters == {"AuthMode": "bearer", "LogLevel": "INFO"}
+    assert (environment.option("stack_name"), environment.option("region")) == ("tools-dev", "eu-west-1")
+    assert (environment.file_of("LogLevel"), environment.file_of("AuthMode")) == (LOCAL, SHARED)
+
+
+def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder: Path) -> None:
+    (folder / LOCAL).write_text('[prod.global.parameters]\nregion = "eu-west-1"\n')
+    changes = {"AuthMode": "iam", "Approvers": 'a"b=\\x@example.com'}
+    save(folder, read_environment(folder, "dev").with_parameters(changes))
+    assert read_environment(folder, "dev").parameters == {"LogLevel": "DEBUG", **changes}
+    assert read_environment(folder, "prod").option("region") == "eu-west-1"
+    assert (folder / SHARED).read_text() == TEAM
+
+
+def test_a_parameter_without_a_value_leaves_the_local_file(folder: Path) -> None:
+    save(folder, read_environment(folder, "dev").with_parameters({"AuthMode": "iam"}))
+    save(folder, read_environment(folder, "dev").with_parameters({"AuthMode": None}))
+    assert read_environment(folder, "dev").parameters["AuthMode"] == "bearer"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '"AuthMode=\\"bearer\\" Approvers=\\"a=b@example.com,c=d@example.com\\" TokenIssuer=\\"\\""',
+        '["AuthMode=bearer", "Approvers=a=b@example.com,c=d@example.com", "TokenIssuer="]',
+        '{AuthMode = "bearer", Approvers = ["a=b@example.com", "c=d@example.com"], TokenIssuer = ""}',
+        '"ParameterKey=AuthMode,ParameterValue=bearer ParameterKey=TokenIssuer,ParameterValue= '
+        'ParameterKey=Approvers,ParameterValue=a=b@example.com,c=d@example.com"',
+    ],
+    ids=["text", "list", "table", "long"],
+)
+def test_every_form_of_parameters_that_sam_accepts_is_read(given: str, tmp_path: Path) -> None:
+    (tmp_path / SHARED).write_text(f"[dev.deploy.parameters]\nparameter_overrides = {given}\n")
+    assert read_environment(tmp_path, "dev").parameters == {
+        "AuthMode": "bearer",
+        "Approvers": "a=b@example.com,c=d@example.com",
+        "TokenIssuer": "",
+    }
+
+
+@pytest.mark.parametrize("name", ["staging", "default", "/root/.shinit"])
+def test_an_unknown_environment_is_refused_with_those_that_exist(folder: Path, name: str) -> None:
+    with pytest.raises(Refused, match="it has dev, prod"):
+        read_environment(folder, name)
+
+
+def test_a_file_that_is_not_toml_is_refused_by_name(folder: Path) -> None:
+    (folder / LOCAL).write_text("AuthMode: bearer")
+    with pytest.raises(Refused, match=LOCAL):
+        read_environment(folder, "dev")
+
+
+def test_this_project_has_environments_for_development_and_production() -> None:
+    assert read_environment(ROOT, "dev").option("stack_name") == "mcp-roundtrip-dev"
+    assert read_environment(ROOT, "prod").option("confirm_changeset") == "True"
+
+
+def test_written_toml_is_read_back() -> None:
+    document = {"a": True, "b": {"c": {"d e": 'x"\\\n\x7fü', "f": ["g", "h"]}, "i": 1.5}}
+    assert tomllib.loads(toml.dumps(document)) == document

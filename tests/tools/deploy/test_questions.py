@@ -1,0 +1,91 @@
+"""The questions of a first deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.deploy.environments import Environment, read_environment, save
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.questions import MAX_QUESTIONS, OF_MODE, Interview
+from mcp_roundtrip_tools.template.yaml_reader import load
+from support.project import ROOT
+
+TEMPLATE = load(ROOT / "template.yaml")
+ANSWERS = {
+    "TokenIssuer": "https://issuer.example",
+    "JwtIssuer": "https://issuer.example",
+    "LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer",
+    "Region": "eu-west-1",
+}
+
+
+class Person:
+    """Answers with `answers` by the first word of a question, otherwise with Enter."""
+
+    def __init__(self, answers: Mapping[str, str]) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+        self.shown: list[str] = []
+
+    def __call__(self, question: str) -> str:
+        self.asked.append(question)
+        return self.answers.get(question.split(maxsplit=1)[0].rstrip(":"), "")
+
+    def interview(self, environment: Environment, template: Mapping[str, Any] = TEMPLATE) -> Environment:
+        return Interview(template, self, self.shown.append).complete(environment)
+
+
+def first() -> Environment:
+    """Return an environment without answers, as in a fresh clone."""
+    return Environment("dev", read_environment(ROOT, "dev").shared, {})
+
+
+@pytest.mark.parametrize("mode", OF_MODE)
+def test_a_first_deployment_asks_at_most_eight_questions_and_never_again(mode: str, tmp_path: Path) -> None:
+    person = Person({**ANSWERS, "AuthMode": mode})
+    answered = person.interview(first())
+    assert len(person.asked) <= MAX_QUESTIONS
+    assert answered.parameters["AuthMode"] == mode
+    save(tmp_path, answered)
+    again = Person({})
+    again.interview(read_environment(tmp_path, "dev"))
+    assert again.asked == []
+
+
+def test_options_of_the_command_line_replace_no_question() -> None:
+    person = Person({**ANSWERS, "AuthMode": "none"})
+    person.interview(first().with_parameters({"Architecture": "x86_64"}))
+    assert [question.split()[0].rstrip(":") for question in person.asked][:3] == [
+        "Name",
+        "Region",
+        "AuthMode",
+    ]
+
+
+def test_every_mode_of_the_template_has_its_questions() -> None:
+    assert set(OF_MODE) == set(TEMPLATE["Parameters"]["AuthMode"]["AllowedValues"])
+    assert {name for names in OF_MODE.values() for name in names} <= TEMPLATE["Parameters"].keys()
+
+
+def test_another_mode_asks_only_for_what_it_needs() -> None:
+    person = Person({**ANSWERS, "AuthMode": "none"})
+    changed = person.interview(first()).with_parameters({"AuthMode": "jwt"})
+    again = Person(ANSWERS)
+    assert again.interview(changed).parameters["JwtIssuer"] == ANSWERS["JwtIssuer"]
+    assert [question.split()[0].rstrip(":") for question in again.asked] == ["JwtIssuer", "JwtAudience"]
+
+
+def test_a_refused_answer_is_asked_again_with_the_reason() -> None:
+    answers = iter(["", "eu-west-1", "bearer", "http://issuer.example", "https://issuer.example", ""])
+    shown: list[str] = []
+    Interview(TEMPLATE, lambda question: next(answers), shown.append).complete(first())
+    assert [line for line in shown if line.startswith("TokenIssuer must be an https URL")]
+
+
+def test_a_question_ends_without_a_valid_answer() -> None:
+    with pytest.raises(Refused, match="no valid answer"):
+        Person({"Name": "not a name"}).interview(first())

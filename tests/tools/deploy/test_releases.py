@@ -1,0 +1,90 @@
+"""The releases that `make deploy` saves and `make rollback` chooses from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mcp_roundtrip_tools.deploy import releases
+from mcp_roundtrip_tools.deploy.account import Account
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.releases import MAX_RELEASES, Release
+
+FIRST, SECOND = Release("one", {"AuthMode": "none"}), Release("two", {"AuthMode": "none"})
+
+
+class Stacks:
+    """CloudFormation with one stack, or with none."""
+
+    def __init__(self, stack: dict[str, Any] | None, template: Any = "one") -> None:
+        self.stack, self.template = stack, template
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:
+        if self.stack is None:
+            raise ClientError({"Error": {"Code": "ValidationError"}}, "DescribeStacks")
+        return {"Stacks": [self.stack]}
+
+    def get_template(self, StackName: str, TemplateStage: str) -> dict[str, Any]:
+        assert TemplateStage == "Original"
+        return {"TemplateBody": self.template}
+
+
+def account(stack: dict[str, Any] | None, template: Any = "one") -> Account:
+    return Account(lambda service: Stacks(stack, template))
+
+
+PARAMETERS = [{"ParameterKey": "AuthMode", "ParameterValue": "none"}]
+
+
+def test_what_runs_is_its_template_and_all_its_parameters() -> None:
+    assert releases.running(account({"Parameters": PARAMETERS}), "s") == FIRST
+    parsed = releases.running(account({"Parameters": PARAMETERS}, {"Resources": {}}), "s")
+    assert parsed == Release('{"Resources": {}}', {"AuthMode": "none"})
+
+
+def test_nothing_runs_without_a_stack_or_before_its_first_deployment() -> None:
+    assert releases.running(account(None), "s") is None
+    assert releases.running(account({"StackStatus": "REVIEW_IN_PROGRESS"}), "s") is None
+
+
+def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path: Path) -> None:
+    releases.save(tmp_path, "dev", FIRST)
+    releases.save(tmp_path, "dev", SECOND)
+    assert releases.previous(tmp_path, "dev", SECOND) == FIRST
+    assert releases.previous(tmp_path, "dev", None) == SECOND
+
+
+def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path: Path) -> None:
+    assert releases.save(tmp_path, "dev", FIRST) == releases.save(tmp_path, "dev", FIRST)
+    for number in range(MAX_RELEASES + 3):
+        newest = releases.save(tmp_path, "dev", Release(str(number), {}))
+    assert len(list(newest.parent.iterdir())) == MAX_RELEASES
+    assert releases.read(newest) == Release(str(MAX_RELEASES + 2), {})
+
+
+def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path: Path) -> None:
+    releases.save(tmp_path, "prod", FIRST)
+    releases.save(tmp_path, "dev", SECOND)
+    with pytest.raises(Refused, match="No earlier release of dev"):
+        releases.previous(tmp_path, "dev", SECOND)
+
+
+def test_a_file_that_is_no_release_is_named(tmp_path: Path) -> None:
+    path = releases.save(tmp_path, "dev", FIRST)
+    path.write_text("{}")
+    with pytest.raises(Refused, match=path.name):
+        releases.previous(tmp_path, "dev", None)
+
+
+def test_the_url_is_an_output_of_the_stack() -> None:
+    output = {"OutputKey": "McpUrl", "OutputValue": "https://t.example/mcp"}
+    assert releases.endpoint(account({"Outputs": [output]}), "s") == "https://t.example/mcp"
+
+
+@pytest.mark.parametrize("stack", [None, {"Outputs": []}])
+def test_without_a_deployed_stack_there_is_no_url(stack: dict[str, Any] | None) -> None:
+    with pytest.raises(Refused, match="The stack s"):
+        releases.endpoint(account(stack), "s")

@@ -1,0 +1,214 @@
+"""The policies of the deployer, generated from the transformed template into pipeline/template.yaml."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.deployer_policy.deployer_policy import (
+    MAX_POLICY,
+    UnknownType,
+    insert,
+    policies,
+    render,
+    size,
+    statements,
+    types_of,
+)
+from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
+from mcp_roundtrip_tools.deployer_policy.resources import NESTED_STACKS, SAM_TRANSFORM, WILDCARDS
+from mcp_roundtrip_tools.deployer_policy.statements import Needed
+from mcp_roundtrip_tools.template.yaml_reader import load
+from support.project import ROOT
+from support.transformed_template import lint, load_template, transformed_file
+
+PIPELINE = ROOT / "pipeline/template.yaml"
+NESTED_STACK = "AWS::CloudFormation::Stack"
+DEPLOYMENTS = ("AtOnce", "Canary10Percent5Minutes")
+
+ONLY_IN_THE_REGISTRY = ("tagresource", "untagresource")
+"""Actions of API Gateway that the registry names, and that cfn-lint's list of IAM actions does not have."""
+
+
+@cache
+def types() -> frozenset[str]:
+    return frozenset(types_of(_transformed(each) for each in DEPLOYMENTS))
+
+
+def _transformed(deployment: str) -> Any:
+    """Return template.yaml by itself, as `make deployer-policy` reads it."""
+    return load_template(transformed_file(ROOT / "template.yaml", AuthMode="none", Deployment=deployment))
+
+
+@cache
+def needed() -> tuple[Needed, ...]:
+    return tuple(statements(types()))
+
+
+@cache
+def pipeline() -> dict[str, Any]:
+    template: dict[str, Any] = load(PIPELINE)
+    return template
+
+
+def test_the_policies_are_those_that_the_template_needs() -> None:
+    document = PIPELINE.read_text("utf-8")
+    assert insert(document, render(needed())) == document, "run make deployer-policy"
+
+
+def test_every_type_of_the_table_is_in_the_template() -> None:
+    assert PERMISSIONS.keys() == types() | {NESTED_STACK}
+
+
+def test_a_nested_stack_needs_permissions_for_stacks_whose_names_begin_with_the_stacks() -> None:
+    assert {action for each in statements({NESTED_STACK}) for action in each.actions} >= {
+        "cloudformation:CreateChangeSet",
+        "cloudformation:CreateStack",
+        "cloudformation:UpdateStack",
+        "s3:GetObject",
+    }
+    assert {resource for each in statements({NESTED_STACK}) for resource in each.resources} == {
+        NESTED_STACKS,
+        SAM_TRANSFORM,
+        "${ArtefactBucket.Arn}/*",
+    }
+
+
+def test_a_type_without_an_entry_is_named() -> None:
+    with pytest.raises(UnknownType, match="AWS::SNS::Topic"):
+        statements([*types(), "AWS::SNS::Topic"])
+
+
+def test_a_type_that_the_template_does_not_use_gets_no_permissions() -> None:
+    fewer = statements(types() - {"AWS::DynamoDB::Table"})
+    assert not [action for each in fewer for action in each.actions if action.startswith("dynamodb:")]
+
+
+def test_no_action_has_a_wildcard() -> None:
+    assert [action for each in needed() for action in each.actions if "*" in action] == []
+
+
+def test_a_wildcard_outside_names_of_the_stack_has_a_reason() -> None:
+    resources = {resource for each in needed() for resource in each.resources}
+    own = {each for each in resources if "${ApplicationStack}" in each or "${ArtefactBucket.Arn}" in each}
+    assert {each for each in resources - own if "*" in each} == WILDCARDS.keys()
+
+
+def test_what_changes_any_resource_of_a_service_is_limited_by_a_condition() -> None:
+    reads = ("Describe", "Get", "List")
+    open_writes = {
+        action
+        for each in needed()
+        if "*" in each.resources and each.conditions is None
+        for action in each.actions
+        if not action.partition(":")[2].startswith(reads)
+    }
+    # Access logs of an API have no other resources; an AppConfig application has a random id.
+    assert open_writes == {
+        "appconfig:CreateApplication",
+        *(f"logs:{each}LogDelivery" for each in ("Create", "Delete", "Update")),
+        "logs:PutResourcePolicy",
+    }
+
+
+def test_roles_are_only_passed_to_the_services_that_the_template_uses() -> None:
+    [passing] = [each for each in needed() if "iam:PassRole" in each.actions]
+    assert passing.conditions == {
+        "StringEquals": {"iam:PassedToService": ("lambda.amazonaws.com", "codedeploy.amazonaws.com")}
+    }
+    assert all("${ApplicationStack}" in each for each in passing.resources)
+
+
+def test_with_a_boundary_no_role_is_created_without_it() -> None:
+    creating = [each for each in needed() if "iam:CreateRole" in each.actions]
+    assert {each.only_if: each.conditions for each in creating} == {
+        "HasPermissionsBoundary": {"StringEquals": {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}},
+        "HasNoPermissionsBoundary": None,
+    }
+    removing = [each for each in needed() if "iam:DeleteRolePermissionsBoundary" in each.actions]
+    assert [each.only_if for each in removing] == ["HasNoPermissionsBoundary"]
+
+
+def test_with_a_boundary_no_role_gets_permissions_without_it() -> None:
+    for action in ("iam:PutRolePolicy", "iam:AttachRolePolicy"):
+        found = {each.only_if: each.conditions or {} for each in needed() if action in each.actions}
+        assert found.keys() == {"HasPermissionsBoundary", "HasNoPermissionsBoundary"}
+        bounded = found["HasPermissionsBoundary"]
+        assert bounded["StringEquals"] == {"iam:PermissionsBoundary": "${PermissionsBoundaryArn}"}
+
+
+def test_the_key_of_the_data_is_only_used_through_dynamodb() -> None:
+    of_key = [each for each in needed() if each.resources == ("${DataKeyArn}",)]
+    unlimited = {action for each in of_key if each.conditions is None for action in each.actions}
+    assert unlimited == {"kms:DescribeKey"}
+
+
+def test_the_deployer_cannot_change_its_own_permissions() -> None:
+    # An application `mcp` and a pipeline stack `mcp-pipeline`: the names of its roles begin with `mcp-`.
+    resources = pipeline()["Resources"]
+    policy = resources["OwnRolesPolicy"]["Properties"]
+    [deny] = policy["PolicyDocument"]["Statement"]
+    own = {
+        name
+        for name, each in resources.items()
+        if each["Type"] in ("AWS::IAM::Role", "AWS::IAM::ManagedPolicy")
+    }
+    named = {each.get("Ref") or each["Fn::GetAtt"][0] for each in deny["Resource"]}
+    assert (deny["Effect"], deny["Action"], named) == ("Deny", "iam:*", own)
+    assert policy["Roles"] == [{"Ref": "ExecutionRole"}]
+
+
+def test_every_policy_stays_below_the_limit_with_the_longest_names() -> None:
+    divided = policies(needed())
+    assert [size(each) for each in divided if size(each) > MAX_POLICY] == []
+    attached = pipeline()["Resources"]["ExecutionRole"]["Properties"]["ManagedPolicyArns"]
+    assert attached == [{"Ref": f"DeployerPolicy{number}"} for number in range(1, len(divided) + 1)]
+
+
+def test_the_computed_size_is_not_less_than_that_of_the_document() -> None:
+    for number, statements_of in enumerate(policies(needed()), 1):
+        document = pipeline()["Resources"][f"DeployerPolicy{number}"]["Properties"]["PolicyDocument"]
+        assert size(statements_of) >= len("".join(json.dumps(_substituted(document)).split()))
+
+
+def _substituted(value: Any) -> Any:
+    """Return a document with the texts of Fn::Sub, and with all statements of Fn::If."""
+    match value:
+        case {"Fn::Sub": text}:
+            return text
+        case {"Fn::If": [_, statement, _]}:
+            return _substituted(statement)
+        case dict():
+            return {name: _substituted(each) for name, each in value.items()}
+        case list():
+            return [_substituted(each) for each in value]
+    return value
+
+
+def test_the_template_of_the_pipeline_is_valid_and_names_actions_that_exist() -> None:
+    found = [each for each in lint(PIPELINE) if not _is_known(each)]
+    assert found == []
+
+
+def _is_known(finding: dict[str, Any]) -> bool:
+    known = tuple(f"'{each}'" for each in ONLY_IN_THE_REGISTRY)
+    return bool(finding["Rule"]["Id"] == "W3037" and finding["Message"].startswith(known))
+
+
+# -- the role of the workflow -------------------------------------------------------------------------------
+
+
+def test_only_the_environment_of_the_repository_may_assume_the_role() -> None:
+    [trust] = pipeline()["Resources"]["DeployRole"]["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Action"] == "sts:AssumeRoleWithWebIdentity"
+    assert trust["Condition"] == {
+        "StringEquals": {
+            "token.actions.githubusercontent.com:aud": "sts.amazonaws.com",
+            "token.actions.githubusercontent.com:sub": {
+                "Fn::Sub": "repo:${GitHubRepository}:environment:${GitHubEnvironment}"
+            },
+        }
+    }

@@ -1,0 +1,118 @@
+"""Every sample event with the handler that Lambda calls."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import wiring
+from mcp_roundtrip_testing import load_module
+from mcp_roundtrip_tools.events.__main__ import main
+from mcp_roundtrip_tools.events.live import development_ports, invoker, live_events
+from mcp_roundtrip_tools.events.stable import stable_events
+from support.sample_events import (
+    EVENTS,
+    LIVE,
+    ROOT,
+    STABLE,
+    Invoke,
+    environment,
+    function_of,
+    handler_of,
+    outcome,
+    unexpected_outcomes,
+)
+
+FUNCTIONS = ROOT / "functions"
+
+
+@pytest.fixture(autouse=True)
+def log_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command sets the level if it is not set, and this process runs other tests."""
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
+    """Return a function that calls `app.handler` as Lambda does, with a stand-in for KMS."""
+    wiring.ports.cache_clear()
+    with environment() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+        def invoked(function: str, event: Any) -> Any:
+            folder, handler = handler_of(function)
+            return getattr(load_module(FUNCTIONS / folder / "app.py"), handler)(event, None)
+
+        yield invoked
+    wiring.ports.cache_clear()
+
+
+def committed() -> dict[str, Any]:
+    """Return the events of the examples by file. A new tool has its own test."""
+    examples = {function_of(file) for file in STABLE}
+    files = [
+        path
+        for path in EVENTS.rglob("*.json")
+        if "live" not in path.relative_to(EVENTS).parts and path.parent.name in examples
+    ]
+    return {path.relative_to(EVENTS).as_posix(): json.loads(path.read_text("utf-8")) for path in files}
+
+
+def test_the_committed_events_are_up_to_date() -> None:
+    assert committed() == stable_events()
+
+
+def test_the_table_has_every_event() -> None:
+    assert stable_events().keys() == STABLE.keys()
+
+
+def test_each_event_has_the_outcome_in_the_table(invoke: Invoke) -> None:
+    assert unexpected_outcomes(invoke, stable_events(), STABLE) == {}
+
+
+def test_each_live_event_has_the_outcome_in_the_table(invoke: Invoke) -> None:
+    events = live_events(invoke)
+    assert events.keys() == LIVE.keys()
+    assert unexpected_outcomes(invoke, events, LIVE) == {}
+
+
+def test_events_with_the_development_key_are_valid_wherever_that_key_is_configured(
+    invoke: Invoke,
+) -> None:
+    events = live_events(invoker(FUNCTIONS, development_ports()))
+    assert unexpected_outcomes(invoke, events, LIVE) == {}
+
+
+def test_the_command_writes_all_events_and_the_settings_of_live_ones(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
+    assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 0
+    written = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}
+    assert written.keys() == STABLE.keys() | LIVE.keys() | {"live/env.json"}
+    settings = json.loads(written["live/env.json"].read_text("utf-8"))["Parameters"]
+    assert settings["MCP_AUDIENCE"] == "https://another.example/mcp"
+    assert not any(name.startswith("AWS_") for name in settings)
+    events = {file: json.loads(written[file].read_text("utf-8")) for file in LIVE}
+    assert unexpected_outcomes(invoke, events, LIVE) == {}
+
+
+def test_the_command_reports_an_unexpected_response(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MCP_AUTH_MODE", "jwt")
+    assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 1
+    assert "Unauthorized" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_live_event_of_one_deployment_is_refused_by_another(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retry = live_events(invoke)["live/weather/retry.json"]
+    wiring.ports.cache_clear()
+    monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
+    assert outcome(invoke("weather", retry)).what == -32602

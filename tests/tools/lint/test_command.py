@@ -1,0 +1,188 @@
+"""The command `mcp-roundtrip lint`, and the code of this project under its rules."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.lint.__main__ import main
+from mcp_roundtrip_tools.lint.checking import check_text
+from support.documents import code_blocks
+from support.project import ROOT
+
+WRONG = """\
+from mcp_roundtrip import Context
+
+def ask(ctx: Context) -> None:
+    ctx.confirm("sure", "Sure?")
+    ctx.confirm("sure", "Really?")
+"""
+
+INTENDED = {
+    ("docs/explanation/how-replay-works.md", "MRT001"),
+    ("docs/guides/writing-tools.md", "MRT003"),
+}
+"""What documents show as wrong."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_findings_are_printed_by_line_and_make_the_exit_status_1(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "src/__pycache__").mkdir(parents=True)
+    (folder / "src/.venv/lib").mkdir(parents=True)
+    for name in ("app.py", "__pycache__/old.py", ".venv/lib/package.py"):
+        (folder / "src" / name).write_text(WRONG)
+    assert main([]) == 1
+    shown = capsys.readouterr()
+    [line] = shown.out.splitlines()
+    assert line.startswith("src/app.py:5:17: MRT009 ")
+    assert shown.err == "1 finding in 1 module\n"
+
+
+def test_named_files_and_folders_are_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "tools").mkdir()
+    (folder / "tools/a.py").write_text("x = 1\n")
+    (folder / "b.py").touch()
+    assert main(["tools", "b.py"]) == 0
+    assert capsys.readouterr().out == "no findings in 2 modules\n"
+
+
+def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--rules"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "MRT001  Time or randomness outside the context"
+
+
+def test_a_folder_of_the_application_may_have_no_modules(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "functions").mkdir()
+    (folder / "src").mkdir()
+    (folder / "src/app.py").touch()
+    assert main([]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_without_an_argument_some_folder_has_to_have_modules(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("error: there is no folder functions or src here")
+    (folder / "src").mkdir()
+    assert main([]) == 2
+    assert capsys.readouterr().err == "error: src: this folder has no Python modules\n"
+
+
+@pytest.mark.parametrize("environment", [".venv", "venv"])
+def test_a_named_folder_without_modules_makes_the_exit_status_2(
+    folder: Path, environment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "web" / environment).mkdir(parents=True)
+    (folder / "web" / environment / "pyvenv.cfg").touch()
+    (folder / "web" / environment / "package.py").touch()
+    (folder / "app.py").touch()
+    assert main(["web"]) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "error: web: this folder has no Python modules\n")
+    assert main(["web", "app.py"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "bad.py: cannot be read: No such file or directory"),
+        (b"x = 1\ndef (:\n", "bad.py:2: is not valid Python: invalid syntax"),
+        (b"x = 1\n\n# \xe9\n", "bad.py:3: is not valid utf-8: invalid continuation byte"),
+        (b"# coding: klingon\n", "bad.py: is not valid Python: unknown encoding: klingon"),
+        (b"x\0 = 1\n", "bad.py: is not valid Python: source code string cannot contain null bytes"),
+        (
+            b"x = " + b"+".join([b"1"] * 50_000),
+            "bad.py: is nested too deeply: shorten its longest expression or elif",
+        ),
+    ],
+    ids=["missing", "syntax", "encoding", "unknown encoding", "null", "nested"],
+)
+def test_a_module_that_cannot_be_read_is_reported_and_the_others_are_checked(
+    folder: Path, content: bytes | None, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (folder / "bad.py").write_bytes(content)
+    (folder / "wrong.py").write_text(WRONG)
+    assert main(["bad.py", "wrong.py"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out.startswith("wrong.py:5:17: MRT009 ")
+    assert shown.err.splitlines() == [f"error: {expected}", "1 finding in 1 module"]
+    assert main(["bad.py"]) == 2
+    assert capsys.readouterr().err == f"error: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "encoding"), [("\ufeff", "utf-8"), ("# -*- coding: latin-1 -*-\n", "latin-1")]
+)
+def test_a_module_is_read_in_the_encoding_that_it_declares(folder: Path, start: str, encoding: str) -> None:
+    (folder / "app.py").write_bytes(f"{start}x = 'é'\n".encode(encoding))
+    assert main(["app.py"]) == 0
+
+
+def test_many_helpers_that_call_each_other_are_checked_in_a_short_time() -> None:
+    numbers = range(20)
+    helpers = [
+        "\n".join(
+            [f"def h{n}(ctx: Context) -> None:", *(f"    h{other}(ctx)" for other in numbers if other != n)]
+        )
+        for n in numbers
+    ]
+    text = "\n".join(["import time", "from mcp_roundtrip import Context", *helpers, "    time.time()\n"])
+    assert check_text(Path("app.py"), text) == []
+
+
+def test_helpers_and_variables_that_refer_to_each_other_are_checked_in_a_short_time() -> None:
+    numbers = range(20)
+    helpers = [
+        "\n".join([f"def h{n}():", f"    return {' + '.join(f'h{m}()' for m in numbers if m != n)}"])
+        for n in numbers
+    ]
+    variables = [f"v{n} = v{(n + 1) % 20}.x" for n in numbers]
+    sums = [f"    s{n + 1} = s{n} + s{n}" for n in range(60)]
+    total = ["def total():", "    s0 = 1", *sums, "    return s60"]
+    tool = ["def ask(ctx: Context) -> None:", '    ctx.confirm("k", f"{h0()} {total()} {v0.post()}")']
+    text = "\n".join(["from mcp_roundtrip import Context", *helpers, *variables, *total, *tool, ""])
+    assert check_text(Path("app.py"), text) == []
+
+
+def test_a_module_is_read_and_never_run(folder: Path) -> None:
+    (folder / "app.py").write_text(f"raise SystemExit(7)\n{WRONG}")
+    assert main(["app.py"]) == 1
+
+
+def test_the_functions_of_this_project_have_no_findings() -> None:
+    application = ROOT / "development/mcp_roundtrip_tools/new/application"
+    assert main([str(ROOT / "functions"), *map(str, application.glob("*/src"))]) == 0
+
+
+def test_the_code_in_documents_is_right_where_it_is_not_shown_as_wrong() -> None:
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    names = {str(path.relative_to(ROOT)) for path in documents} - {"docs/reference/lint.md"}
+    found = {
+        (finding.path.as_posix(), finding.rule)
+        for name in names
+        for code in code_blocks(name, "python")
+        if _is_module(code)
+        for finding in check_text(Path(name), code)
+    }
+    assert found == INTENDED
+
+
+def _is_module(code: str) -> bool:
+    try:
+        ast.parse(code)
+    except SyntaxError:  # a page may show a part of a statement
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""Each rule reports its wrong snippets, and no rule reports the right ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.lint.checking import check_text
+from mcp_roundtrip_tools.lint.rules import RULES
+from support.documents import code_blocks, read_document
+
+PAGE = "docs/reference/lint.md"
+IMPORTS = """
+import asyncio, time, uuid, boto3
+from pydantic import BaseModel
+from mcp_roundtrip import AsyncContext, Context, ElicitationCancelled, ElicitationDeclined, Server
+"""
+CORPUS = Path(__file__).parent / "corpus"
+_SNIPPET = re.compile(r"^# (wrong|right)(?: (MRT\d+))?: (.+)$", re.MULTILINE)
+
+
+DOCSTRING = "MRT013"
+"""Not reported by the snippets of other rules, which leave out docstrings."""
+
+
+def rules_of(code: str, shown: str) -> list[str]:
+    """Return the rules that report a snippet of the rule `shown`."""
+    found = (finding.rule for finding in check_text(Path("app.py"), IMPORTS + code))
+    return [rule for rule in found if shown == DOCSTRING or rule != DOCSTRING]
+
+
+def snippets(path: Path) -> list[tuple[str, list[str], str, str]]:
+    """Return the snippets of a file of the corpus: a title, the rules that report it, the code, its rule."""
+    parts = _SNIPPET.split(path.read_text("utf-8"))[1:]
+    found = []
+    for verdict, rule, title, code in zip(*[iter(parts)] * 4, strict=True):
+        found.append((f"{verdict}: {title}", [rule] if verdict == "wrong" else [], code, path.stem))
+    return found
+
+
+ALL = [each for path in sorted(CORPUS.glob("*.txt")) for each in snippets(path)]
+
+
+@pytest.mark.parametrize(
+    ("expected", "code", "shown"), [each[1:] for each in ALL], ids=[each[0] for each in ALL]
+)
+def test_a_snippet_of_the_corpus_has_the_expected_findings(
+    expected: list[str], code: str, shown: str
+) -> None:
+    assert sorted(set(rules_of(code, shown))) == expected
+
+
+def test_every_rule_has_wrong_and_right_snippets() -> None:
+    reported = {rule for _, rules, _, _ in ALL for rule in rules}
+    assert reported == {rule.id for rule in RULES}
+    assert {path.stem for path in CORPUS.glob("*.txt")} == {rule.id for rule in RULES}
+
+
+def test_the_page_shows_each_rule_with_a_wrong_and_a_right_example() -> None:
+    headings = re.findall(r"^## (MRT\d+): (.+)$", read_document(PAGE), re.MULTILINE)
+    assert headings == [(rule.id, rule.title) for rule in RULES]
+    suppressed, *examples = code_blocks(PAGE, "python")
+    assert not rules_of(suppressed, RULES[0].id)
+    for rule, wrong, right in zip(RULES, examples[::2], examples[1::2], strict=True):
+        assert set(rules_of(wrong, rule.id)) == {rule.id}
+        assert not rules_of(right, rule.id)
+
+
+def test_a_finding_names_the_place_and_the_remedy() -> None:
+    code = "from mcp_roundtrip import Context\nimport time\n\n\ndef ask(ctx: Context) -> None:\n"
+    code += '    ctx.elicit("k", str(time.time()), bool)\n'
+    [finding] = check_text(Path("functions/x/app.py"), code)
+    assert str(finding).startswith("functions/x/app.py:6:25: MRT001 time.time() ")
+    assert 'ctx.now("…")' in finding.message
+
+
+@pytest.mark.parametrize(
+    ("iterable", "remedy"),
+    [
+        ("enumerate(set(names))", "`sorted(set(names))`"),
+        ("os.scandir('.')", "`sorted(os.scandir('.'), key=lambda entry: entry.name)`"),
+        ("[name for name in {*names}]", "`sorted({*names})`"),
+    ],
+)
+def test_the_order_of_a_loop_is_repaired_where_it_is_lost(iterable: str, remedy: str) -> None:
+    code = "import os\nfrom mcp_roundtrip import Context\ndef ask(ctx: Context, names: list[str]):\n"
+    code += f"    for name in {iterable}:\n"
+    code += '        ctx.step(f"send {name}", send, name)\n'
+    [finding] = check_text(Path("app.py"), code)
+    assert finding.message.endswith(remedy)

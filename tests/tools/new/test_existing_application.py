@@ -1,0 +1,160 @@
+"""docs/guides/existing-application.md, followed in an application that has other functions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.template.left_out import describe_left_out
+from support.clients import Person, official
+from support.documents import code_blocks, read_document
+from support.sam_applications import http, write_application
+
+PAGE = "docs/guides/existing-application.md"
+FUNCTION, LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(PAGE, "yaml")
+NEW = {str(path): text for path, text in render("orders", "python3.13", "x86_64").items()}
+
+EXISTING = """\
+AWSTemplateFormatVersion: "2010-09-09"
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Thumbnails:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: thumbnails/
+      Handler: index.handler
+      Runtime: nodejs22.x
+      Events: {E: {Type: HttpApi, Properties: {Path: /thumbnails, Method: GET}}}
+  Hello:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: hello/
+      Handler: app.handler
+      Runtime: python3.13
+      Architectures:
+      - x86_64
+      Environment: {Variables: {API_KEY: '{{resolve:ssm:/key}}'}}
+      Events: {E: {Type: HttpApi, Properties: {Path: /hello, Method: GET}}}
+  Report:
+    Type: AWS::Serverless::Function
+    Properties: {PackageType: Image}
+"""
+HELLO = "import os\ndef handler(event, context):\n    return os.environ['API_KEY']\n"
+
+SERVER = """\
+  Orders:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: orders/
+      Handler: app.handler
+      Runtime: python3.13
+      Timeout: 29
+      Events: {AnyRequest: {Type: HttpApi}}
+"""
+
+pytestmark = pytest.mark.anyio
+
+
+def sections(text: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the text of each member of each section of a template."""
+    found: dict[str, dict[str, str]] = {}
+    for section in re.finditer(r"^(\w+):\n((?: .*\n|\n)*)", text, re.MULTILINE):
+        members = re.finditer(r"^  (\w+):.*\n(?:    .*\n|\n)*", section[2], re.MULTILINE)
+        found[section[1]] = {member[1]: member[0] for member in members}
+    return found
+
+
+def copied() -> Mapping[str, str]:
+    """Return the sections that step 3 of the page copies from the new application's template."""
+    [step] = re.findall(r"^3\. (.*?)from its `template.yaml`", read_document(PAGE), re.MULTILINE | re.DOTALL)
+    names = re.findall(r"`(\w+)`", step)
+    new = sections(NEW["template.yaml"])
+    parts = {
+        section: "".join(text for name, text in members.items() if name in names)
+        for section, members in new.items()
+    }
+    assert sum(name in text for text in parts.values() for name in names) >= len(names)
+    return {section: text for section, text in parts.items() if text}
+
+
+def follow(folder: Path, existing: str = EXISTING) -> Path:
+    """Write the existing application with the changes of the page; return its template."""
+    parts = dict(copied())
+    server = SERVER + indent(FUNCTION, " " * 6)
+    before, after = existing.split("Resources:\n")
+    head = "".join(f"{section}:\n{text}" for section, text in parts.items() if section != "Resources")
+    template = f"{before}{head}Resources:\n{after}{server}{parts['Resources']}{LOCAL_VALUES}"
+    sources = {"hello/app.py": HELLO, "orders/app.py": NEW["src/app.py"]}
+    sources |= {name: text for name, text in NEW.items() if name.startswith("layer/")}
+    path = write_application(folder, "", sources)
+    path.write_text(template)
+    return path
+
+
+async def answers_a_question(url: str) -> None:
+    async with official(url, person := Person([{"value": "A-1002"}])) as client:
+        assert await client.call("order_status", {}) == {"text": "A-1002 is being packed."}
+    assert person.asked == ["Which order?"]
+
+
+async def test_the_server_is_served_beside_the_functions_that_run(tmp_path: Path) -> None:
+    with serve(follow(tmp_path), parameters={"AuthMode": "none"}, log=None) as app:
+        await answers_a_question(app.url(app.endpoint_path()))
+        assert http(app.url("/hello")).body == b"a key for tests"
+        assert http(app.url("/thumbnails")).status == 501
+        assert describe_left_out(app.current()) == [
+            "Thumbnails.Runtime: nodejs22.x is not Python (GET /thumbnails)",
+            "Report.PackageType: container images are not run",
+        ]
+    shown = code_blocks(PAGE, "text")[0].splitlines()
+    assert shown[1].strip() == "Thumbnails.Runtime: nodejs22.x is not Python (GET /thumbnails)"
+
+
+async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path: Path) -> None:
+    path = follow(tmp_path)
+    text, count = re.subn(r"^  RoundtripLayer:.*\n(?:    .*\n)+", "", path.read_text(), flags=re.MULTILINE)
+    assert count == 1
+    path.write_text(text.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
+    arn = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
+    for given in ({}, {"RoundtripLayer": arn}):
+        with serve(path, parameters={"AuthMode": "none", **given}, log=None) as app:
+            await answers_a_question(app.url(app.endpoint_path()))
+            assert "Orders can import what is installed" in describe_left_out(app.current())[-1]
+
+
+ARCHITECTURES = {
+    "Architectures: [arm64]": "aarch64",
+    "Architectures: [ x86_64 ]  # not arm64": "x86_64",
+    "Architectures:\n      - arm64": "aarch64",
+    "Architectures:\n      - 'x86_64'": "x86_64",
+    "Timeout: 3": "x86_64",
+}
+
+
+@pytest.mark.parametrize(("written", "machine"), ARCHITECTURES.items())
+def test_the_layer_is_built_for_the_architecture_of_the_functions(
+    written: str, machine: str, tmp_path: Path
+) -> None:
+    existing = EXISTING.replace("Architectures:\n      - x86_64", written)
+    follow(tmp_path, existing)
+    build = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
+    done = subprocess.run(build.split(), cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--python-version 3.13 " in done.stdout
+    assert set(re.findall(r"--platform manylinux\w*?_(x86_64|aarch64)\b", done.stdout)) == {machine}
+
+
+@pytest.mark.parametrize("written", ["Architectures: [!Ref Chosen]", "Architectures:\n      - !Ref Chosen"])
+def test_an_architecture_that_is_not_written_out_stops_the_build(written: str, tmp_path: Path) -> None:
+    follow(tmp_path, EXISTING.replace("Architectures:\n      - x86_64", written))
+    build = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
+    done = subprocess.run(build.split(), cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "neither arm64 nor x86_64" in done.stderr

@@ -1,0 +1,164 @@
+"""``mcp-roundtrip new``: its files, and what it refuses. sam/test_new_application.py runs an application."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.new import __main__ as new
+from mcp_roundtrip_tools.new import package_source
+from mcp_roundtrip_tools.new.__main__ import APPLICATION, main, render
+from mcp_roundtrip_tools.template.yaml_reader import load
+from support.project import ROOT
+
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+WHEEL = f"mcp_roundtrip-{VERSION}-py3-none-any.whl"
+
+Origin = Callable[[object], None]
+
+
+@pytest.fixture
+def origin(monkeypatch: pytest.MonkeyPatch) -> Origin:
+    """Set the record of where the package was installed from."""
+    return lambda record: monkeypatch.setattr(package_source, "_origin", lambda: record)
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    path = tmp_path / "with space" / WHEEL
+    path.parent.mkdir()
+    path.write_bytes(b"a wheel")
+    return path
+
+
+def test_the_template_is_short_and_its_lines_are_not_long() -> None:
+    lines = (APPLICATION / "template.yaml").read_text("utf-8").splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 130
+
+
+def test_no_placeholder_is_left() -> None:
+    for path, text in render("orders", "python3.12", "x86_64").items():
+        assert "cookiecutter" not in text, path
+
+
+def test_the_version_is_the_one_that_is_released_with_it() -> None:
+    """sam init does not replace it, so the template itself has it."""
+    assert requirements(APPLICATION)[-1] == f"mcp-roundtrip=={VERSION}"
+
+
+def test_the_target_is_in_every_place_of_the_template() -> None:
+    template = render("orders", "python3.12", "x86_64")[Path("template.yaml")]
+    assert "python3.13" not in template
+    assert "arm64" not in template
+    assert template.count("python3.12") == 2
+    assert template.count("x86_64") == 3
+
+
+def requirements(application: Path) -> list[str]:
+    return (application / "layer/requirements.txt").read_text("utf-8").splitlines()
+
+
+def test_a_package_of_an_index_is_only_pinned(tmp_path: Path, origin: Origin) -> None:
+    origin(None)
+    assert main([str(tmp_path / "orders")]) == 0
+    assert [path.name for path in (tmp_path / "orders/layer/wheels").iterdir()] == [".gitkeep"]
+    assert requirements(tmp_path / "orders")[-1] == f"mcp-roundtrip=={VERSION}"
+
+
+def test_a_wheel_that_was_installed_from_a_file_is_copied(
+    tmp_path: Path, origin: Origin, wheel: Path
+) -> None:
+    origin({"url": wheel.as_uri(), "archive_info": {}})
+    assert main([str(tmp_path / "orders")]) == 0
+    assert (tmp_path / "orders/layer/wheels" / WHEEL).read_bytes() == b"a wheel"
+    assert requirements(tmp_path / "orders")[-1] == f"./layer/wheels/{WHEEL}"
+
+
+def test_a_wheel_that_was_moved_can_be_named(
+    tmp_path: Path, origin: Origin, wheel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    origin({"url": (tmp_path / WHEEL).as_uri(), "archive_info": {}})
+    assert main([str(tmp_path / "orders")]) == 2
+    assert "name the wheel of mcp-roundtrip" in capsys.readouterr().err
+    assert not (tmp_path / "orders").exists()
+    assert main([str(tmp_path / "orders"), "--wheel", str(wheel)]) == 0
+
+
+def test_a_wheel_of_another_version_is_refused(tmp_path: Path, origin: Origin) -> None:
+    (other := tmp_path / "mcp_roundtrip-99.0-py3-none-any.whl").touch()
+    assert main([str(tmp_path / "orders"), "--wheel", str(other)]) == 2
+    assert not (tmp_path / "orders").exists()
+
+
+@pytest.mark.parametrize(
+    ("record", "requirement"),
+    [
+        ({"url": "file:///src/mcp-roundtrip", "dir_info": {"editable": True}}, "/src/mcp-roundtrip"),
+        (
+            {"url": "https://git.example/m.git", "vcs_info": {"vcs": "git", "commit_id": "0a1b"}},
+            "git+https://git.example/m.git@0a1b",
+        ),
+        ({"url": "https://files.example/m.tar.gz", "archive_info": {}}, "https://files.example/m.tar.gz"),
+    ],
+)
+def test_a_wheel_is_built_from_what_was_installed(
+    tmp_path: Path,
+    origin: Origin,
+    monkeypatch: pytest.MonkeyPatch,
+    record: dict[str, object],
+    requirement: str,
+) -> None:
+    built: list[str] = []
+    origin(record)
+
+    def build(requirement: str, folder: Path) -> Path:
+        built.append(requirement)
+        return folder / WHEEL
+
+    monkeypatch.setattr(package_source, "_build", build)
+    assert main([str(tmp_path / "orders")]) == 0
+    assert built == [requirement]
+
+
+def test_a_wheel_that_cannot_be_built_is_refused(
+    tmp_path: Path, origin: Origin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    origin({"url": (tmp_path / "empty").as_uri(), "dir_info": {}})
+    assert main([str(tmp_path / "orders")]) == 2
+    assert "no wheel can be built from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["Orders", "my orders", "-orders", "a--b", "1st", "o" * 65, "or_ders", ""])
+def test_a_name_that_is_no_name_of_a_stack_is_refused(tmp_path: Path, name: str) -> None:
+    assert main(["--", str(tmp_path / name)]) == 2
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_an_existing_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "orders").mkdir()
+    assert main([str(tmp_path / "orders")]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_sam_init_finds_the_template_and_offers_every_runtime() -> None:
+    [template] = json.loads((ROOT / "cookiecutter.json").read_text("utf-8"))["templates"].values()
+    folder = ROOT / template["path"]
+    asked = json.loads((folder / "cookiecutter.json").read_text("utf-8"))
+    assert folder.resolve() == APPLICATION.parent.resolve()
+    assert set(asked["runtime"]) == set(new.RUNTIMES)
+    allowed = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
+    assert set(asked["runtime"]) == set(allowed)
+
+
+def test_the_makefiles_of_both_layers_accept_the_same_wheels() -> None:
+    def platforms(path: Path) -> list[str]:
+        return re.findall(r"^(?:GLIBC_MINORS|PLATFORMS) .*$", path.read_text("utf-8"), re.MULTILINE)
+
+    assert platforms(APPLICATION / "layer/Makefile") == platforms(ROOT / "layers/mcp_roundtrip/Makefile")

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.client import Client
+
+from mcp_roundtrip_tools.catalog import edge_routes
+from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.new_tool.__main__ import main
+from mcp_roundtrip_tools.new_tool.files import render_files
+from mcp_roundtrip_tools.new_tool.plan import MAX_NAME, NewToolError, plan_files, write
+from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
+
+BIN = Path(sys.executable).parent
+LONGEST = "a" * MAX_NAME
+TEXT = "Ask before you count."
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project with the tools TOOL and TASK_TOOL, written by `make new-tool`."""
+    project = copy_project(tmp_path_factory.mktemp("written"))
+    for variables in ([f"NAME={TOOL}"], [f"NAME={TASK_TOOL}", "TASKS=1"]):
+        done = make(project, *variables)
+        assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.fixture(scope="module")
+def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project that must stay unchanged."""
+    return copy_project(tmp_path_factory.mktemp("unwritten"))
+
+
+@pytest.fixture
+def project(unwritten: Path) -> Iterator[Path]:
+    before = contents(unwritten)
+    yield unwritten
+    assert contents(unwritten) == before
+
+
+def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
+    """Run `make new-tool` with the virtual environment of the tests."""
+    environment = BIN.parent
+    ready = f"{environment}/.local"
+    command = ["make", "--old-file", ready, f"VENV={environment}", "new-tool", *variables]
+    variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME", "STACK", "TASKS"}
+    inherited = {name: value for name, value in os.environ.items() if name not in variables_of_make}
+    return subprocess.run(command, cwd=project, env=inherited, capture_output=True, text=True, check=False)
+
+
+# -- written files ------------------------------------------------------------------------------------
+
+
+def test_function_test_events_template_entries_and_catalog_are_written(
+    written: Path, unwritten: Path
+) -> None:
+    before = contents(unwritten)
+    changed = {name for name, content in contents(written).items() if before.get(name) != content}
+    own = {
+        name
+        for tool in (TOOL, TASK_TOOL)
+        for name in (
+            f"functions/{tool}",
+            f"functions/{tool}/app.py",
+            f"events/{tool}",
+            f"events/{tool}/bad_arguments.json",
+            f"events/{tool}/call.json",
+            f"events/{tool}/direct_call.json",
+            f"events/{tool}/missing_capability.json",
+            f"tests/functions/test_{tool}.py",
+        )
+    }
+    edge = {"edge/routes.yaml", "edge/template.yaml"}
+    assert changed == {*own, *edge, "functions/front_door/catalog.json", "template.yaml"}
+
+
+def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
+    tests = [
+        *(f"functions/test_{tool}.py" for tool in (TOOL, TASK_TOOL)),
+        "functions/test_front_door.py",
+        "tools/events/test_events.py",
+    ]
+    done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_edge_routes_calls_of_the_new_tools_to_them(written: Path) -> None:
+    rows = json.loads((written / "functions/front_door/catalog.json").read_text())
+    for path, text in edge_routes.changed_files(written, rows).items():
+        assert path.read_text() == text
+        assert TOOL in text
+        assert TASK_TOOL in text
+
+
+def test_the_catalog_is_fresh(written: Path) -> None:
+    assert catalog(["--functions", str(written / "functions"), "--check"]) == 0
+
+
+def test_mypy_accepts_the_function_with_tasks(written: Path) -> None:
+    # The layer's folder is not on the path: mypy would check the whole package again.
+    done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TASK_TOOL}", cwd=written)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+@pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
+def test_the_written_files_are_lint_clean_and_formatted(name: str, tasks: bool, tmp_path: Path) -> None:
+    write({tmp_path / path: text for path, text in render_files(name, tasks=tasks).items()})
+    settings = ("--config", ROOT / "pyproject.toml")
+    assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
+    done = run(BIN / "ruff", "format", "--check", *settings, tmp_path, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_new_tools_are_served_and_ask_their_question(written: Path, anyio_backend: str) -> None:
+    async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"value": "words"})
+
+    command = [sys.executable, "-m", "mcp_roundtrip_tools.run", "--port", "0"]
+    with subprocess.Popen(command, cwd=written, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            origin = next(
+                found[1] for line in process.stdout if (found := re.search(r"(http://\S+)/mcp ", line))
+            )
+            for path, tool in (
+                *(("/mcp", tool) for tool in (TOOL, TASK_TOOL)),
+                *((f"/tools/{tool}", tool) for tool in (TOOL, TASK_TOOL)),
+            ):
+                async with Client(origin + path, elicitation_callback=words) as client:
+                    result = await client.call_tool(tool, {"text": TEXT})
+                assert result.structured_content == {"length": 4, "unit": "words"}
+        finally:
+            process.terminate()
+
+
+# -- refused names ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "NAME="),
+        ("Orders", "lower-case"),
+        ("find-orders", "lower-case"),
+        ("find orders", "lower-case"),
+        ("1st", "begin with a letter"),
+        ("_orders", "begin with a letter"),
+        ("orders_", "lower-case"),
+        ("find__orders", "lower-case"),
+        ("größe", "lower-case"),
+        ("orders\n", "lower-case"),
+        ("../orders", "lower-case"),
+        (LONGEST + "a", str(MAX_NAME)),
+        ("import", "Python"),
+        ("list", "Python"),
+        ("handler", "Python"),
+        ("weather", "exists"),
+        ("front_door", "exists"),
+        ("rest_api", "exists"),
+        ("deployment", "DeploymentRole"),
+        ("undelivered", "UndeliveredTasks"),
+        ("orders_worker", "worker"),
+        ("orders_tasks", "queue"),
+        ("get_weather", "'get_weather'.*'weather'"),
+    ],
+)
+def test_an_invalid_name_is_refused(
+    project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NewToolError, match=reason):
+        plan_files(project, name)
+    assert main(["--project", str(project), "--", name]) == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_make_names_the_missing_name(project: Path) -> None:
+    done = make(project)
+    assert done.returncode != 0
+    assert "make new-tool NAME=find_orders" in done.stderr
+
+
+def test_the_shell_does_not_interpret_the_name(project: Path) -> None:
+    done = make(project, 'NAME=x"; touch stray; "')
+    assert done.returncode != 0
+    assert "lower-case" in done.stderr
+
+
+def test_a_second_tool_of_the_same_name_is_refused(written: Path) -> None:
+    before = contents(written)
+    assert main(["--project", str(written), TOOL]) == 2
+    assert contents(written) == before
+
+
+def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
+    project = copy_project(tmp_path)
+    (project / "functions/weather/app.py").write_text("import nothing_of_that_name\n")
+    before = contents(project)
+    with pytest.raises(NewToolError, match=r"nothing_of_that_name") as caught:
+        plan_files(project, TOOL)
+    assert f'{project}/functions/weather/app.py", line 1' in str(caught.value)
+    assert contents(project) == before
+
+
+def test_a_tool_is_written_completely_or_not_at_all(project: Path) -> None:
+    files = plan_files(project, TOOL)
+    blocked = project / "template.yaml" / "below_a_file"
+    with pytest.raises(OSError, match="template"):
+        write({**files, blocked: ""})
+
+
+def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
+    assert main(["--project", str(tmp_path), TOOL]) == 2
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
+def test_the_function_has_the_name_of_its_folder(name: str) -> None:
+    app = next(text for path, text in render_files(name).items() if path.name == "app.py")
+    assert name in {node.name for node in ast.walk(ast.parse(app)) if isinstance(node, ast.FunctionDef)}

@@ -1,0 +1,178 @@
+"""make prune deletes the versions of workers that nothing needs, and no other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from msgspec.structs import replace
+
+from mcp_roundtrip.aws.expressions import to_attributes
+from mcp_roundtrip.tasks.model import Task, WorkState
+from mcp_roundtrip_tools.prune.__main__ import main
+from mcp_roundtrip_tools.prune.account import WORKER as SUFFIX
+from mcp_roundtrip_tools.prune.account import Workers
+from mcp_roundtrip_tools.prune.plan import Use, Version, plan, removable
+from mcp_roundtrip_tools.run.services.ministack import serve_ministack
+from mcp_roundtrip_tools.template.yaml_reader import load
+from support.project import ROOT
+from support.task_items import NEW
+
+STACK = "shop"
+TOOL, WORKER, TABLE = "shop_refund", "shop_refund_worker", "shop-tasks"
+SERVICES = "cloudformation,dynamodb,iam,lambda,s3,sts"
+
+
+class Account:
+    """ministack with a stack of a tool, its worker and the task table."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.lambda_ = self.client("lambda")
+        self.dynamodb = self.client("dynamodb")
+
+    def client(self, service: str) -> Any:
+        make: Any = boto3.client
+        credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        return make(service, endpoint_url=self.url, region_name="eu-west-1", **credentials)
+
+    def create_stack(self) -> None:
+        shared = {
+            "Runtime": "python3.13",
+            "Handler": "index.handler",
+            "Code": {"ZipFile": "handler = print"},
+            "Role": "arn:aws:iam::000000000000:role/any",
+            "Environment": {"Variables": {"MCP_TASK_TABLE": TABLE}},
+        }
+        resources = {
+            name: {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": each, **shared}}
+            for name, each in {"Tool": TOOL, "Worker": WORKER}.items()
+        }
+        keys = {"pk": "HASH", "sk": "RANGE"}
+        resources["Table"] = {
+            "Type": "AWS::DynamoDB::Table",
+            "Properties": {
+                "TableName": TABLE,
+                "BillingMode": "PAY_PER_REQUEST",
+                "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in keys],
+                "KeySchema": [{"AttributeName": each, "KeyType": kind} for each, kind in keys.items()],
+            },
+        }
+        stacks = self.client("cloudformation")
+        stacks.create_stack(StackName=STACK, TemplateBody=json.dumps({"Resources": resources}))
+        stacks.get_waiter("stack_create_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1})
+
+    def publish(self, name: str, **variables: str) -> str:
+        """Publish a version with these variables, and return its ARN."""
+        self.lambda_.update_function_configuration(
+            FunctionName=name, Environment={"Variables": {"MCP_TASK_TABLE": TABLE, **variables}}
+        )
+        return str(self.lambda_.publish_version(FunctionName=name)["FunctionArn"])
+
+    def send_traffic(self, name: str, arn: str, **shifting: float) -> None:
+        number = arn.rpartition(":")[2]
+        routing = {"AdditionalVersionWeights": shifting}
+        self.lambda_.create_alias(
+            FunctionName=name, Name="live", FunctionVersion=number, RoutingConfig=routing
+        )
+
+    def add(self, task: Task) -> None:
+        self.dynamodb.put_item(TableName=TABLE, Item=to_attributes(task.to_item()))
+
+    def numbers(self) -> list[str]:
+        versions = self.lambda_.list_versions_by_function(FunctionName=WORKER)["Versions"]
+        return [each["Version"] for each in versions if each["Version"] != "$LATEST"]
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    with serve_ministack({"SERVICES": SERVICES}) as url:
+        account = Account(url)
+        account.create_stack()
+        yield account
+
+
+FAR = 10**15
+"""A time to live that ends long after this test, in milliseconds."""
+
+
+def test_only_versions_that_nothing_needs_are_deleted(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, third, fourth, fifth, sixth, last = (account.publish(WORKER, N=str(n)) for n in range(7))
+    tool = account.publish(TOOL, MCP_TASK_WORKER=fourth)
+    account.publish(TOOL, MCP_TASK_WORKER=fifth)  # not deployed
+    account.send_traffic(TOOL, tool)
+    account.send_traffic(WORKER, fourth, **{sixth.rpartition(":")[2]: 0.1})
+    account.add(replace(NEW, worker=second, ttl_ms=FAR, expires_s=FAR))
+    account.add(
+        replace(NEW, pk="a#2", worker=second, ttl_ms=FAR, expires_s=FAR, work_state=WorkState.SLEEPING)
+    )
+    account.add(replace(NEW, pk="a#3", worker=first, ttl_ms=FAR, expires_s=FAR, work_state=WorkState.DONE))
+    account.add(replace(NEW, pk="a#4", worker=third, created_at_ms=1))
+
+    assert main(["--stack", STACK], account.client) == 0
+    assert len(account.numbers()) == 7, "without --delete, nothing is deleted"
+    assert main(["--stack", STACK, "--delete"], account.client) == 0
+    assert account.numbers() == [each.rpartition(":")[2] for each in (second, fourth, sixth, last)]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rpartition("  ")[2] for line in lines[:7]] == [
+        "unused",
+        "kept: 2 open tasks",
+        "unused",
+        "kept: an alias",
+        "unused",
+        "kept: an alias",
+        "kept: the newest version",
+    ]
+
+
+def version(number: int) -> Version:
+    arn = f"arn:aws:lambda:eu-west-1:123456789012:function:{WORKER}:{number}"
+    return Version(WORKER, arn, number, "2026-11-23", 1_000)
+
+
+def test_a_version_that_gets_part_of_the_traffic_or_new_tasks_is_kept() -> None:
+    old, shifting, named, newest = versions = [version(number) for number in (2, 3, 10, 11)]
+    use = Use(frozenset({shifting.arn}), frozenset({named.arn}), {})
+    rows = plan(reversed(versions), use)
+    assert [row.version for row in rows] == versions
+    assert removable(rows) == [old]
+    assert removable(plan([newest], Use(frozenset(), frozenset(), {}))) == []
+
+
+def test_an_account_that_cannot_be_read_is_an_error(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--stack", "absent", "--delete"], account.client) == 2
+    assert "absent" in capsys.readouterr().err
+
+
+def test_workers_of_the_template_have_the_names_that_it_expects() -> None:
+    resources = load(ROOT / "template.yaml")["Resources"].values()
+    functions = [each["Properties"] for each in resources if each["Type"] == "AWS::Serverless::Function"]
+    names = {each["FunctionName"]["Fn::Sub"] for each in functions}
+    workers = {each["FunctionName"]["Fn::Sub"] for each in functions if each.get("Handler") == "app.worker"}
+    assert workers == {name for name in names if name.endswith(SUFFIX)}
+    assert {name.removesuffix(SUFFIX) for name in workers} < names
+
+
+def test_workers_of_nested_stacks_are_found() -> None:
+    nested = "arn:aws:cloudformation:eu-west-1:000000000000:stack/tools-More-1/id"
+    resources = {
+        "tools": [("AWS::Lambda::Function", "tools_a_worker"), ("AWS::CloudFormation::Stack", nested)],
+        nested: [("AWS::Lambda::Function", "tools_b_worker"), ("AWS::Lambda::Function", "tools_b")],
+    }
+
+    def paginate(StackName: str) -> list[Any]:
+        found = [{"ResourceType": kind, "PhysicalResourceId": name} for kind, name in resources[StackName]]
+        return [{"StackResourceSummaries": found}]
+
+    paginator = SimpleNamespace(paginate=paginate)
+    cloudformation = SimpleNamespace(get_paginator=lambda _: paginator)
+    workers = Workers.of_stack(lambda _: cloudformation, "tools")
+    assert workers.names == ("tools_a_worker", "tools_b_worker")

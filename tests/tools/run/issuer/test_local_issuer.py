@@ -1,0 +1,135 @@
+"""template.yaml with the local issuer of `make run`: tokens, and the OAuth flow of the official client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx2
+import jwt
+import pytest
+from mcp.client.auth import oauth2
+from mcp.shared.auth import OAuthToken
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.server import serve_issuer
+from mcp_roundtrip_tools.run.issuer.users import User
+from support.authorized_server import deployed
+from support.clients import block_of
+from support.messages import call, headers
+from support.oauth_client import WITHIN_S, MemoryTokenStorage, signed_in_client
+from support.served_application import FRONT_DOOR, TEMPLATE
+from support.sign_in_page import SigningIn
+
+WEATHER = {"location": "Tokyo"}
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[LocalApp]:
+    users = (User("ada", frozenset({"weather:read"})), User("bob"))
+    with serve(TEMPLATE, users=users, log=lambda line: None) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def issuer(app: LocalApp) -> LocalIssuer:
+    assert app.issuer is not None
+    return app.issuer
+
+
+def status(app: LocalApp, token: str | None) -> int:
+    body = call("get_weather", WEATHER)
+    given = {} if token is None else {"authorization": f"Bearer {token}"}
+    return httpx2.post(
+        app.url(FRONT_DOOR), content=json.dumps(body), headers={**headers(body), **given}, timeout=WITHIN_S
+    ).status_code
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    return dict(jwt.decode(token, options={"verify_signature": False}))
+
+
+def test_a_token_of_the_issuer_is_accepted_and_a_call_without_one_is_not(
+    app: LocalApp, issuer: LocalIssuer
+) -> None:
+    assert status(app, issuer.token("ada")) == 200
+    assert status(app, issuer.token("someone else", ["a", "b"])) == 200
+    assert status(app, None) == 401
+
+
+def test_a_token_has_the_claims_of_rfc_9068(app: LocalApp, issuer: LocalIssuer) -> None:
+    token = issuer.token("ada")
+    assert jwt.get_unverified_header(token)["typ"] == "at+jwt"
+    claims = claims_of(token)
+    assert {"iss", "exp", "aud", "sub", "client_id", "iat", "jti", "scope"} == claims.keys()
+    assert (claims["iss"], claims["aud"], claims["sub"]) == (issuer.url, app.url(FRONT_DOOR), "ada")
+    assert claims["scope"] == "weather:read"
+    assert claims_of(issuer.token("bob", ["b", "a"]))["scope"] == "a b"
+
+
+@pytest.mark.parametrize(("user", "scopes"), [("", []), ("a\nb", []), ("ada", ['a"b']), ("ada", ["é"])])
+def test_invalid_names_and_scopes_are_refused(issuer: LocalIssuer, user: str, scopes: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"name of a user|no scope"):
+        issuer.token(user, scopes)
+
+
+@pytest.mark.anyio
+async def test_two_users_sign_in_with_the_official_client_at_the_same_time(
+    app: LocalApp, issuer: LocalIssuer
+) -> None:
+    signing_in = {name: SigningIn(name) for name in ("ada", "bob")}
+    tokens: dict[str, dict[str, Any]] = {}
+
+    async def use(name: str) -> None:
+        storage = MemoryTokenStorage()
+        async with signed_in_client(app.url(FRONT_DOOR), storage, browser=signing_in[name]) as client:
+            result = await client.call_tool("get_weather", WEATHER)
+        assert result.structured_content is not None
+        assert storage.tokens is not None
+        tokens[name] = claims_of(storage.tokens.access_token)
+
+    async with anyio.create_task_group() as group:
+        for name in signing_in:
+            group.start_soon(use, name)
+    assert {name: claims["sub"] for name, claims in tokens.items()} == {"ada": "ada", "bob": "bob"}
+    assert signing_in["bob"].query["iss"] == issuer.url
+    [page] = signing_in["ada"].pages
+    assert [each.attributes["value"] for each in page.named("granted")] == ["weather:read"]
+
+
+@dataclass
+class CountingStorage(MemoryTokenStorage):
+    """Counts the tokens that the client obtained."""
+
+    obtained: int = 0
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.obtained += 1
+        await super().set_tokens(tokens)
+
+
+class _Issuer:
+    """The local issuer of a server that is not of `make run`."""
+
+    def __init__(self, local: LocalIssuer) -> None:
+        self.issuer = local.url
+
+
+@pytest.mark.anyio
+async def test_the_official_client_steps_up_and_refreshes_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    expiry = iter([1.0])  # the client takes its first token for expired
+    monkeypatch.setattr(oauth2, "calculate_token_expiry", lambda lifetime_s: next(expiry, None))
+    url: list[str] = []
+    with serve_issuer([User("ada")], lambda: url[0]) as issuer, deployed(_Issuer(issuer)) as server:
+        url.append(server.url)
+        storage, user = CountingStorage(), SigningIn("ada")
+        async with signed_in_client(server.url, storage, browser=user) as client:
+            assert block_of((await client.call_tool("read", {})).content) == "ada"
+            assert (storage.obtained, len(user.pages)) == (2, 1)
+            assert block_of((await client.call_tool("write", {})).content) == "written"
+    shown = [{str(each.attributes["value"]) for each in page.named("granted")} for page in user.pages]
+    assert shown == [{"billing", "db:read"}, {"billing", "db:read", "db:write"}]

@@ -1,0 +1,348 @@
+"""The OAuth endpoints of the local issuer: what they grant, and what they refuse."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import httpx2
+import jwt
+import pytest
+
+from mcp_roundtrip.auth.issuer_metadata import discover_jwks_uri
+from mcp_roundtrip.auth.jwks import parse_key_set
+from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
+from mcp_roundtrip_tools.run.issuer.server import serve_issuer
+from mcp_roundtrip_tools.run.issuer.users import User
+from support.html_form import BrowserForm
+
+RESOURCE = "http://127.0.0.1:3000/mcp"
+VERIFIER = "v" * 43
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+REDIRECT = "http://127.0.0.1:5000/callback"
+
+
+@dataclass
+class OAuthClient:
+    """A client of an issuer, without anything that an SDK would check."""
+
+    issuer: LocalIssuer
+    http: httpx2.Client
+    id: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def post(self, path: str, form: Mapping[str, str], **headers: str) -> httpx2.Response:
+        sent = {"content-type": "application/x-www-form-urlencoded", **headers}
+        return self.http.post(f"{self.issuer.url}{path}", content=urlencode(form), headers=sent)
+
+    def register(self, **document: Any) -> httpx2.Response:
+        return self.http.post(f"{self.issuer.url}/register", content=json.dumps(document))
+
+    def request(self, **changes: str | None) -> dict[str, str]:
+        """Return the parameters of a valid authorization request, with changes; None removes one."""
+        given = {
+            "response_type": "code",
+            "client_id": self.id,
+            "redirect_uri": REDIRECT,
+            "scope": "db:read db:write",
+            "state": "s&t",
+            "code_challenge": CHALLENGE,
+            "code_challenge_method": "S256",
+            "resource": RESOURCE,
+            **changes,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def show(self, **changes: str | None) -> httpx2.Response:
+        return self.http.get(f"{self.issuer.url}/authorize?{urlencode(self.request(**changes))}")
+
+    def decide(
+        self, user: str = "ada", scopes: list[str] | None = None, **changes: str | None
+    ) -> dict[str, str]:
+        """Sign in at the page; return what the client receives."""
+        form = BrowserForm(self.show(**changes).text)
+        form.choose("user", [user])
+        if scopes is not None:
+            form.choose("granted", scopes)
+        answer = self.http.post(
+            f"{self.issuer.url}/authorize",
+            content=form.body("allow"),
+            headers={"content-type": "application/x-www-form-urlencoded"},
+        )
+        return received(answer)
+
+    def redeem(self, given_code: str, /, **changes: str) -> httpx2.Response:
+        form = {"grant_type": "authorization_code", "code": given_code, "code_verifier": VERIFIER}
+        given = {**form, "client_id": self.id, "redirect_uri": REDIRECT, "resource": RESOURCE}
+        return self.post("/token", {**given, **changes})
+
+
+def received(answer: httpx2.Response) -> dict[str, str]:
+    assert answer.status_code == 303, answer.text
+    location = urlsplit(answer.headers["location"])
+    assert f"{location.scheme}://{location.netloc}{location.path}" == REDIRECT
+    return dict(parse_qsl(location.query))
+
+
+def claims_of(response: httpx2.Response) -> dict[str, Any]:
+    assert response.status_code == 200, response.text
+    return dict(jwt.decode(response.json()["access_token"], options={"verify_signature": False}))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[OAuthClient]:
+    users = [User("ada", frozenset({"db:read"})), User("bob")]
+    with serve_issuer(users, lambda: RESOURCE) as issuer, httpx2.Client() as http:
+        found = OAuthClient(issuer, http)
+        found.id = found.register(client_name="<Test>", redirect_uris=[REDIRECT]).json()["client_id"]
+        yield found
+
+
+def test_the_layer_finds_the_keys_through_the_metadata(client: OAuthClient) -> None:
+    uri = discover_jwks_uri(client.issuer.url, lambda url: client.http.get(url).content)
+    [(kid, algorithm)] = [name for name in parse_key_set(client.http.get(uri).content) if name[1] == "RS256"]
+    header = jwt.get_unverified_header(client.issuer.token("ada"))
+    assert (header["kid"], header["alg"]) == (kid, algorithm)
+    both = [f"{client.issuer.url}/.well-known/{name}" for name in METADATA]
+    assert client.http.get(both[0]).json() == client.http.get(both[1]).json()
+
+
+METADATA = ("oauth-authorization-server", "openid-configuration")
+
+
+def test_a_code_becomes_a_token_with_the_chosen_user_and_scopes(client: OAuthClient) -> None:
+    answer = client.decide("bob", ["db:write"])
+    assert (answer["state"], answer["iss"]) == ("s&t", client.issuer.url)
+    response = client.redeem(answer["code"])
+    claims = claims_of(response)
+    assert (claims["sub"], claims["scope"], claims["aud"]) == ("bob", "db:write", RESOURCE)
+    assert claims["client_id"] == client.id
+    assert response.headers["cache-control"] == "no-store"
+
+
+def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client: OAuthClient) -> None:
+    page = client.show()
+    form = BrowserForm(page.text)
+    fields = dict(parse_qsl(form.body("allow")))
+    assert (fields["user"], fields["granted"]) == ("ada", "db:read")
+    assert [each.attributes["value"] for each in form.named("granted")] == ["db:read", "db:write"]
+    assert "<strong>&lt;Test&gt;</strong>" in page.text
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "form-action 'self' http://127.0.0.1:5000;" in policy
+
+
+def test_a_name_that_was_entered_counts_before_the_chosen_one(client: OAuthClient) -> None:
+    form = {**client.request(), "user": "ada", "other_user": " carol ", "action": "allow"}
+    code = received(client.post("/authorize", form))["code"]
+    assert claims_of(client.redeem(code))["sub"] == "carol"
+
+
+def test_the_user_can_deny(client: OAuthClient) -> None:
+    answer = received(client.post("/authorize", {**client.request(), "user": "ada", "action": "deny"}))
+    assert answer == {"error": "access_denied", "state": "s&t", "iss": client.issuer.url}
+
+
+def test_openid_adds_an_id_token_that_is_no_access_token(client: OAuthClient) -> None:
+    answer = client.decide(scope="openid db:read", nonce="n")
+    response = client.redeem(answer["code"])
+    assert claims_of(response)["scope"] == "db:read"
+    claims = jwt.decode(response.json()["id_token"], options={"verify_signature": False})
+    assert (claims["aud"], claims["nonce"], claims["sub"]) == (client.id, "n", "ada")
+
+
+def test_a_refresh_token_is_used_once_and_adds_no_scopes(client: OAuthClient) -> None:
+    first = client.redeem(client.decide("ada", ["db:read"])["code"]).json()["refresh_token"]
+    form = {"grant_type": "refresh_token", "refresh_token": first, "client_id": client.id}
+    second = client.post("/token", form)
+    assert claims_of(second)["scope"] == "db:read"
+    assert client.post("/token", form).json()["error"] == "invalid_grant"
+    more = {**form, "refresh_token": second.json()["refresh_token"], "scope": "db:read db:write"}
+    assert client.post("/token", more).json()["error"] == "invalid_scope"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"code_verifier": "w" * 43}, "invalid_grant"),
+        ({"code_verifier": ""}, "invalid_grant"),
+        ({"client_id": "another"}, "invalid_grant"),
+        ({"redirect_uri": f"{REDIRECT}/"}, "invalid_grant"),
+        ({"resource": "https://other.test/mcp"}, "invalid_target"),
+        ({"code": "unknown"}, "invalid_grant"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": ""}, "invalid_request"),
+    ],
+)
+def test_a_token_request_that_does_not_fit_its_code_is_refused(
+    client: OAuthClient, changes: Mapping[str, str], error: str
+) -> None:
+    response = client.redeem(client.decide()["code"], **changes)
+    assert (response.status_code, response.json()["error"]) == (400, error)
+
+
+def test_a_code_is_used_once(client: OAuthClient) -> None:
+    code = client.decide()["code"]
+    assert client.redeem(code, code_verifier="w" * 43).status_code == 400
+    assert client.redeem(code).json()["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"resource": "https://other.test/mcp"}, "invalid_target"),
+        ({"scope": 'a"b'}, "invalid_scope"),
+    ],
+)
+def test_a_wrong_request_is_answered_to_the_client(
+    client: OAuthClient, changes: Mapping[str, str | None], error: str
+) -> None:
+    answer = received(client.show(**changes))
+    assert (answer["error"], answer["state"], answer["iss"]) == (error, "s&t", client.issuer.url)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"client_id": "unknown"},
+        {"client_id": "http://127.0.0.1:1/"},
+        {"client_id": "http://example.com/client.json"},
+        {"redirect_uri": "https://evil.test/callback"},
+        {"redirect_uri": "http://127.0.0.1:5000/other"},
+        {"redirect_uri": "http://user@127.0.0.1:5000/callback"},
+        # Parsers drop these characters, and a header would end with them.
+        {"redirect_uri": "http://127.0.0.1:5000/call\r\nback"},
+        {"redirect_uri": "\r\nhttp://127.0.0.1:5000/callback"},
+        {"redirect_uri": "http://127.0.0.1:5000/callback#"},
+    ],
+)
+def test_a_request_of_an_unknown_client_is_never_redirected(
+    client: OAuthClient, changes: Mapping[str, str]
+) -> None:
+    response = client.show(**changes)
+    assert (response.status_code, "location" in response.headers) == (400, False)
+
+
+def test_an_error_leads_to_a_page_elsewhere_only_if_the_user_goes_there(client: OAuthClient) -> None:
+    """Otherwise every page could register a client and use the issuer as an open redirector."""
+    uri = "https://evil.test/callback?a=1"
+    name = client.register(redirect_uris=[uri], client_name="a\u202eb").json()["client_id"]
+    response = client.show(client_id=name, redirect_uri=uri, response_type="token")
+    assert (response.status_code, "location" in response.headers) == (400, False)
+    assert '<a href="https://evil.test/callback?a=1&amp;error=unsupported_response_type' in response.text
+    assert "a\ufffdb" in client.show(client_id=name, redirect_uri=uri).text
+
+
+def test_on_this_computer_every_port_of_a_redirect_uri_is_the_same(client: OAuthClient) -> None:
+    """RFC 8252 §7.3."""
+    assert client.show(redirect_uri="http://127.0.0.1:61234/callback").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["javascript:alert(1)", "http://example.com/", "data:text/html,x", "https://a/#b", "https://a b/", ""],
+)
+def test_no_client_registers_an_unsafe_redirect_uri(client: OAuthClient, uri: str) -> None:
+    response = client.register(redirect_uris=[uri])
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_redirect_uri")
+
+
+@pytest.mark.parametrize("uri", ["cursor://anysphere.cursor-mcp/callback", "https://claude.ai/callback"])
+def test_applications_register_their_own_schemes_and_web_pages(client: OAuthClient, uri: str) -> None:
+    registered = client.register(redirect_uris=[uri], client_name="An application").json()
+    page = client.show(client_id=registered["client_id"], redirect_uri=uri)
+    assert page.status_code == 200
+    assert f"form-action 'self' {uri.partition('/')[0]}" in page.headers["content-security-policy"]
+
+
+def test_a_client_may_be_named_by_the_url_of_its_metadata(client: OAuthClient) -> None:
+    documents: dict[str, Any] = {}
+
+    def respond(request: Request) -> Response:
+        return json_response(200, documents[request.target])
+
+    with closing(HttpServer(respond, max_body=1_000).start()) as server:
+        url = f"{server.url}/client.json"
+        documents["/client.json"] = {"client_id": url, "client_name": "By URL", "redirect_uris": [REDIRECT]}
+        documents["/other.json"] = documents["/client.json"]
+        assert "By URL" in client.show(client_id=url).text
+        form = BrowserForm(client.show(client_id=url).text)
+        code = received(client.post("/authorize", dict(parse_qsl(form.body("allow")))))["code"]
+        assert claims_of(client.redeem(code, client_id=url))["client_id"] == url
+        assert client.show(client_id=f"{server.url}/other.json").status_code == 400
+
+
+def test_a_frame_of_a_page_does_not_make_the_issuer_fetch_anything(client: OAuthClient) -> None:
+    fetched: list[str] = []
+
+    def respond(request: Request) -> Response:
+        fetched.append(request.target)
+        return json_response(404, {})
+
+    with closing(HttpServer(respond, max_body=0).start()) as server:
+        query = urlencode(client.request(client_id=f"{server.url}/client.json"))
+        headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+        answers = [
+            client.http.get(
+                f"{client.issuer.url}/authorize?{query}", headers={**headers, "sec-fetch-dest": kind}
+            )
+            for kind in ("iframe", "document")
+        ]
+    assert ([each.status_code for each in answers], fetched) == ([403, 400], ["/client.json"])
+
+
+def test_a_repeated_parameter_is_refused(client: OAuthClient) -> None:
+    query = f"{urlencode(client.request())}&client_id={client.id}"
+    assert client.http.get(f"{client.issuer.url}/authorize?{query}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "https://evil.test"}, {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}],
+)
+def test_pages_of_other_sites_cannot_sign_in(client: OAuthClient, headers: Mapping[str, str]) -> None:
+    form = {**client.request(), "user": "ada", "action": "allow"}
+    assert client.post("/authorize", form, **headers).status_code == 403
+    local = client.post("/token", {"grant_type": LOCAL_USER}, **headers)
+    assert local.json()["error"] == "unauthorized_client"
+    assert client.http.get(client.issuer.url, headers={"host": "evil.test"}).status_code == 421
+
+
+def test_a_program_of_this_computer_gets_a_token_without_a_page(client: OAuthClient) -> None:
+    first = client.post("/token", {"grant_type": LOCAL_USER})
+    assert (claims_of(first)["sub"], claims_of(first)["scope"]) == ("ada", "db:read")
+    other = client.post("/token", {"grant_type": LOCAL_USER, "user": "bob", "scope": "x"})
+    assert (claims_of(other)["sub"], claims_of(other)["scope"]) == ("bob", "x")
+
+
+@pytest.mark.parametrize("user", ["eve", "Ada", "ada ", "ada bob", "\x7f", "é" * 200])
+def test_a_program_gets_no_token_for_a_user_who_does_not_exist(client: OAuthClient, user: str) -> None:
+    response = client.post("/token", {"grant_type": LOCAL_USER, "user": user})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+    assert "ada and bob" in response.json()["error_description"]
+
+
+def test_clients_in_browsers_may_read_tokens_and_metadata(client: OAuthClient) -> None:
+    asked = client.http.options(f"{client.issuer.url}/token", headers={"origin": "http://localhost:6274"})
+    assert asked.headers["access-control-allow-origin"] == "*"
+    metadata = client.http.get(f"{client.issuer.url}/.well-known/{METADATA[0]}")
+    assert metadata.headers["access-control-allow-origin"] == "*"
+
+
+def test_if_the_port_is_in_use_the_issuer_selects_another_one(client: OAuthClient) -> None:
+    port = urlsplit(client.issuer.url).port or 0
+    with serve_issuer([User("ada")], lambda: RESOURCE, port=port) as other:
+        assert other.url != client.issuer.url

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.run import FunctionFailed, serve
+from support.sam_applications import Running, http, write_application
+
+ONE = """
+    Resources:
+      One:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: one
+          Layers: [!Ref Layer]
+          Environment: {Variables: {NAME: first}}
+          Events: {Any: {Type: HttpApi, Properties: {Path: /one, Method: GET}}}
+      Layer: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layer}}
+    """
+SOURCES = {
+    "layer/shared.py": "VALUE = 1\n",
+    "one/app.py": """
+        import os, shared
+        def handler(event, context):
+            return {"pid": os.getpid(), "value": shared.VALUE, "name": os.environ["NAME"]}
+        """,
+}
+
+
+def is_running(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    return write_application(tmp_path, ONE, SOURCES)
+
+
+def test_a_process_serves_several_requests(template: Path) -> None:
+    with serve(template, log=lambda line: None) as app:
+        pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
+        assert len(pids) == app.processes_started == 1
+    assert not is_running(pids.pop())
+
+
+def test_with_fresh_every_request_gets_a_new_process(template: Path) -> None:
+    with serve(template, fresh=True, log=lambda line: None) as app:
+        pids = [http(app.url("/one")).json()["pid"] for _ in range(2)]
+        assert pids[0] != pids[1]
+        assert app.processes_started == 2
+        assert not any(is_running(pid) for pid in pids)
+
+
+def test_a_change_of_code_layer_or_template_takes_effect(template: Path) -> None:
+    log: list[str] = []
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+        first = http(app.url("/one")).json()
+        (template.parent / "layer/shared.py").write_text("VALUE = 'changed'\n")
+        second = http(app.url("/one")).json()
+        assert (second["value"], is_running(first["pid"])) == ("changed", False)
+        template.write_text(
+            template.read_text().replace("Path: /one", "Path: /two").replace("first", "second")
+        )
+        assert http(app.url("/one")).status == 404
+        assert http(app.url("/two")).json()["name"] == "second"
+        template.write_text("Resources: [")
+        assert http(app.url("/two")).json()["name"] == "second"
+    assert [line for line in log if "restarted" in line] == [
+        f"{template.parent}/layer/shared.py changed: One restarted",
+        f"{template} changed: One restarted",
+    ]
+    assert any("Functions restart when this is corrected." in line for line in log)
+
+
+TWO = (
+    ONE
+    + """
+      Two:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: two
+          Environment: {Variables: {NAME: two}}
+          Events: {Any: {Type: HttpApi, Properties: {Path: /two, Method: GET}}}
+    """
+)
+
+
+def test_only_functions_affected_by_a_change_restart(tmp_path: Path) -> None:
+    sources = {
+        **SOURCES,
+        "two/app.py": SOURCES["one/app.py"].replace("shared.VALUE", "2").replace(", shared", ""),
+    }
+    template = write_application(tmp_path, TWO, sources)
+    log: list[str] = []
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+
+        def pids() -> list[int]:
+            return [http(app.url(path)).json()["pid"] for path in ("/one", "/two")]
+
+        first = pids()
+        (tmp_path / "one/app.py").write_text((tmp_path / "one/app.py").read_text() + "# changed\n")
+        second = pids()
+        assert (second[0] != first[0], second[1] == first[1]) == (True, True)
+        template.write_text(template.read_text() + "# a comment\n")
+        assert pids() == second
+        template.write_text(template.read_text().replace("NAME: two", "NAME: 2"))
+        third = pids()
+        assert (third[0] == second[0], third[1] != second[1]) == (True, True)
+        (tmp_path / "layer/shared.py").write_text("VALUE = 3\n")
+        assert pids()[1] == third[1]
+    assert f"{tmp_path}/one/app.py changed: One restarted" in log
+    assert f"{template} changed: no function restarted" in log
+
+
+def test_keys_persist_over_a_change_of_the_template(template: Path) -> None:
+    key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
+    template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)
+    with serve(template, watch_interval_s=0, log=lambda line: None) as app:
+        before = app.functions()["One"].environment["NAME"]
+        template.write_text(template.read_text() + "\n# changed\n")
+        assert app.functions()["One"].environment["NAME"] == before
+        assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
+
+
+def test_a_port_in_use_is_an_os_error(template: Path) -> None:
+    with serve(template) as app:
+        port = int(app.url("").rpartition(":")[2])
+        with pytest.raises(OSError) as caught, serve(template, port=port):  # noqa: PT011 - the code is asserted
+            pass
+    assert caught.value.errno == errno.EADDRINUSE
+
+
+def test_no_process_is_left_running_at_the_end(template: Path) -> None:
+    source = template.parent / "one/app.py"
+    source.write_text(
+        "import os, subprocess, time\n"
+        "def handler(event, context):\n"
+        "    child = subprocess.Popen(['sleep', '600'])\n"
+        "    print(os.getpid(), child.pid)\n"
+        "    time.sleep(600)\n"
+    )
+    template.write_text(
+        template.read_text().replace("Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
+    )
+    log: list[str] = []
+    with ThreadPoolExecutor() as workers:
+        with serve(template, log=log.append) as app:
+            call = workers.submit(app.invoke, "One", {})
+            wait_until(lambda: bool(log))
+        with pytest.raises(FunctionFailed):
+            call.result(10)
+    processes = [int(word) for word in log[0].split()[1:]]
+    assert len(processes) == 2
+    wait_until(lambda: not any(is_running(pid) for pid in processes))
+
+
+def test_concurrent_requests_have_separate_processes(running: Running) -> None:
+    app = running.app
+    with ThreadPoolExecutor(3) as workers:
+        pids = set(workers.map(lambda _: http(app.url("/odd/nap")).json()["pid"], range(3)))
+    assert len(pids) == 3
+
+
+def test_the_interpreter_can_be_configured(template: Path) -> None:
+    with pytest.raises(FileNotFoundError), serve(template, python=os.fspath(template.parent / "no-python")):
+        pass
+
+
+def test_an_unknown_function_is_a_key_error(running: Running) -> None:
+    with pytest.raises(KeyError):
+        running.app.invoke("Nobody", {})

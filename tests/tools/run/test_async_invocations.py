@@ -1,0 +1,209 @@
+"""Asynchronous invocations on this computer: retries, their delays, and destinations."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function
+from mcp_roundtrip_tools.template.reader import Template
+from support.manual_timers import START_S, ManualTimers
+from support.sam_applications import write_application
+
+WITHIN_S = 20
+QUEUE_ARN = "arn:aws:sqs:us-east-1:000000000000:Failures"
+FUNCTION = Function("F", "app.handler", Path("/"), (), {}, 3, 128)
+ERROR = InvocationResult(b'{"errorType": "Sandbox.Timedout"}', failed=True)
+SUCCESS = InvocationResult(b"null")
+
+
+class Lambda:
+    """A function that fails `failures` times."""
+
+    def __init__(self, config: EventInvokeConfig, failures: int, scale: float = 1, **options: Any) -> None:
+        self.timers = ManualTimers()
+        self.failures = failures
+        self.attempts: list[tuple[float, str | None]] = []
+        self.sent: list[tuple[str, str]] = []
+        self.log: list[str] = []
+        function = replace(FUNCTION, event_invoke=config, **options)
+        self.invocations = AsyncInvocations(
+            lambda: {"F": function}, self._run, self._send, self.timers, self.log.append, scale
+        )
+
+    def _run(
+        self, function: str, payload: bytes, qualifier: Any, client_context: Any, request_id: str | None
+    ) -> InvocationResult:
+        self.attempts.append((self.timers.now_s() - START_S, request_id))
+        return ERROR if len(self.attempts) <= self.failures else SUCCESS
+
+    def _send(self, arn: str, body: str) -> bool:
+        self.sent.append((arn, body))
+        return arn == QUEUE_ARN
+
+    def invoke(self) -> str:
+        """Invoke the function, and wait for a day."""
+        request_id = self.invocations.accept("F", b'{"n": 1}', "live", None)
+        self.timers.advance(86_400)
+        return request_id
+
+    @property
+    def times(self) -> list[float]:
+        return [time for time, _ in self.attempts]
+
+
+@pytest.mark.parametrize(
+    ("failures", "retries", "times"),
+    [(0, 2, [0]), (1, 2, [0, 60]), (3, 2, [0, 60, 180]), (3, 1, [0, 60]), (3, 0, [0])],
+)
+def test_a_failed_invocation_is_repeated_after_one_and_two_minutes(
+    failures: int, retries: int, times: list[float]
+) -> None:
+    functions = Lambda(EventInvokeConfig(retries), failures)
+    functions.invoke()
+    assert functions.times == times
+
+
+def test_each_attempt_has_the_same_request_id_and_another_invocation_has_another() -> None:
+    functions = Lambda(EventInvokeConfig(), 3)
+    one, other = functions.invoke(), functions.invoke()
+    assert [request_id for _, request_id in functions.attempts] == [one, one, one, other]
+    assert one != other
+
+
+def test_the_delays_of_retries_are_scaled() -> None:
+    functions = Lambda(EventInvokeConfig(), 3, scale=0.05)
+    functions.invoke()
+    assert functions.times == [0, 3, 9]
+
+
+def test_an_invocation_over_its_maximum_age_is_discarded() -> None:
+    functions = Lambda(EventInvokeConfig(max_age_s=100, on_failure=QUEUE_ARN), 3)
+    functions.invoke()
+    assert functions.times == [0, 60]
+    [(_, body)] = functions.sent
+    assert json.loads(body)["requestContext"]["condition"] == "EventAgeExceeded"
+
+
+def test_the_record_of_a_failed_invocation_reaches_its_destination() -> None:
+    functions = Lambda(EventInvokeConfig(1, on_failure=QUEUE_ARN), 2)
+    request_id = functions.invoke()
+    [(arn, body)] = functions.sent
+    assert arn == QUEUE_ARN
+    assert json.loads(body) == {
+        "version": "1.0",
+        "timestamp": "2026-11-18T11:07:40.000Z",
+        "requestContext": {
+            "requestId": request_id,
+            "functionArn": "arn:aws:lambda:us-east-1:000000000000:function:F:live",
+            "condition": "RetriesExhausted",
+            "approximateInvokeCount": 2,
+        },
+        "requestPayload": {"n": 1},
+        "responseContext": {
+            "statusCode": 200,
+            "executedVersion": "$LATEST",
+            "functionError": "Unhandled",
+        },
+        "responsePayload": {"errorType": "Sandbox.Timedout"},
+    }
+
+
+def test_a_dead_letter_queue_receives_the_event() -> None:
+    functions = Lambda(EventInvokeConfig(0), 1, dead_letter=QUEUE_ARN)
+    functions.invoke()
+    assert functions.sent == [(QUEUE_ARN, '{"n": 1}')]
+
+
+def test_a_destination_that_is_not_emulated_is_logged() -> None:
+    functions = Lambda(EventInvokeConfig(0, on_failure="arn:aws:sns:us-east-1:0:topic"), 1)
+    functions.invoke()
+    assert any("arn:aws:sns:us-east-1:0:topic is not emulated" in line for line in functions.log)
+
+
+TEMPLATE = """
+    Resources:
+      Failures: {Type: AWS::SQS::Queue}
+      Sender: {Type: AWS::Serverless::Function, Properties: {CodeUri: ., Handler: app.sender}}
+      Worker:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: ., Handler: app.worker, AutoPublishAlias: live, Timeout: 1, MemorySize: 512}
+      Other:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: .
+          Handler: app.worker
+          DeadLetterQueue: {Type: SQS, TargetArn: !GetAtt Failures.Arn}
+          EventInvokeConfig: {MaximumRetryAttempts: 0}
+      WorkerInvocations:
+        Type: AWS::Lambda::EventInvokeConfig
+        Properties:
+          FunctionName: !Ref Worker
+          Qualifier: !GetAtt Worker.Version.Version
+          MaximumRetryAttempts: 1
+          MaximumEventAgeInSeconds: 3600
+          DestinationConfig: {OnFailure: {Destination: !GetAtt Failures.Arn}}
+    """
+APP = """
+    import json, os, resource, signal, time, boto3
+
+    def sender(event, context):
+        client = boto3.client("lambda")
+        call = {"FunctionName": "Worker", "InvocationType": "Event"}
+        reply = client.invoke(**call, Payload=json.dumps(event).encode())
+        return reply["ResponseMetadata"]["RequestId"]
+
+    def worker(event, context):
+        print("attempt", event["do"], context.aws_request_id, flush=True)
+        if os.path.exists(event["mark"]):
+            return
+        open(event["mark"], "w").close()
+        if event["do"] == "raise":
+            raise ValueError
+        if event["do"] == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if event["do"] == "memory":
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+            bytearray(1 << 31)
+        time.sleep(60)
+    """
+
+
+def test_the_configurations_of_a_template_are_read(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    functions = Template(path, {}).application({}, "").functions
+    assert functions["Sender"].event_invoke == EventInvokeConfig(2, 21_600, None)
+    assert functions["Worker"].event_invoke == EventInvokeConfig(1, 3600, QUEUE_ARN)
+    assert functions["Other"].event_invoke == EventInvokeConfig(0, 21_600, None)
+    assert functions["Other"].dead_letter == QUEUE_ARN
+
+
+def test_a_process_that_is_killed_runs_out_of_memory_or_time_or_raises_is_repeated(tmp_path: Path) -> None:
+    lines: list[str] = []
+    changed = threading.Condition()
+
+    def log(line: str) -> None:
+        with changed:
+            lines.append(line)
+            changed.notify_all()
+
+    def attempts(request_id: str) -> int:
+        return sum("attempt" in line and request_id in line for line in lines)
+
+    template = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    with serve(template, log=log, retry_delay_scale=0.001) as app:
+        sent = {
+            do: app.invoke("Sender", {"do": do, "mark": str(tmp_path / do)})
+            for do in ("raise", "kill", "memory", "sleep")
+        }
+        with changed:
+            done = changed.wait_for(lambda: all(attempts(each) == 2 for each in sent.values()), WITHIN_S)
+    assert done, lines

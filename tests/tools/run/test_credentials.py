@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import serve
+
+KEY = Credentials.random()
+SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/kms/aws4_request, Signature=0"
+
+
+def status(*headers: tuple[str, str]) -> int:
+    return KEY.guard(lambda request: Response(200))(Request("POST", "/", headers)).status
+
+
+def test_a_request_signed_with_the_key_of_the_run_is_accepted() -> None:
+    assert status(("authorization", SIGNED)) == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("authorization", SIGNED.replace(KEY.access_key_id, "AKIDEXAMPLE"))],
+        [("authorization", f"Bearer Credential={KEY.access_key_id}/")],
+        [("authorization", SIGNED), ("origin", "http://127.0.0.1")],
+        [("authorization", SIGNED), ("sec-fetch-site", "same-origin")],
+    ],
+)
+def test_every_other_request_is_refused(headers: list[tuple[str, str]]) -> None:
+    assert status(*headers) == 403
+
+
+def test_keys_differ_from_run_to_run() -> None:
+    assert len({Credentials.random().access_key_id for _ in range(100)}) == 100
+
+
+def test_the_error_for_other_credentials_names_the_variables() -> None:
+    with serve(FakeKms(), guard=KEY.guard) as endpoint:
+        clients = [
+            boto3.client(
+                "kms",
+                endpoint_url=endpoint.endpoint_url,
+                region_name="us-east-1",
+                aws_access_key_id=key.access_key_id,
+                aws_secret_access_key=key.secret_access_key,
+            )
+            for key in (KEY, Credentials.random())
+        ]
+        assert clients[0].create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]
+        with pytest.raises(ClientError, match="AWS_ACCESS_KEY_ID"):
+            clients[1].create_key()

@@ -1,0 +1,224 @@
+"""`make run DEBUG=1`, at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from support.sam_applications import http, write_application
+
+TEMPLATE = """
+    Globals:
+      Function:
+        Handler: app.handler
+        Timeout: 1
+        Environment: {Variables: {MCP_AUTH_MODE: none}}
+    Resources:
+      Door:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: functions/front_door
+          Environment: {Variables: {MCP_OWNERS: !Sub '{"sum": "${Sum.Arn}"}', POWERTOOLS_SERVICE_NAME: door}}
+          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
+      Sum:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: functions/sum
+          Environment: {Variables: {POWERTOOLS_SERVICE_NAME: sum, LOG_LEVEL: INFO}}
+      Plain:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: functions/plain
+          Events: {E: {Type: HttpApi, Properties: {Path: "/plain/{do}", Method: GET}}}
+    """
+SOURCES = {
+    "functions/front_door/app.py": """
+        from pathlib import Path
+        from mcp_roundtrip import FrontDoor
+
+        handler = FrontDoor("all", Path(__file__).with_name("catalog.json")).lambda_handler
+        """,
+    "functions/front_door/catalog.json": '{"tools": []}',
+    "functions/sum/parts.py": "PARTS = [20, 22]\n",
+    "functions/sum/app.py": """
+        import logging
+        from mcp_roundtrip import Context, Server
+        from parts import PARTS
+
+        server = Server("sum")
+
+        @server.tool
+        def add(ctx: Context) -> int:
+            \"\"\"Add the parts.\"\"\"
+            total = sum(PARTS)
+            breakpoint()
+            logging.info("the total is %d", total)
+            logging.getLogger(__name__).debug("too much detail")
+            assert ctx.remaining_ms > 600_000
+            return total
+
+        handler = server.lambda_handler
+        """,
+    "functions/plain/parts.py": "PARTS = 'another module of the same name'\n",
+    "functions/plain/app.py": """
+        import os, sys
+        import parts
+
+        def handler(event, context):
+            if event["pathParameters"]["do"] == "exit":
+                sys.exit(3)
+            return {
+                "pid": os.getpid(),
+                "parts": parts.PARTS,
+                "cwd": os.getcwd(),
+                "name": context.function_name,
+                "file": __file__,
+                "variable": os.environ.get("GIVEN"),
+            }
+        """,
+}
+
+
+class Terminal:
+    """A pseudo-terminal in which a program runs."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.shown = ""
+
+    def expect(self, pattern: str) -> re.Match[str]:
+        """Wait until the program prints a pattern after the previous one."""
+        while (found := re.search(pattern, self.shown)) is None:
+            readable, _, _ = select.select([self._descriptor], [], [], 60)
+            assert readable, f"{pattern} did not come: {self.shown}"
+            self.shown += os.read(self._descriptor, 65_536).decode("utf-8", "replace")
+        self.shown = self.shown[found.end() :]
+        return found
+
+    def type(self, line: str) -> None:
+        os.write(self._descriptor, f"{line}\n".encode())
+
+
+@contextmanager
+def at_a_terminal(template: Path, *arguments: str) -> Iterator[Terminal]:
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "mcp_roundtrip_tools.run",
+        "--template",
+        str(template),
+        "--port",
+        "0",
+        *arguments,
+    ]
+    variables = {**os.environ, "TERM": "dumb", "PYTHON_COLORS": "0"}
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True
+    )
+    os.close(theirs)
+    try:
+        yield Terminal(ours)
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+        os.close(ours)
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "add", "arguments": {}, "_meta": META},
+}
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "add",
+}
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    return write_application(tmp_path, TEMPLATE, SOURCES)
+
+
+def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template: Path) -> None:
+
+    with at_a_terminal(template, "--debug") as terminal, ThreadPoolExecutor() as clients:
+        url = terminal.expect(r"http://127.0.0.1:\d+/mcp")[0]
+        call = clients.submit(http, url, method="POST", body=json.dumps(CALL).encode(), headers=HEADERS)
+        terminal.expect(r"\(Pdb\) ")
+        terminal.type("p total, PARTS")
+        terminal.expect(r"\(42, \[20, 22\]\)")
+        terminal.expect(r"\(Pdb\) ")
+        other = clients.submit(http, url.replace("/mcp", "/plain/look"))
+        terminal.type("total = 43")
+        terminal.expect(r"\(Pdb\) ")
+        terminal.type("continue")
+        assert call.result(60).json()["result"]["structuredContent"] == 43
+        terminal.expect(r"\[INFO\] root: the total is 43")
+        assert other.result(60).json()["parts"] == "another module of the same name"
+        assert "too much detail" not in terminal.shown
+        assert "request_completed" not in terminal.shown
+        terminal.expect(r"tools/call +add +Sum-1")
+
+
+@pytest.fixture
+def app(template: Path) -> Iterator[LocalApp]:
+    with serve(
+        template, debug=True, watch_interval_s=0, variables={"GIVEN": "mine"}, log=lambda line: None
+    ) as app:
+        yield app
+
+
+def test_each_function_has_its_own_modules_variables_and_folder(app: LocalApp, template: Path) -> None:
+    answer: dict[str, Any] = http(app.url("/plain/look")).json()
+    folder = str(template.parent / "functions/plain")
+    assert answer.pop("pid") != os.getpid()
+    assert answer == {
+        "parts": "another module of the same name",
+        "cwd": folder,
+        "name": "Plain",
+        "file": f"{folder}/app.py",
+        "variable": "mine",
+    }
+
+
+def test_a_change_takes_effect_in_the_same_process(app: LocalApp, template: Path) -> None:
+    before = http(app.url("/plain/look")).json()
+    (template.parent / "functions/plain/parts.py").write_text("PARTS = 'changed since'\n")
+    after = http(app.url("/plain/look")).json()
+    assert (after["parts"], after["pid"]) == ("changed since", before["pid"])
+
+
+def test_a_handler_that_exits_ends_only_its_event(app: LocalApp) -> None:
+    pid = http(app.url("/plain/look")).json()["pid"]
+    assert http(app.url("/plain/exit")).status == 500
+    assert http(app.url("/plain/look")).json()["pid"] == pid
+
+
+def test_the_process_ends_with_the_block(template: Path) -> None:
+    with serve(template, debug=True, log=lambda line: None) as app:
+        pid = http(app.url("/plain/look")).json()["pid"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

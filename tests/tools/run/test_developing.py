@@ -1,0 +1,142 @@
+"""Output of a function for its author under `make run`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from support.sam_applications import write_application
+
+TEMPLATE = """
+    Globals: {Function: {Handler: app.handler, CodeUri: f, Timeout: 20}}
+    Resources:
+      Text:
+        Type: AWS::Serverless::Function
+        Properties: {LoggingConfig: {LogGroup: !Ref Somewhere}}
+      Own:
+        Type: AWS::Serverless::Function
+        Properties: {Environment: {Variables: {LOG_LEVEL: debug, POWERTOOLS_LOG_LEVEL: ERROR}}}
+      Powertools:
+        Type: AWS::Serverless::Function
+        Properties: {Environment: {Variables: {POWERTOOLS_LOG_LEVEL: INFO}}}
+      Json:
+        Type: AWS::Serverless::Function
+        Properties: {LoggingConfig: {LogFormat: JSON, ApplicationLogLevel: INFO}}
+    """
+SOURCE = """
+    import logging, os
+    import boto3
+
+    def handler(event, context):
+        do = event.get("do")
+        if do == "log":
+            for level in ("debug", "info", "warning"):
+                getattr(logging, level)(f"{context.function_name} root {level}")
+                getattr(logging.getLogger(__name__), level)(f"{context.function_name} own {level}")
+        if do == "client":
+            boto3.client("sqs")
+        if do == "break":
+            breakpoint()
+        if do == "secrets":
+            boto3.client("secretsmanager").list_secrets()
+        if do == "kms":
+            kms = boto3.client("kms")
+            return kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
+        return {name: os.environ.get(name) for name in event.get("variables", ())}
+    """
+
+
+@pytest.fixture
+def log() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    return write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+
+
+@pytest.fixture
+def app(template: Path, log: list[str]) -> Iterator[LocalApp]:
+    with serve(template, log=log.append) as app:
+        yield app
+
+
+def shown(log: list[str], text: str) -> bool:
+    """Return whether a text is printed within a deadline. Another thread reads the output."""
+    deadline = time.monotonic() + 10
+    while not any(text in line for line in log):
+        if time.monotonic() > deadline:
+            return False
+        Event().wait(0.01)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "below"),
+    [
+        ("Text", "warning", "info"),
+        ("Own", "debug", None),
+        ("Powertools", "info", "debug"),
+        ("Json", "info", "debug"),
+    ],
+)
+def test_log_messages_of_a_function_are_shown_from_its_level_on(
+    app: LocalApp, log: list[str], function: str, first: str, below: str | None
+) -> None:
+    app.invoke(function, {"do": "log"})
+    assert shown(log, f"{function} own warning")
+    for logger in ("root", "own"):
+        assert any(f"{function} {logger} {first}" in line for line in log)
+        assert not any(f"{function} {logger} {below}" in line for line in log)
+    assert any('"level": "INFO"' in line for line in log) is (function == "Json")
+
+
+@pytest.mark.parametrize(("function", "is_shown"), [("Powertools", False), ("Json", False), ("Own", True)])
+def test_botocore_is_silent_about_endpoints_unless_the_level_is_debug(
+    app: LocalApp, log: list[str], function: str, is_shown: bool
+) -> None:
+    app.invoke(function, {"do": "client"})
+    app.invoke(function, {"do": "log"})
+    assert shown(log, f"{function} own warning")
+    assert any("Found endpoint" in line for line in log) is is_shown
+
+
+def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app: LocalApp, log: list[str]) -> None:
+    with pytest.raises(Exception, match="BdbQuit"):
+        app.invoke("Text", {"do": "break"})
+    assert shown(log, "make run DEBUG=1")
+
+
+def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(
+    app: LocalApp, log: list[str]
+) -> None:
+    with pytest.raises(Exception, match=r"secretsmanager is not emulated.*AWS_ENDPOINT_URL_SECRETSMANAGER"):
+        app.invoke("Text", {"do": "secrets"})
+    assert any(
+        line.startswith("[secretsmanager] secretsmanager is not emulated. Lambda (Invoke), KMS, SQS")
+        for line in log
+    )
+
+
+def test_variables_are_passed_on_and_credentials_among_them_open_the_stand_ins(
+    template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {"AWS_ACCESS_KEY_ID": "AKIDMINE", "AWS_SECRET_ACCESS_KEY": "mine", "LOG_LEVEL": "ERROR"}
+    monkeypatch.setenv("NOT_NAMED", "mine")
+    with serve(template, variables=variables, log=lambda line: None) as app:
+        seen = app.invoke(
+            "Own", {"variables": ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "LOG_LEVEL", "NOT_NAMED"]}
+        )
+        assert seen == {
+            "AWS_ACCESS_KEY_ID": "AKIDMINE",
+            "AWS_SESSION_TOKEN": None,
+            "LOG_LEVEL": "ERROR",
+            "NOT_NAMED": None,
+        }
+        assert app.invoke("Own", {"do": "kms"}).startswith("arn:aws:kms:")

@@ -1,0 +1,139 @@
+"""Edited copies of the code of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.run.edited_sources import (
+    MAX_FILE,
+    MAX_FILES,
+    EditedSources,
+    SourceError,
+    source_files,
+)
+from mcp_roundtrip_tools.template.model import Function
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "project/weather"
+    folder.mkdir(parents=True)
+    (folder / "app.py").write_text("VERSION = 1\n")
+    (folder / "data.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def edited() -> Iterator[EditedSources]:
+    sources = EditedSources()
+    yield sources
+    sources.close()
+
+
+def functions(code: Path) -> dict[str, Function]:
+    return {
+        name: Function(name, "app.handler", code, (), {}, timeout_s=3, memory_mb=128)
+        for name in ("weather", "weather_worker")
+    }
+
+
+def test_an_edited_copy_runs_instead_of_the_project_which_stays_as_it_is(
+    code: Path, edited: EditedSources
+) -> None:
+    assert edited.apply_to(functions(code))["weather"].code == code
+    edited.edit("weather", {"app.py": "VERSION = 2\n", "more/part.py": "A = 1\n"})
+    for function in edited.apply_to(functions(code)).values():  # the worker has the same code
+        assert (function.code / "app.py").read_text() == "VERSION = 2\n"
+        assert (function.code / "more/part.py").is_file()
+        assert (function.code / "data.json").read_text() == "{}"
+    assert source_files(code) == {"app.py": "VERSION = 1\n", "data.json": "{}"}
+    assert edited.sharing("weather") == ["weather", "weather_worker"]
+    edited.edit("weather_worker", {})
+    assert edited.apply_to(functions(code))["weather"].code == code
+
+
+def test_each_version_has_its_own_folder(code: Path, edited: EditedSources) -> None:
+    edited.apply_to(functions(code))
+    folders = []
+    for version in (2, 3):
+        edited.edit("weather", {"app.py": f"VERSION = {version}\n"})
+        folders.append(edited.apply_to(functions(code))["weather"].code)
+    assert [(folder / "app.py").read_text() for folder in folders] == ["VERSION = 2\n", "VERSION = 3\n"]
+
+
+def test_a_change_in_the_project_reaches_the_files_that_were_not_edited(
+    code: Path, edited: EditedSources
+) -> None:
+    edited.apply_to(functions(code))
+    edited.edit("weather", {"app.py": "VERSION = 2\n"})
+    (code / "data.json").write_text("[]")
+    edited.refresh([code / "data.json"])
+    folder = edited.apply_to(functions(code))["weather"].code
+    assert ((folder / "app.py").read_text(), (folder / "data.json").read_text()) == ("VERSION = 2\n", "[]")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../app.py", "a/../../app.py", "/etc/app.py", "a//b.py", "./app.py", ".hidden.py", "a/.git/x.py"),
+        *("app.py/", "", "a\\..\\b.py", "a\x00.py", "a\n.py", "a b.py", "app.sh", "app", "app.pyc", "app.so"),
+        *("C:app.py", "~/app.py", "é.py", "/".join("a" * 9) + ".py", "requirements.txt"),
+    ],
+)
+def test_a_name_cannot_leave_the_copy_or_be_another_kind_of_file(
+    name: str, code: Path, edited: EditedSources
+) -> None:
+    edited.apply_to(functions(code))
+    with pytest.raises(SourceError):
+        edited.edit("weather", {name: ""})
+    assert edited.files("weather") == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["def f(:\n", "\x00", "'\ud800'", "x" * (MAX_FILE + 1), "(" * 500, "x = " + "-" * 200_000 + "1"]
+)
+def test_a_file_that_cannot_run_is_refused_and_the_previous_version_stays(
+    text: str, code: Path, edited: EditedSources
+) -> None:
+    edited.apply_to(functions(code))
+    edited.edit("weather", {"app.py": "VERSION = 2\n"})
+    with pytest.raises(SourceError, match=r"app\.py"):
+        edited.edit("weather", {"app.py": text})
+    assert edited.files("weather") == {"app.py": "VERSION = 2\n"}
+
+
+def test_names_that_exclude_each_other_are_refused(code: Path, edited: EditedSources) -> None:
+    edited.apply_to(functions(code))
+    with pytest.raises(SourceError, match="weather"):
+        edited.edit("weather", {"a.py": "", "a.py/b.py": ""})
+    assert edited.files("weather") == {}
+
+
+def test_a_read_only_file_and_a_dangling_link_do_not_prevent_an_edit(
+    code: Path, edited: EditedSources
+) -> None:
+    (code / "app.py").chmod(0o444)
+    (code / "gone.py").symlink_to("nowhere.py")
+    edited.apply_to(functions(code))
+    edited.edit("weather", {"app.py": "VERSION = 2\n"})
+    assert (edited.apply_to(functions(code))["weather"].code / "app.py").read_text() == "VERSION = 2\n"
+
+
+def test_the_number_of_edited_files_is_limited(code: Path, edited: EditedSources) -> None:
+    edited.apply_to(functions(code))
+    with pytest.raises(SourceError):
+        edited.edit("weather", {f"a{number}.py": "" for number in range(MAX_FILES + 1)})
+
+
+def test_hidden_large_binary_and_outside_files_are_not_shown(code: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "secret.py"
+    outside.write_text("SECRET = 1")
+    (code / "linked.py").symlink_to(outside)
+    (code / "folder").symlink_to(tmp_path)
+    (code / ".env.py").write_text("SECRET = 1")
+    (code / "large.py").write_text("#" * (MAX_FILE + 1))
+    (code / "binary.py").write_bytes(b"\xff\xfe")
+    assert list(source_files(code)) == ["app.py", "data.json"]

@@ -1,0 +1,206 @@
+"""DynamoDB and S3 as functions reach them under `make run`."""
+
+from __future__ import annotations
+
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from mypy_boto3_dynamodb import DynamoDBClient
+from mypy_boto3_s3 import S3Client
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.services import ministack_installation
+from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.emulator import Emulator
+from mcp_roundtrip_tools.run.services.emulator import serve as serve_emulator
+from mcp_roundtrip_tools.run.services.ministack_installation import Installation
+from mcp_roundtrip_tools.template.model import Storage
+from mcp_roundtrip_tools.template.reader import Template
+from support.project import ROOT
+from support.sam_applications import write_application
+
+KEY = {
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+}
+INDEX = {
+    "IndexName": "by-id",
+    "KeySchema": KEY["KeySchema"],
+    "Projection": {"ProjectionType": "ALL"},
+    "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+}
+STORAGE = Storage({"Orders": {**KEY, "GlobalSecondaryIndexes": [INDEX]}}, ("local-reports",))
+CREDENTIALS = Credentials.random()
+SIGNED = {"aws_access_key_id": CREDENTIALS.access_key_id, "aws_secret_access_key": "any"}
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Emulator:
+    return Emulator(print)
+
+
+@pytest.fixture(scope="module")
+def url(emulator: Emulator) -> Iterator[str]:
+    emulator.declare(STORAGE)
+    with serve_emulator(emulator, CREDENTIALS.guard) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def dynamodb(url: str) -> Iterator[DynamoDBClient]:
+    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **SIGNED)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def s3(url: str) -> Iterator[S3Client]:
+    client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **SIGNED)
+    yield client
+    client.close()
+
+
+def test_a_declared_table_and_its_index_exist(dynamodb: DynamoDBClient) -> None:
+    dynamodb.put_item(TableName="Orders", Item={"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}})
+    found = dynamodb.query(
+        TableName="Orders",
+        IndexName="by-id",
+        KeyConditionExpression="id = :id",
+        ExpressionAttributeValues={":id": {"S": "1"}},
+    )
+    assert found["Items"] == [{"id": {"S": "1"}, "raw": {"B": b"\x00\xff"}}]
+
+
+def test_a_table_that_is_not_declared_does_not_exist(dynamodb: DynamoDBClient) -> None:
+    with pytest.raises(dynamodb.exceptions.ResourceNotFoundException):
+        dynamodb.get_item(TableName="Elsewhere", Key={"id": {"S": "1"}})
+
+
+def test_a_table_declared_later_is_created_and_others_keep_their_data(
+    emulator: Emulator, dynamodb: DynamoDBClient
+) -> None:
+    dynamodb.put_item(TableName="Orders", Item={"id": {"S": "stored"}})
+    emulator.declare(Storage({**STORAGE.tables, "Later": KEY}, STORAGE.buckets))
+    dynamodb.put_item(TableName="Later", Item={"id": {"S": "1"}})
+    assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "stored"}})
+
+
+def test_an_object_is_stored_in_a_declared_bucket(s3: S3Client) -> None:
+    s3.put_object(Bucket="local-reports", Key="a/é.txt", Body=b"x" * 100_000)
+    assert s3.head_object(Bucket="local-reports", Key="a/é.txt")["ContentLength"] == 100_000
+    assert s3.get_object(Bucket="local-reports", Key="a/é.txt")["Body"].read() == b"x" * 100_000
+
+
+def test_a_presigned_url_works_without_further_credentials(s3: S3Client) -> None:
+    s3.put_object(Bucket="local-reports", Key="report", Body=b"done")
+    link = s3.generate_presigned_url("get_object", Params={"Bucket": "local-reports", "Key": "report"})
+    from_a_page = urllib.request.Request(link, headers={"Sec-Fetch-Site": "cross-site"})
+    with urllib.request.urlopen(from_a_page) as response:
+        assert response.read() == b"done"
+    other = link.replace(CREDENTIALS.access_key_id, "ASIAOTHER")
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(other)
+
+
+def test_requests_with_other_credentials_are_refused(url: str) -> None:
+    foreign_credentials = {"aws_access_key_id": "foreign", "aws_secret_access_key": "any"}
+    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **foreign_credentials)
+    with pytest.raises(ClientError, match="UnrecognizedClientException"):
+        client.list_tables()
+    client.close()
+
+
+def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+    monkeypatch.setattr(ministack_installation, "REQUIREMENTS", ("./no-such-folder",))
+    missing = Emulator(log.append, Installation(log.append, tmp_path / "ministack", tmp_path / "python"))
+    with serve_emulator(missing) as url:
+        for _ in range(2):
+            with pytest.raises(urllib.error.HTTPError, match="501"):
+                urllib.request.urlopen(url)
+    assert [line.partition(" ")[0] for line in log] == ["Installing", "[ministack]", "[ministack]"]
+    assert "no-such-folder" in log[2]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    both = threading.Barrier(2, timeout=10)
+
+    def install(command: list[str]) -> None:
+        commands.append(command)
+        if "venv" in command:
+            both.wait()  # a call arrives while it is installed in the background
+        else:
+            interpreter = Path(command[command.index("--python") + 1])
+            interpreter.parent.mkdir()
+            interpreter.touch()
+
+    monkeypatch.setattr(ministack_installation, "_run", install)
+    installation = Installation(print, tmp_path / "cache/ministack", tmp_path / "python")
+    emulator = Emulator(print, installation)
+    emulator.declare(Storage())
+    assert commands == []
+    emulator.declare(STORAGE)
+    emulator.declare(STORAGE)
+    both.wait()
+    assert installation.interpreter() == tmp_path / "cache/ministack/bin/python"
+    assert installation.interpreter().is_file()
+    assert len(commands) == 2
+
+
+def test_the_makefile_installs_the_same_version() -> None:
+    [pinned] = re.findall(r"^MINISTACK_PIN +:= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert set(ministack_installation.REQUIREMENTS) <= set(pinned.split())
+
+
+TEMPLATE = """
+    Resources:
+      Orders:
+        Type: AWS::DynamoDB::Table
+        Properties:
+          BillingMode: PAY_PER_REQUEST
+          AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
+          KeySchema: [{AttributeName: id, KeyType: HASH}]
+          TimeToLiveSpecification: {AttributeName: exp, Enabled: true}
+      Reports: {Type: AWS::S3::Bucket}
+      Named: {Type: AWS::S3::Bucket, Properties: {BucketName: its-own-name}}
+      Writer:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: .
+          Handler: app.handler
+          Timeout: 20
+          Environment: {Variables: {TABLE: !Ref Orders, BUCKET: !Ref Reports, ARN: !GetAtt Named.Arn}}
+    """
+APP = """
+    import os, boto3
+    def handler(event, context):
+        boto3.client("dynamodb").put_item(TableName=os.environ["TABLE"], Item={"id": {"S": "1"}})
+        boto3.client("s3").put_object(Bucket=os.environ["BUCKET"], Key="k", Body=b"v")
+        return os.environ["ARN"]
+    """
+
+
+def test_a_template_declares_tables_and_buckets(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    assert Template(path, {}).application({}, "").storage == Storage(
+        {"Orders": KEY}, ("local-reports", "its-own-name")
+    )
+
+
+def test_functions_write_to_the_templates_tables_and_buckets(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    with serve(path, log=lambda line: None) as app:
+        assert app.invoke("Writer", {}) == "arn:aws:s3:::its-own-name"

@@ -1,0 +1,101 @@
+"""Functions in real runtime processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.run import FunctionFailed
+from mcp_roundtrip_tools.run.execution.environment import process_variables
+from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.template.model import Function
+from support.sam_applications import Running
+
+KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"
+
+
+def failure_of(running: Running, function: str, do: str = "") -> FunctionFailed:
+    with pytest.raises(FunctionFailed) as caught:
+        running.app.invoke(function, {"do": do})
+    return caught.value
+
+
+def logged(running: Running, text: str) -> bool:
+    """Return whether the output has a text within a deadline. Another thread reads the output."""
+    deadline = time.monotonic() + 5
+    while not any(text in line for line in running.log):
+        if time.monotonic() > deadline:
+            return False
+        threading.Event().wait(0.01)
+    return True
+
+
+def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running: Running) -> None:
+    answer = running.app.invoke("Echo", {"x": 1}, client_context={"custom": {"who": "Zoë"}})
+    assert answer["event"] == {"x": 1}
+    assert answer["cwd"] == str(running.folder / "echo")
+    assert answer["layer"] == "from the layer"
+    assert answer["arn"] == "arn:aws:lambda:us-east-1:000000000000:function:Echo"
+    assert answer["memory"] == "128"
+    assert answer["custom"] == {"who": "Zoë"}
+    assert 0 < answer["remaining_ms"] <= 5000
+    assert answer["environment"]["STAGE"] == "test"
+    assert answer["environment"]["KEY"].startswith(KEY_PREFIX)
+    assert answer["environment"]["AWS_LAMBDA_FUNCTION_NAME"] == "Echo"
+
+
+def test_a_function_does_not_inherit_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+    monkeypatch.setenv("SOMETHING", "mine")
+    function = Function("F", "a.b", Path("/code"), (Path("/layer"),), {"OWN": "1"}, 3, 128)
+    variables = process_variables(
+        function, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "3.13", Credentials.random().variables()
+    )
+    assert "mine" not in variables.values()
+    assert variables["OWN"] == "1"
+    assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
+    assert variables["PYTHONPATH"] == f"/code{os.pathsep}/layer"
+    assert variables["AWS_EXECUTION_ENV"] == "AWS_Lambda_python3.13"
+    assert "PYTHONDONTWRITEBYTECODE" not in variables
+
+
+def test_an_exception_is_reported_and_the_process_continues(running: Running) -> None:
+    before = running.app.invoke("Odd", {"do": "pid"})["pid"]
+    assert failure_of(running, "Odd", "raise").payload["errorType"] == "ValueError"
+    assert running.app.invoke("Odd", {"do": "pid"})["pid"] == before
+    assert logged(running, "ValueError: a secret of the function")
+
+
+def test_a_function_over_its_timeout_is_killed_and_replaced(running: Running) -> None:
+    before = running.app.invoke("Odd", {"do": "pid"})["pid"]
+    failed = failure_of(running, "Odd", "sleep")
+    assert failed.payload["errorType"] == "Sandbox.Timedout"
+    assert running.app.invoke("Odd", {"do": "pid"})["pid"] != before
+
+
+def test_the_end_of_a_process_is_detected_before_its_timeout(running: Running) -> None:
+    failed = failure_of(running, "Odd", "exit")
+    assert failed.payload["errorType"] == "Runtime.ExitError"
+    assert "exit status 3" in failed.payload["errorMessage"]
+    assert running.app.invoke("Odd", {"do": "pid"})["pid"]
+
+
+def test_a_response_over_6_mb_is_refused(running: Running) -> None:
+    assert failure_of(running, "Odd", "huge").payload["errorType"] == "Function.ResponseSizeTooLarge"
+    assert running.app.invoke("Odd", {"do": "pid"})["pid"]
+
+
+def test_an_initialization_error_is_reported_with_its_text(running: Running) -> None:
+    assert failure_of(running, "Broken").payload["errorType"] == "Runtime.ImportModuleError"
+    assert logged(running, "No module named 'no_such_module'")
+
+
+def test_the_end_of_a_process_during_initialization_is_reported(running: Running) -> None:
+    failed = failure_of(running, "Leaves")
+    assert failed.payload["errorType"] == "Runtime.ExitError"
+    assert logged(running, "exit status 7")

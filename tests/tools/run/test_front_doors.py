@@ -1,0 +1,133 @@
+"""A front door whose owners change while it is served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.run import LocalApp, serve
+from support.sam_applications import FRONT_DOOR, front_door_template, http, write_application
+
+TOOL = """
+    from mcp_roundtrip import Server
+    server = Server("{name}")
+
+    @server.tool
+    def {name}() -> str:
+        return "{name}"
+
+    handler = server.lambda_handler
+    """
+SOURCES = {
+    "functions/front_door/app.py": FRONT_DOOR,
+    "functions/greet/app.py": TOOL.format(name="greet"),
+    "functions/part/app.py": TOOL.format(name="part"),
+}
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    path = write_application(tmp_path, front_door_template(greet="Greet.Arn", part="Part"), SOURCES)
+    assert main(["--functions", str(tmp_path / "functions")]) == 0
+    return path
+
+
+def rpc(app: LocalApp, method: str, **params: Any) -> Any:
+    prefix = "io.modelcontextprotocol/"
+    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    return http(app.url(), method="POST", body=json.dumps(body).encode(), headers=headers).json()
+
+
+def names(app: LocalApp) -> list[str]:
+    return [tool["name"] for tool in rpc(app, "tools/list")["result"]["tools"]]
+
+
+def test_a_new_tool_is_listed_and_called_without_another_command(template: Path) -> None:
+    log: list[str] = []
+    source = template.parent / "functions/greet/app.py"
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+        assert names(app) == ["greet", "part"]
+        source.write_text(source.read_text().replace("def greet(", "def salute("))
+        assert names(app) == ["salute", "part"]
+        called = rpc(app, "tools/call", name="salute", arguments={})
+        assert called["result"]["content"][0]["text"] == "greet"
+        source.write_text(source.read_text().replace("server.tool", "server.tol"))
+        assert names(app) == ["salute", "part"]
+        (template.parent / "functions/part/app.py").write_text("server = undefined\n")
+        assert names(app) == ["salute", "part"]
+    assert any("catalog.json is stale" in line and "make catalog" in line for line in log)
+    refused = [line for line in log if "The previous catalog is used until this is corrected" in line]
+    assert ["tol" in line for line in refused] == [True, True]
+    assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
+
+
+def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(template: Path) -> None:
+    catalog = template.parent / "functions/front_door/catalog.json"
+    catalog.write_text('{"tools": []}\n')
+    with serve(template, log=lambda line: None) as app:
+        assert names(app) == ["greet", "part"]
+    assert catalog.read_text() == '{"tools": []}\n'
+
+
+def test_a_front_door_with_a_fresh_catalog_runs_in_its_folder(template: Path) -> None:
+    log: list[str] = []
+    with serve(template, log=log.append) as app:
+        names(app)
+    assert not any("stale" in line for line in log)
+
+
+def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(
+    template: Path,
+) -> None:
+    part = "CodeUri: functions/part}"
+    template.write_text(template.read_text().replace(part, f"{part[:-1]}, Runtime: nodejs22.x}}"))
+    log: list[str] = []
+    with serve(template, log=log.append) as app:
+        assert names(app) == ["greet"]
+        assert rpc(app, "tools/call", name="greet", arguments={})["result"]["content"][0]["text"] == "greet"
+    assert not any("stale" in line for line in log)
+
+
+BY_PATTERN = """
+    Globals:
+      Function: {Handler: app.handler, Timeout: 20, Environment: {Variables: {MCP_AUTH_MODE: none}}}
+    Resources:
+      Door:
+        Type: AWS::Serverless::Function
+        Properties:
+          FunctionName: !Sub ${AWS::StackName}_front_door
+          CodeUri: functions/front_door
+          Environment:
+            Variables:
+              MCP_OWNERS: !Sub arn:aws:lambda:us-east-1:000000000000:function:${AWS::StackName}_*:live
+          Events: {E: {Type: HttpApi}}
+      Greet:
+        Type: AWS::Serverless::Function
+        Properties:
+          FunctionName: !Sub ${AWS::StackName}_greet
+          CodeUri: functions/greet
+          AutoPublishAlias: live
+      GreetWorker:
+        Type: AWS::Serverless::Function
+        Properties: {FunctionName: !Sub "${AWS::StackName}_greet_worker", CodeUri: functions/greet}
+      Other:
+        Type: AWS::Serverless::Function
+        Properties: {FunctionName: other, CodeUri: functions/part}
+    """
+
+
+def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path: Path) -> None:
+    path = write_application(tmp_path, BY_PATTERN, SOURCES)
+    (tmp_path / "functions/front_door/catalog.json").write_text('{"tools": []}\n')
+    with serve(path, watch_interval_s=0, log=lambda line: None) as app:
+        assert names(app) == ["greet"]
+        called = rpc(app, "tools/call", name="greet", arguments={})
+        assert called["result"]["content"][0]["text"] == "greet"

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.api_gateway.cors import Cors
+from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.terminal.plain_lines import PlainLines
+from mcp_roundtrip_tools.template.model import Route
+from support.sam_applications import Running
+from support.sam_applications import http as request
+from support.served_application import TEMPLATE
+
+ALLOWED = {"Origin": "https://app.example"}
+BROWSERS = {"AllowedOrigins": "https://app.example"}
+
+INTERNAL = {"message": "Internal Server Error"}
+
+
+@pytest.fixture
+def released() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_a_request_reaches_its_function_as_an_event(running: Running) -> None:
+    headers = {"Content-Type": "application/json", "Mcp-Method": "tools/list", "Cookie": "a=1"}
+    response = request(running.app.url("/echo?x=1"), method="POST", body=b'{"id": 1}', headers=headers)
+    event = response.json()["event"]
+    assert (event["version"], event["routeKey"], event["rawPath"]) == ("2.0", "ANY /echo", "/echo")
+    assert (event["body"], event["isBase64Encoded"]) == ('{"id": 1}', False)
+    assert event["headers"]["mcp-method"] == "tools/list"
+    assert event["cookies"] == ["a=1"]
+    assert response.headers["apigw-requestid"] == event["requestContext"]["requestId"]
+    assert any(line.startswith("POST /echo tools/list 200 ") for line in running.log)
+
+
+def test_a_greedy_route_passes_the_rest_of_the_path(running: Running) -> None:
+    event = request(running.app.url("/echo/a/b%20c")).json()["event"]
+    assert (event["pathParameters"], event["rawPath"]) == ({"proxy": "a/b c"}, "/echo/a/b c")
+
+
+def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(running: Running) -> None:
+    connection = http.client.HTTPConnection(running.app.url("").removeprefix("http://"))
+    for _ in range(2):
+        connection.request("PUT", "/echo", body=iter([b"ab", b"c"]), headers={"Content-Type": "text/plain"})
+        assert json.loads(connection.getresponse().read())["event"]["body"] == "abc"
+    connection.close()
+
+
+def test_a_request_without_a_route_is_not_found(running: Running) -> None:
+    response = request(running.app.url("/nowhere"))
+    assert (response.status, response.json()) == (404, {"message": "Not Found"})
+    assert request(running.app.url("/echo/x"), method="POST", body=b"x").status == 404
+
+
+@pytest.mark.parametrize("path", ["/odd/raise", "/odd/malformed", "/broken"])
+def test_the_client_does_not_get_the_reason_of_a_failure(running: Running, path: str) -> None:
+    response = request(running.app.url(path))
+    assert (response.status, response.json()) == (500, INTERNAL)
+
+
+@pytest.mark.parametrize("size", [10 * 1024 * 1024 + 1, 6 * 1024 * 1024])
+def test_a_body_over_the_limit_is_refused(running: Running, size: int) -> None:
+    response = request(
+        running.app.url("/echo"), method="POST", body=b"x" * size, headers={"Content-Type": "text/plain"}
+    )
+    assert response.status == 413
+
+
+def test_a_function_over_the_integration_timeout_is_a_503(released: threading.Event) -> None:
+    def invoke(function: str, payload: bytes) -> InvocationResult:
+        released.wait(10)
+        return InvocationResult(b"{}")
+
+    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, RunRecorder(), timeout_s=0.05)
+    reply = gateway.respond(Request("GET", "/x", ()))
+    assert (reply.status, json.loads(reply.body)) == (503, {"message": "Service Unavailable"})
+    released.set()
+    gateway.close()
+
+
+def test_a_client_cannot_write_control_characters_to_the_log() -> None:
+    log: list[str] = []
+    gateway = Gateway(
+        lambda: [], lambda function, payload: InvocationResult(b"{}"), RunRecorder(PlainLines(log.append))
+    )
+    gateway.respond(Request("GET", "/x", (("Mcp-Method", "\x1b[2Jtools/call"),)))
+    gateway.close()
+    assert log[0].startswith("GET /x \ufffd[2Jtools/call 404 ")
+
+
+@pytest.fixture
+def calls() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def gateway(calls: list[str]) -> Iterator[Gateway]:
+    def invoke(function: str, payload: bytes) -> InvocationResult:
+        calls.append(function)
+        return InvocationResult(b'{"statusCode": 200, "headers": {"access-control-allow-origin": "*"}}')
+
+    cors = Cors.of({"AllowOrigins": ["https://app.example"], "AllowMethods": ["POST"]})
+    gateway = Gateway(lambda: [Route("ANY", "/x", "f")], invoke, RunRecorder(), cors=lambda: cors)
+    yield gateway
+    gateway.close()
+
+
+def test_a_preflight_does_not_invoke_a_function(gateway: Gateway, calls: list[str]) -> None:
+    for origin, allowed in (("https://app.example", "https://app.example"), ("https://evil.example", None)):
+        headers = (("origin", origin), ("access-control-request-method", "POST"))
+        reply = gateway.respond(Request("OPTIONS", "/x", headers))
+        assert reply.status == 204
+        assert dict(reply.headers).get("access-control-allow-origin") == allowed
+    assert calls == []
+
+
+def test_a_page_of_an_allowed_origin_may_read_replies_and_errors(gateway: Gateway, calls: list[str]) -> None:
+    for path in ("/x", "/nowhere"):
+        reply = gateway.respond(Request("POST", path, (("origin", "https://app.example"),)))
+        assert dict(reply.headers)["access-control-allow-origin"] == "https://app.example"
+    assert calls == ["f"]
+
+
+def test_a_page_of_another_origin_does_not_invoke_a_function(gateway: Gateway, calls: list[str]) -> None:
+    assert gateway.respond(Request("POST", "/x", (("origin", "https://evil.example"),))).status == 403
+    assert calls == []
+
+
+def test_the_cors_configuration_of_the_template_is_applied() -> None:
+    lines: list[str] = []
+    preflight = {**ALLOWED, "Access-Control-Request-Method": "POST"}
+    with serve(TEMPLATE, parameters={"AuthMode": "none", **BROWSERS}, log=lines.append) as app:
+        reply = request(app.url(), method="OPTIONS", headers=preflight)
+        assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "POST,DELETE")
+        assert "mcp-protocol-version" in reply.headers["access-control-allow-headers"]
+        refused = request(app.url(), method="POST", body=b"{}", headers=ALLOWED)
+        assert refused.headers["access-control-allow-origin"] == "https://app.example"

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer, listen_near
+
+
+def answer(request: Request) -> Response:
+    seen = (
+        ("x-method", request.method),
+        ("x-target", request.target),
+        ("x-host", str(request.header("host"))),
+    )
+    return Response(200, seen, b"too large" if request.too_large else request.body)
+
+
+@pytest.fixture
+def server() -> Iterator[HttpServer]:
+    server = HttpServer(answer, max_body=10).start()
+    yield server
+    server.close()
+
+
+def exchange(server: HttpServer, request: str, body: bytes = b"", *, host: str | None = None) -> str:
+    """Return the reply to a request. `@` is replaced by the server's authority, and a Host field is added."""
+    line, _, headers = request.replace("@", f"127.0.0.1:{server.port}").partition("\n")
+    fields = [line, *headers.split("\n"), f"Host: {host or f'127.0.0.1:{server.port}'}"]
+    return raw(server, "\r\n".join([*filter(None, fields), "", ""]).encode() + body)
+
+
+def raw(server: HttpServer, request: bytes) -> str:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        received = b""
+        while part := connection.recv(65_536):
+            received += part
+    return received.decode("latin-1")
+
+
+CHUNKED = "POST / HTTP/1.1\nTransfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize(
+    ("request_", "sent", "body"),
+    [
+        ("POST / HTTP/1.0\nContent-Length: 3", b"abc", "abc"),
+        (CHUNKED, b"2;x=1\r\nab\r\n1\r\nc\r\n0\r\nT: 1\r\n\r\n", "abc"),
+        ("POST / HTTP/1.1\nContent-Length: 11", b"abcdefghijk", "too large"),
+        (CHUNKED, b"b\r\nabcdefghijk\r\n0\r\n\r\n", "too large"),
+        ("POST / HTTP/1.1\nContent-Length: 1000000000000", b"abc", "too large"),
+    ],
+)
+def test_a_body_with_length_or_in_chunks_is_read_up_to_the_limit(
+    server: HttpServer, request_: str, sent: bytes, body: str
+) -> None:
+    head, _, received = exchange(server, request_, sent).partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 200 ")
+    assert received == body
+
+
+AMBIGUOUS = {
+    "a negative length": ("POST / HTTP/1.1\nContent-Length: -1", b""),
+    "a signed length": ("POST / HTTP/1.1\nContent-Length: +3", b"abc"),
+    "a length in words": ("POST / HTTP/1.1\nContent-Length: x", b""),
+    "two lengths": ("POST / HTTP/1.1\nContent-Length: 3\nContent-Length: 1", b"abc"),
+    "two lengths in one field": ("POST / HTTP/1.1\nContent-Length: 3, 1", b"abc"),
+    "a length and chunks": (CHUNKED + "\nContent-Length: 3", b"3\r\nabc\r\n0\r\n\r\n"),
+    "chunks before HTTP/1.1": ("POST / HTTP/1.0\nTransfer-Encoding: chunked", b"3\r\nabc\r\n0\r\n\r\n"),
+    "malformed chunks": (CHUNKED, b"zz\r\n"),
+    "a hexadecimal prefix": (CHUNKED, b"0x3\r\nabc\r\n0\r\n\r\n"),
+    "a chunk over its declared length": (CHUNKED, b"3\r\nabcXX0\r\n\r\n"),
+    "another transfer coding": ("POST / HTTP/1.1\nTransfer-Encoding: xchunked", b"3\r\nabc\r\n0\r\n\r\n"),
+    "two transfer codings": (CHUNKED + "\nTransfer-Encoding: identity", b"3\r\nabc\r\n0\r\n\r\n"),
+    "a body that ends early": ("POST / HTTP/1.1\nContent-Length: 9", b"abc"),
+    "a second host": ("GET / HTTP/1.1\nHost: @", b""),
+    "a space before the colon": ("GET / HTTP/1.1\nX : 1", b""),
+    "a control character in a field": ("GET / HTTP/1.1\nX: a\0b", b""),
+}
+
+
+@pytest.mark.parametrize(("request_", "sent"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_an_ambiguous_message_is_a_bad_request(server: HttpServer, request_: str, sent: bytes) -> None:
+    received = exchange(server, request_, sent)
+    assert received.startswith("HTTP/1.1 400 ")
+    assert "connection: close" in received.lower()
+
+
+def test_a_request_without_a_host_is_a_bad_request(server: HttpServer) -> None:
+    assert raw(server, b"GET / HTTP/1.1\r\n\r\n").startswith("HTTP/1.1 400 ")
+    assert raw(server, b"GET / HTTP/1.0\r\n\r\n").startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("http://@/echo?x=1", "/echo?x=1"),
+        ("HTTP://@", "/"),
+        ("http://@?x", "/?x"),
+        ("/http://a", "/http://a"),
+    ],
+)
+def test_a_target_may_be_a_whole_url(server: HttpServer, target: str, meant: str) -> None:
+    # RFC 9112 §3.2.2: the authority in the URL takes precedence over the Host field.
+    received = exchange(server, f"GET {target} HTTP/1.1")
+    assert f"x-target: {meant}\r\n" in received
+    assert f"x-host: 127.0.0.1:{server.port}\r\n" in received
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{}", "[::2]:{}"]
+)
+def test_a_host_that_is_not_this_server_is_misdirected(server: HttpServer, host: str) -> None:
+    received = exchange(server, "GET / HTTP/1.1", host=host.format(server.port))
+    assert received.startswith("HTTP/1.1 421 ")
+    assert f"localhost:{server.port}" in received
+    assert exchange(server, "GET http://evil.example/ HTTP/1.1").startswith("HTTP/1.1 421 ")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{}", "localhost:{}", "LocalHost:{}", "[::1]:{}"])
+def test_each_name_of_this_computer_is_one_of_the_server(server: HttpServer, host: str) -> None:
+    assert exchange(server, "GET / HTTP/1.1", host=host.format(server.port)).startswith("HTTP/1.1 200 ")
+
+
+def test_a_tunnel_is_a_bad_request(server: HttpServer) -> None:
+    reply = exchange(server, "CONNECT @ HTTP/1.1")
+    assert reply.startswith("HTTP/1.1 400 ")
+    assert reply.endswith("\r\n\r\nCONNECT is not supported: send the request itself\n")
+
+
+def test_a_client_that_expects_100_continue_gets_it(server: HttpServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        head = (
+            f"POST / HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Length: 3\r\nExpect: 100-continue"
+        )
+        connection.sendall(head.encode() + b"\r\n\r\n")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(b"abc")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_connection_serves_several_requests(server: HttpServer) -> None:
+    one = f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode()
+    assert len(re.findall("HTTP/1.1 200 ", raw(server, one * 3))) == 3
+
+
+def test_a_response_to_head_has_no_body(server: HttpServer) -> None:
+    received = exchange(server, "HEAD / HTTP/1.1")
+    assert "x-method: HEAD" in received
+    assert received.endswith("\r\n\r\n")
+
+
+def test_an_invalid_response_header_is_a_server_error() -> None:
+    server = HttpServer(lambda request: Response(200, (("bad name", "x"),), b"x"), max_body=10).start()
+    assert exchange(server, "GET / HTTP/1.1").startswith("HTTP/1.1 500 ")
+    server.close()
+
+
+def test_closing_ends_connections_and_frees_the_port() -> None:
+    server = HttpServer(answer, max_body=10).start()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: localhost:{server.port}\r\n\r\n".encode())
+        assert connection.recv(10) == b"HTTP/1.1 2"
+        server.close()
+        server.close()
+        while connection.recv(65_536):
+            pass
+    HttpServer(answer, port=server.port, max_body=10).close()
+
+
+def test_a_taken_or_impossible_port_is_replaced_by_a_free_one(server: HttpServer) -> None:
+    for port in (server.port, 65_536, 0):
+        near = listen_near(lambda request: Response(200), port, 10)
+        assert near.port not in (port, server.port)
+        near.close()
+
+
+def test_only_this_computer_can_connect(server: HttpServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        assert connection.getpeername()[0] == "127.0.0.1"
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", server.port), timeout=1)

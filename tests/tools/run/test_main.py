@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_roundtrip_tools.run import __main__, serve
+from mcp_roundtrip_tools.run.terminal.banner import banner
+from support import skips
+from support.sam_applications import Running, http, write_application
+
+TEMPLATE = """
+    Parameters: {AuthMode: {Type: String}, Other: {Type: String, Default: x}}
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: f
+          Environment: {Variables: {MODE: !Ref AuthMode, OTHER: !Ref Other}}
+          Events: {E: {Type: HttpApi, Properties: {Path: /mcp, Method: ANY}}}
+    """
+SOURCE = (
+    "import os\ndef handler(event, context):\n    return {'mode': os.environ['MODE'], 'pid': os.getpid()}\n"
+)
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "mcp_roundtrip_tools.run",
+        "--template",
+        os.fspath(folder / "template.yaml"),
+        *arguments,
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_until_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    with subprocess.Popen(command(tmp_path, "--port", "0"), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        answer = http(url).json()
+        assert answer["mode"] == "none"
+        process.send_signal(number)
+        output = process.stdout.read()
+        assert process.wait(10) == 0
+    assert "AuthMode none" in output
+    assert re.search(r"^\d\d:\d\d:\d\d  GET /mcp +F-1 \(new\) · \d+ ms$", output, re.MULTILINE)
+    with pytest.raises(ProcessLookupError):
+        os.kill(answer["pid"], 0)
+
+
+STAND_IN = """\
+from mcp_roundtrip_tools.run.http.messages import Response
+
+def respond(request):
+    print("an e-mail")
+    return Response(200, (), b"{}")
+"""
+CALLING = "from urllib.request import urlopen\n" + SOURCE.replace(
+    "    return", "    urlopen(os.environ['SERVICE_URL'])\n    return"
+)
+
+
+def test_with_json_every_line_is_an_object(tmp_path: Path) -> None:
+    template = TEMPLATE + "Metadata: {LocalRun: {StandIns: {SERVICE_URL: stand_in.py}}}\n"
+    write_application(tmp_path, template, {"f/app.py": CALLING, "stand_in.py": STAND_IN})
+    arguments = command(tmp_path, "--port", "0", "--json")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        started = json.loads(process.stdout.readline())
+        answer = http(started["mcpUrl"])
+        request = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        others = process.stderr.read()
+    assert answer.status == 200
+    assert "an e-mail" in others
+    assert (started["type"], request["type"], request["path"]) == ("started", "request", "/mcp")
+
+
+STORING = "import boto3\n" + SOURCE.replace(
+    "    return", "    boto3.client('dynamodb').list_tables()\n    return"
+)
+
+
+@pytest.mark.parametrize("killed", ["make", "python"])
+def test_a_killed_command_leaves_no_process_running(tmp_path: Path, killed: str) -> None:
+    if sys.platform != "linux":
+        skips.skip(skips.LINUX, "/proc lists the child processes")
+    write_application(tmp_path, TEMPLATE, {"f/app.py": STORING})
+    recipe = shlex.join(command(tmp_path, "--port", "0"))
+    (tmp_path / "Makefile").write_text(f"run:\n\t@exec {recipe}\n")
+    make = ["make", "--directory", tmp_path, "--no-print-directory", "run"]
+    with subprocess.Popen(make, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        assert http(url).status == 200
+        [python] = child_processes(process.pid)
+        started = child_processes(python)
+        assert len(started) == 2  # the function, and ministack, which answered it
+        ends = [os.pidfd_open(pid) for pid in (python, *started)]
+        os.kill(process.pid if killed == "make" else python, signal.SIGKILL)
+        for end in ends:
+            assert select.select([end], [], [], 10)[0], "a process is still running"
+            os.close(end)
+
+
+def child_processes(pid: int) -> list[int]:
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):  # the thread has ended
+            found += [int(child) for child in (thread / "children").read_text().split()]
+    return found
+
+
+def test_a_port_in_use_is_named_and_the_exit_status_is_2(tmp_path: Path) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(command(tmp_path, "--port", port), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert port in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_of_the_administrator_is_named_and_the_exit_status_is_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An administrator who runs the tests may open it, so the error is raised here."""
+
+    def refuse(_: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(__main__, "_serve", refuse)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    assert __main__.main(["--port", "80"]) == 2
+    assert capsys.readouterr().err.startswith("error: port 80 ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--parameter", "Nobody=1"],
+        ["--parameter", "nonsense"],
+        ["--env", "NO_SUCH_VARIABLE"],
+        ["--env", "=value"],
+        ["--port", "abc"],
+        ["--port", "65536"],
+        ["--port", "-1"],
+        ["--retry-delay-scale", "fast"],
+    ],
+)
+def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path: Path, arguments: list[str]) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert arguments[1].partition("=")[0] in line
+
+
+def test_the_banner_shows_how_a_client_connects(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = running.app.url("/echo")
+    of_make = f"make call PORT={urlsplit(url).port}"
+    for level, command in (("1", of_make), (None, f"mcp-roundtrip call --url {url}")):
+        monkeypatch.setenv("MAKELEVEL", level) if level else monkeypatch.delenv("MAKELEVEL", raising=False)
+        assert banner(running.app, {}).splitlines()[3].split("  ")[2] == command
+    text = banner(running.app, {}, fresh=True)
+    assert text.splitlines()[1].split()[:2] == ["console", running.app.url("/")]
+    assert text.splitlines()[2].split()[:2] == ["endpoint", url]
+    assert "make run USER=" in banner(running.app, {"AuthMode": "none"}, fresh=True)
+    assert 'make run PARAMETERS="Stage=…"' in banner(running.app, {"Stage": "test"})
+    assert f'"url": "{url}"' in text
+    assert '"type": "http"' in text
+    assert "AuthMode" not in text
+
+
+def test_an_authorizer_that_is_not_emulated_is_named_at_the_start(tmp_path: Path) -> None:
+    template = TEMPLATE.replace("MODE: !Ref AuthMode", "MODE: x, MCP_AUTH_MODE: !Ref AuthMode")
+    path = write_application(tmp_path, template, {"f/app.py": SOURCE})
+    for mode, is_named in {"none": False, "iam": True}.items():
+        with serve(path, parameters={"AuthMode": mode}, log=lambda line: None) as app:
+            assert ("Every call gets 401" in banner(app, {}, fresh=False)) is is_named, mode

@@ -1,0 +1,164 @@
+"""What is recorded of functions that run: their environments, calls to services, and lines."""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mcp_roundtrip_tools.run import FunctionFailed
+from mcp_roundtrip_tools.run.execution.output import ProcessOutput
+from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation
+from mcp_roundtrip_tools.run.services.service_calls import describe
+from support.sam_applications import Running, http
+
+
+def last_direct(running: Running, function: str) -> RecordedInvocation:
+    """Return the last invocation of a function by this test."""
+    found = running.app.recorder.background_invocations()
+    return [each for each in found if each.function == function and each.trigger == "direct"][-1]
+
+
+def caused_by(running: Running, caller: str) -> list[RecordedInvocation]:
+    """Return the invocations for which their caller did not wait."""
+    return [each for each in running.app.recorder.background_invocations() if each.caller == caller]
+
+
+def exchange(running: Running, path: str) -> HttpExchange:
+    """Send a request, and return its record."""
+    request_id = http(running.app.url(path)).headers["apigw-requestid"]
+    found = running.app.recorder.exchange(request_id)
+    assert found is not None
+    return found
+
+
+def test_a_request_is_recorded_with_its_invocation_and_response(running: Running) -> None:
+    found = exchange(running, "/echo?token=secret")
+    assert (found.method, found.path, found.status) == ("GET", "/echo", 200)
+    assert found.response_body.startswith(b"{")
+    [invocation] = found.invocations
+    assert (invocation.function, invocation.trigger, invocation.caller) == ("Echo", "http", found.id)
+    assert b"token=secret" in invocation.payload
+    again = exchange(running, "/echo").invocations[0]
+    assert (again.environment_id, again.is_new_environment) == (invocation.environment_id, False)
+    assert again.init_ms is None
+
+
+def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running: Running) -> None:
+    [invocation] = exchange(running, "/odd/raise").invocations
+    assert (invocation.failed, invocation.error) == (True, "ValueError: a secret of the function")
+    [line] = invocation.log_lines
+    assert line.text.startswith("[ERROR] ValueError: a secret of the function\nTraceback (most recent")
+
+
+def test_output_without_line_ends_is_split() -> None:
+    reading, writing = os.pipe()
+    found: list[str] = []
+    output = ProcessOutput(os.fdopen(reading, "rb", 0), found.append)
+    with ThreadPoolExecutor() as workers, os.fdopen(writing, "wb", 0) as pipe:
+        copied = workers.submit(output.copy)
+        pipe.write(b"first\rsecond\n" + b"x" * 1_200_000)
+        pipe.close()
+        copied.result(10)
+    assert found[0] == "first\nsecond"
+    assert [len(line) for line in found[1:]] == [len(found[1]), 1_200_000 - len(found[1])]
+    assert not output.drain()
+
+
+def test_a_failed_initialization_is_recorded(running: Running) -> None:
+    [invocation] = exchange(running, "/broken").invocations
+    assert (invocation.failed, invocation.is_new_environment) == (True, True)
+    assert invocation.error is not None
+    assert invocation.error.startswith("Runtime.ImportModuleError: ")
+    assert invocation.init_ms is not None
+    assert any("no_such_module" in line.text for line in invocation.log_lines)
+
+
+def test_calls_to_services_belong_to_the_invocation_that_makes_them(running: Running) -> None:
+    running.app.invoke("Asks", {})
+    asks = last_direct(running, "Asks")
+    calls = [(call.service, call.operation, call.detail, call.status) for call in asks.service_calls]
+    assert ("lambda", "Invoke", "Echo", 200) in calls
+    assert ("lambda", "Invoke", "Echo", 202) in calls
+    assert ("lambda", "Invoke", "Nobody", 404) in calls
+    assert ("kms", "Sign", "Key", 200) in calls
+    assert next(call[1:] for call in calls if call[0] == "secretsmanager") == ("ListSecrets", "", 501)
+    assert [each.function for each in asks.invocations] == ["Echo", "Odd"]
+    assert all((each.trigger, each.caller) == ("invoke", asks.id) for each in asks.invocations)
+    deadline = time.monotonic() + 20
+    while not (later := caused_by(running, asks.id)) and time.monotonic() < deadline:
+        running.app.recorder.wait_after(running.app.recorder.wait_after(0, 0).sequence, 1)
+    assert [(each.function, each.trigger) for each in later] == [("Echo", "async")]
+
+
+def test_a_killed_environment_fails_its_invocation_and_is_replaced(running: Running) -> None:
+    def busy() -> list[str]:
+        return [each.id for each in running.app.environments() if each.function == "Odd" and each.invocation]
+
+    with ThreadPoolExecutor() as workers:
+        call = workers.submit(running.app.invoke, "Odd", {"do": "sleep"})
+        deadline = time.monotonic() + 20
+        while not (found := busy()):
+            assert not call.done()
+            assert time.monotonic() < deadline
+        assert running.app.kill(found[0])
+        with pytest.raises(FunctionFailed, match="SIGKILL"):
+            call.result(10)
+    assert not running.app.kill(found[0])
+    assert not running.app.kill("nothing-1")
+    running.app.invoke("Odd", {"do": "pid"})
+    after = last_direct(running, "Odd")
+    assert after.environment_id != found[0]
+    assert after.environment_id.startswith("Odd-")
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "target", "operation", "body", "expected"),
+    [
+        (
+            "dynamodb",
+            "POST",
+            "/",
+            "DynamoDB_20120810.GetItem",
+            '{"TableName": "T", "Key": 1}',
+            ("GetItem", "T"),
+        ),
+        (
+            *("dynamodb", "POST", "/", "DynamoDB_20120810.TransactWriteItems"),
+            '{"TransactItems": [{"Put": {"TableName": "T"}}, {"Update": {"TableName": "T"}}]}',
+            ("TransactWriteItems", "T"),
+        ),
+        (
+            *(
+                "dynamodb",
+                "POST",
+                "/",
+                "DynamoDB_20120810.BatchGetItem",
+                '{"RequestItems": {"T": {}, "U": {}}}',
+            ),
+            ("BatchGetItem", "T, U"),
+        ),
+        ("sqs", "POST", "/", "AmazonSQS.SendMessage", '{"QueueUrl": "http://h/0/Q"}', ("SendMessage", "Q")),
+        ("s3", "PUT", "/bucket/a/b?x=1", "", "text", ("PutObject", "bucket")),
+        ("s3", "GET", "/bucket", "", "", ("GetBucket", "bucket")),
+        ("kms", "POST", "/", "TrentService.Sign", "not JSON", ("Sign", "")),
+        (
+            "lambda",
+            "POST",
+            "/2015-03-31/functions/a%3Afunction%3AF%3Alive/invocations",
+            "",
+            "{}",
+            ("Invoke", "F"),
+        ),
+        ("sts", "POST", "/", "", "", ("POST", "")),
+    ],
+)
+def test_a_call_is_described_without_its_values(
+    service: str, method: str, target: str, operation: str, body: str, expected: tuple[str, str]
+) -> None:
+    signed = f"AWS4-HMAC-SHA256 Credential=K/20260101/us-east-1/{service}/aws4_request, Signature=0"
+    headers = (("authorization", signed), ("x-amz-target", operation))
+    assert describe(Request(method, target, headers, body.encode())) == (service, *expected)

@@ -1,0 +1,71 @@
+"""Installation of a function's requirements.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from mcp_roundtrip_tools.run import TemplateError, serve
+from support.sam_applications import http, write_application
+
+TEMPLATE = """
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: f
+          Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}
+    """
+SOURCE = "import chosen\ndef handler(event, context):\n    return chosen.VALUE\n"
+
+
+def wheel(folder: Path, version: str) -> Path:
+    """Build a wheel of the package `chosen` whose VALUE is its version."""
+    path = folder / f"chosen-{version}-py3-none-any.whl"
+    info = f"chosen-{version}.dist-info"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("chosen.py", f"VALUE = {version!r}\n")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: chosen\nVersion: {version}\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+def test_requirements_are_installed_once_per_content(tmp_path: Path) -> None:
+    template = write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    requirements = tmp_path / "f/requirements.txt"
+    requirements.write_text(f"# what it needs\n{wheel(tmp_path, '1.0')}\n")
+    log: list[str] = []
+    with serve(template, watch_interval_s=0, log=log.append) as app:
+        assert http(app.url("/f")).body == b"1.0"
+        requirements.write_text(f"{wheel(tmp_path, '2.0')}\n")
+        assert http(app.url("/f")).body == b"2.0"
+    with serve(template, watch_interval_s=0, log=log.append, debug=True) as app:
+        assert http(app.url("/f")).body == b"2.0"
+        requirements.write_text(f"# what it needs\n{wheel(tmp_path, '1.0')}\n")
+        assert http(app.url("/f")).body == b"1.0"
+    assert sum("installing" in line for line in log) == 2
+
+
+def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path: Path) -> None:
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE, "f/requirements.txt": "./no-such.whl\n"})
+    with (
+        pytest.raises(TemplateError, match=r"F: .*requirements.txt.*-m pip install"),
+        serve(tmp_path / "template.yaml"),
+    ):
+        pass
+
+
+def test_an_empty_file_installs_nothing(tmp_path: Path) -> None:
+    source = "def handler(event, context):\n    return 1\n"
+    write_application(tmp_path, TEMPLATE, {"f/app.py": source, "f/requirements.txt": "# nothing\n\n"})
+    log: list[str] = []
+    with serve(tmp_path / "template.yaml", log=log.append) as app:
+        assert http(app.url("/f")).body == b"1"
+    assert not any("installing" in line for line in log)
+    assert not (tmp_path / ".cache").exists()

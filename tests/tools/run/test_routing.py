@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip_tools.run.api_gateway.routing import match_route
+from mcp_roundtrip_tools.template.model import Route
+
+ROUTES = [
+    Route("ANY", "$default", "default"),
+    Route("ANY", "/{proxy+}", "greedy"),
+    Route("ANY", "/tools/{name}", "any_tool"),
+    Route("POST", "/tools/{name}", "post_tool"),
+    Route("GET", "/tools/weather", "weather"),
+    Route("GET", "/files/{dir}/{rest+}", "files"),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "function", "parameters"),
+    [
+        ("GET", "/tools/weather", "weather", {}),
+        ("POST", "/tools/weather", "post_tool", {"name": "weather"}),
+        ("PUT", "/tools/weather", "any_tool", {"name": "weather"}),
+        ("GET", "/files/a/b/c", "files", {"dir": "a", "rest": "b/c"}),
+        ("GET", "/files/a/", "greedy", {"proxy": "files/a/"}),
+        ("GET", "/tools/", "greedy", {"proxy": "tools/"}),
+        ("GET", "/", "default", {}),
+    ],
+)
+def test_the_most_specific_route_is_taken(
+    method: str, path: str, function: str, parameters: dict[str, str]
+) -> None:
+    found = match_route(ROUTES, method, path)
+    assert found is not None
+    assert (found[0].function, found[1]) == (function, parameters)
+
+
+def test_nothing_matches_without_a_default_route() -> None:
+    only = [Route("POST", "/mcp", "f")]
+    assert match_route(only, "GET", "/mcp") is None
+    assert match_route(only, "POST", "/mcp/") is None
+    assert match_route(only, "POST", "/mc") is None
+
+
+def test_the_default_route_key_has_no_method() -> None:
+    assert Route("ANY", "$default", "f").key == "$default"
+    assert Route("ANY", "/mcp", "f").key == "ANY /mcp"
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="/", codec="utf-8"), min_size=1), min_size=1))
+def test_a_greedy_variable_takes_the_whole_rest(segments: list[str]) -> None:
+    rest = "/".join(segments)
+    found = match_route([Route("ANY", "/x/{rest+}", "f")], "GET", f"/x/{rest}")
+    assert found is not None
+    assert found[1] == {"rest": rest}

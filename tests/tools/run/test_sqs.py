@@ -1,0 +1,256 @@
+"""Local queues: messages are delivered to their consumer, delayed, and redelivered after failures."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from mypy_boto3_sqs import SQSClient
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.sqs import MAX_BODY, Queues
+from mcp_roundtrip_tools.run.timers import RealTimers
+from mcp_roundtrip_tools.template.model import Queue
+from mcp_roundtrip_tools.template.reader import Template
+from support.manual_timers import ManualTimers
+from support.sam_applications import write_application
+
+WITHIN_S = 5
+QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3, dead_letter="Failures")
+QUEUES = {"Jobs": QUEUE, "Failures": Queue("Failures"), "Unread": Queue("Unread")}
+
+
+@dataclass
+class Reader:
+    """The consumer of a queue. It returns or raises its next `answers`."""
+
+    answers: Callable[[dict[str, Any]], Any]
+    records: list[dict[str, Any]] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    log: list[str] = field(default_factory=list)
+
+    def run(self, function: str, payload: bytes) -> InvocationResult:
+        assert function == "Worker"
+        [record] = json.loads(payload)["Records"]
+        answer = self.answers(record)
+        with self.changed:
+            self.records.append(record)
+            self.changed.notify_all()
+        return (
+            InvocationResult(b"{}", failed=True)
+            if answer is None
+            else InvocationResult(json.dumps(answer).encode())
+        )
+
+    def logged(self, line: str) -> None:
+        with self.changed:
+            self.log.append(line)
+            self.changed.notify_all()
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        with self.changed:
+            assert self.changed.wait_for(condition, WITHIN_S)
+
+
+def all_done(record: dict[str, Any]) -> Any:
+    return {"batchItemFailures": []}
+
+
+def failed(record: dict[str, Any]) -> Any:
+    return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+
+
+def crashed(record: dict[str, Any]) -> Any:
+    return None
+
+
+@pytest.fixture
+def reader() -> Reader:
+    return Reader(all_done)
+
+
+@pytest.fixture
+def sqs(reader: Reader) -> Iterator[SQSClient]:
+    with serving(reader, RealTimers()) as client:
+        yield client
+
+
+@contextmanager
+def serving(reader: Reader, timers: RealTimers | ManualTimers) -> Iterator[SQSClient]:
+    queues = Queues(lambda: QUEUES, reader.run, reader.logged, timers)
+    server = HttpServer(queues.respond, max_body=MAX_BODY).start()
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
+    with closing(client), closing(server), closing(timers):
+        yield client
+
+
+def url(sqs: SQSClient, name: str = "Jobs") -> str:
+    return f"{sqs.meta.endpoint_url}/000000000000/{name}"
+
+
+def test_a_message_is_delivered_to_the_consumer_once(sqs: SQSClient, reader: Reader) -> None:
+    sent = sqs.send_message(QueueUrl=url(sqs), MessageBody='{"task": "é"}')
+    reader.wait_for(lambda: bool(reader.records))
+    [record] = reader.records
+    assert (record["messageId"], record["body"]) == (sent["MessageId"], '{"task": "é"}')
+    assert record["md5OfBody"] == sent["MD5OfMessageBody"]
+    assert record["eventSourceARN"].endswith(":Jobs")
+
+
+def unreadable(record: dict[str, Any]) -> Any:
+    return {"batchItemFailures": ["what is this?"]}
+
+
+@pytest.mark.parametrize("answers", [failed, crashed, unreadable])
+def test_a_failed_message_is_redelivered_up_to_the_limit(
+    sqs: SQSClient, reader: Reader, answers: Callable[[dict[str, Any]], Any]
+) -> None:
+    reader.answers = answers
+    sqs.send_message(QueueUrl=url(sqs), MessageBody="x")
+    reader.wait_for(lambda: bool(reader.log))
+    receives = [record["attributes"]["ApproximateReceiveCount"] for record in reader.records]
+    assert receives == ["1", "2", "3"]
+    [dropped] = sqs.receive_message(QueueUrl=url(sqs, "Failures"))["Messages"]
+    assert dropped["Body"] == "x"
+
+
+def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader: Reader) -> None:
+    before = set(threading.enumerate())
+    with serving(reader, RealTimers()) as client:
+        client.send_message(QueueUrl=url(client), MessageBody="late", DelaySeconds=900)
+        client.send_message(QueueUrl=url(client), MessageBody="now")
+        reader.wait_for(lambda: bool(reader.records))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(WITHIN_S)
+    assert [record["body"] for record in reader.records] == ["now"]
+
+
+def test_a_message_is_hidden_while_its_visibility_is_extended(reader: Reader) -> None:
+    timers = ManualTimers()
+    reader.answers = failed
+    with serving(reader, timers) as client:
+        client.send_message(QueueUrl=url(client), MessageBody="x")
+        timers.advance(0)
+        handle = reader.records[0]["receiptHandle"]
+        client.change_message_visibility(QueueUrl=url(client), ReceiptHandle=handle, VisibilityTimeout=65)
+        timers.advance(64)
+        assert len(reader.records) == 1
+        timers.advance(1)
+        assert [each["attributes"]["ApproximateReceiveCount"] for each in reader.records] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("handle", "code"), [("old", "ReceiptHandleIsInvalid"), ("visible", "MessageNotInflight")]
+)
+def test_the_visibility_of_a_message_that_is_not_in_flight_cannot_be_changed(
+    reader: Reader, handle: str, code: str
+) -> None:
+    timers = ManualTimers()
+    with serving(reader, timers) as client:
+        queue = url(client, "Unread")
+        client.send_message(QueueUrl=queue, MessageBody="x")
+        handles = []
+        for _ in ("old", "visible"):
+            [message] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+            handles.append(message["ReceiptHandle"])
+            timers.advance(10)
+        used = dict(zip(("old", "visible"), handles, strict=True))[handle]
+        with pytest.raises(ClientError) as refused:
+            client.change_message_visibility(QueueUrl=queue, ReceiptHandle=used, VisibilityTimeout=1)
+    assert refused.value.response["Error"]["Code"].endswith(code)
+
+
+def test_only_the_last_receipt_handle_deletes_a_message(reader: Reader) -> None:
+    timers = ManualTimers()
+    with serving(reader, timers) as client:
+        queue = url(client, "Unread")
+        client.send_message(QueueUrl=queue, MessageBody="x")
+        [first] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+        assert "Messages" not in client.receive_message(QueueUrl=queue)
+        timers.advance(10)
+        [second] = client.receive_message(QueueUrl=queue, VisibilityTimeout=10)["Messages"]
+        client.delete_message(QueueUrl=queue, ReceiptHandle=first["ReceiptHandle"])
+        client.change_message_visibility(
+            QueueUrl=queue, ReceiptHandle=second["ReceiptHandle"], VisibilityTimeout=20
+        )
+        client.delete_message(QueueUrl=queue, ReceiptHandle=second["ReceiptHandle"])
+        timers.advance(20)
+        assert "Messages" not in client.receive_message(QueueUrl=queue)
+
+
+@pytest.mark.parametrize(
+    ("name", "delay", "code"), [("Nobody", 0, "QueueDoesNotExist"), ("Jobs", 901, "InvalidParameterValue")]
+)
+def test_requests_that_sqs_refuses_are_refused(sqs: SQSClient, name: str, delay: int, code: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        sqs.send_message(QueueUrl=url(sqs, name), MessageBody="x", DelaySeconds=delay)
+    assert refused.value.response["Error"]["Code"].endswith(code)
+
+
+TEMPLATE = """
+    Resources:
+      Jobs:
+        Type: AWS::SQS::Queue
+        Properties:
+          VisibilityTimeout: 60
+          RedrivePolicy: {maxReceiveCount: 4, deadLetterTargetArn: !GetAtt Failures.Arn}
+      Failures: {Type: AWS::SQS::Queue}
+      Reads:
+        Type: AWS::Lambda::EventSourceMapping
+        Properties: {EventSourceArn: !GetAtt Jobs.Arn, FunctionName: !Ref Worker.Alias}
+      Worker:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: ., Handler: app.worker, AutoPublishAlias: live}
+      Sender:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: .
+          Handler: app.sender
+          Environment: {Variables: {QUEUE: !Ref Jobs, WORKER: !Ref Worker.Version}}
+    """
+APP = """
+    import os, boto3
+    def sender(event, context):
+        boto3.client("sqs").send_message(QueueUrl=os.environ["QUEUE"], MessageBody="hello")
+    def worker(event, context):
+        print("worked on", event["Records"][0]["body"], flush=True)
+        return {"batchItemFailures": []}
+    """
+
+
+def test_a_queue_of_the_template_is_connected_to_its_function(tmp_path: Path) -> None:
+    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
+    application = Template(path, {}).application({}, "", "http://127.0.0.1:1")
+    assert application.queues == {
+        "Jobs": Queue("Jobs", "Worker", 60, 4, "Failures"),
+        "Failures": Queue("Failures"),
+    }
+    assert application.functions["Sender"].environment == {
+        "QUEUE": "http://127.0.0.1:1/000000000000/Jobs",
+        "WORKER": "arn:aws:lambda:us-east-1:000000000000:function:Worker:$LATEST",
+    }
+
+
+def test_a_function_sends_messages_to_another_through_a_queue(tmp_path: Path) -> None:
+    lines: list[str] = []
+    worked = threading.Event()
+
+    def log(line: str) -> None:
+        lines.append(line)
+        if "worked on hello" in line:
+            worked.set()
+
+    with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=log) as app:
+        app.invoke("Sender", {})
+        assert worked.wait(WITHIN_S), lines

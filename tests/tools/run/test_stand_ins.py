@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.template.model import TemplateError
+from support.sam_applications import write_application
+
+TEMPLATE = """
+    Metadata:
+      LocalRun:
+        StandIns: {PRICES_URL: services/prices.py}
+        Variables: {CURRENCY: EUR, OWN: stand-in}
+    Resources:
+      Api: {Type: AWS::Serverless::HttpApi}
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          CodeUri: f
+          Environment: {Variables: {PRICES_URL: https://prices.example, OWN: template}}
+    """
+
+SOURCES = {
+    "services/prices.py": """
+        from mcp_roundtrip_tools.run.http.messages import Response
+
+        def respond(request):
+            return Response(200, body=request.target.encode())
+        """,
+    "f/app.py": """
+        import os
+        from urllib.request import urlopen
+
+        def handler(event, context):
+            with urlopen(os.environ["PRICES_URL"] + "/lamp") as response:
+                return [response.read().decode(), os.environ["CURRENCY"], os.environ["OWN"]]
+        """,
+}
+
+
+def test_functions_call_the_stand_in_that_the_template_names(tmp_path: Path) -> None:
+    template = write_application(tmp_path, TEMPLATE, SOURCES)
+    with serve(template, log=lambda line: None) as app:
+        assert app.invoke("F", {}) == ["/lamp", "EUR", "stand-in"]
+
+
+def test_a_variable_that_is_given_overrides_the_stand_in(tmp_path: Path) -> None:
+    template = write_application(tmp_path, TEMPLATE, SOURCES)
+    with serve(template, log=lambda line: None, variables={"CURRENCY": "USD"}) as app:
+        assert app.invoke("F", {})[1] == "USD"
+
+
+def test_a_template_without_the_section_needs_no_variables(tmp_path: Path) -> None:
+    template = tmp_path / "template.yaml"
+    template.write_text(json.dumps({"Resources": {}}))
+    with serve_stand_ins(template) as variables:
+        assert variables == {}
+
+
+def test_a_stand_in_is_served_until_the_block_ends(tmp_path: Path) -> None:
+    with serve_stand_ins(write_application(tmp_path, TEMPLATE, SOURCES)) as variables:
+        url = variables["PRICES_URL"]
+        with urlopen(f"{url}/lamp") as response:
+            assert response.read() == b"/lamp"
+    with pytest.raises(OSError, match="refused"):
+        urlopen(f"{url}/lamp")
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "message"),
+    [("services/other.py", "", "is not a Python file"), ("services/prices.py", "", "defines no respond")],
+)
+def test_a_stand_in_that_cannot_be_served_is_named(
+    tmp_path: Path, file: str, source: str, message: str
+) -> None:
+    template = write_application(tmp_path, TEMPLATE, {**SOURCES, "services/prices.py": source})
+    template.write_text(template.read_text().replace("services/prices.py", file))
+    with pytest.raises(TemplateError, match=f"{file}.*{message}"), serve(template):
+        pass

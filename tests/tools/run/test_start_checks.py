@@ -1,0 +1,373 @@
+"""What keeps a function from running is said when it is saved: to its author, and to local callers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
+from threading import Event
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.catalog.__main__ import main as write_catalog
+from mcp_roundtrip_tools.client.terminal_text import Styles
+from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.execution.start_check import syntax_error
+from mcp_roundtrip_tools.run.start_checks import StartChecks
+from mcp_roundtrip_tools.run.terminal.terminal import Terminal
+from mcp_roundtrip_tools.template.model import Function
+from support.sam_applications import FRONT_DOOR, Response, front_door_template, http, write_application
+
+GOOD = """
+    import os
+    import beside
+    from mcp_roundtrip import Context, Server
+
+    server = Server("greet")
+
+    @server.tool
+    def greet(ctx: Context, name: str = "you") -> str:
+        return f"Hello {name}"
+
+    handler = server.lambda_handler
+    """
+SOURCES = {"f/app.py": GOOD, "f/beside.py": "VALUE = 1\n"}
+TEMPLATE = """
+    Globals: {Function: {Handler: app.handler, Timeout: 5, Environment: {Variables: {MCP_AUTH_MODE: none}}}}
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: f
+          Events: {E: {Type: HttpApi, Properties: {Path: $default, Method: ANY}}}
+    """
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A change of a file, the frames of the author that its message has, and its last line."""
+
+    old: str
+    new: str
+    frames: tuple[str, ...]
+    message: str
+    file: str = "f/app.py"
+
+
+APP = 'File "f/app.py", line '
+MISTAKES = {
+    "a syntax error": Mistake("def greet(", "def greet((", (f"{APP}9",), "SyntaxError: "),
+    "a null byte": Mistake("import os", "import os\0", (), "SyntaxError: source code string cannot contain"),
+    "a module that does not exist": Mistake(
+        "import os", "import nowhere", (f"{APP}2",), "ModuleNotFoundError: No module named 'nowhere'"
+    ),
+    "a name that does not exist": Mistake(
+        "import beside", "from json import nothing", (f"{APP}3",), "ImportError: cannot import name 'nothing'"
+    ),
+    "an exception": Mistake("import os", 'import os; os.environ["NO"]', (f"{APP}2",), "KeyError: 'NO'"),
+    "an exit": Mistake("import os", "raise SystemExit(3)", (f"{APP}2",), "SystemExit: 3"),
+    "a process that ends": Mistake(
+        "import os", "import os; os._exit(7)", (), "The import of app.py ends the process (exit status 7)."
+    ),
+    "an error in an imported module": Mistake(
+        "= 1", "= nothing", (f"{APP}3", 'File "f/beside.py", line 1'), "NameError: ", "f/beside.py"
+    ),
+    "a syntax error in an imported module": Mistake(
+        "VALUE", "VALUE VALUE", (f"{APP}3", 'File "f/beside.py", line 1'), "SyntaxError: ", "f/beside.py"
+    ),
+    "an option of a server": Mistake(
+        'Server("greet")', 'Server("greet", page_size=0)', (f"{APP}6",), "DefinitionError: page_size=0"
+    ),
+    "a parameter that no schema has": Mistake(
+        "name: str", "name: slice", (f"{APP}9, in greet",), "DefinitionError: "
+    ),
+    "no handler": Mistake(
+        "handler =", "handle =", ('File "f/app.py"',), "AttributeError: the module has no handler"
+    ),
+    "a missing setting": Mistake(
+        "{MCP_AUTH_MODE: none}", "{}", (), "SettingsError: MCP_AUTH_MODE: must be one of", "template.yaml"
+    ),
+    "a wrong setting": Mistake(
+        "MCP_AUTH_MODE: none",
+        "MCP_AUTH_MODE: none, MCP_MAX_ROUNDS: many",
+        (),
+        "F: MCP_MAX_ROUNDS: must be a whole number",
+        "template.yaml",
+    ),
+    "a contradictory setting": Mistake(
+        "MCP_AUTH_MODE: none",
+        "MCP_AUTH_MODE: bearer",
+        (),
+        "F: MCP_TOKEN_ISSUER: ",
+        "template.yaml",
+    ),
+    "a handler without a module": Mistake(
+        "app.handler",
+        "nowhere.handler",
+        (),
+        "ModuleNotFoundError: No module named 'nowhere'",
+        "template.yaml",
+    ),
+}
+
+
+@dataclass
+class Session:
+    """A run of `make run`: the application, its folder, and the lines of the terminal."""
+
+    app: LocalApp
+    folder: Path
+    lines: list[str] = field(default_factory=list)
+
+    def save(self, mistake: Mistake, *, corrected: bool = False) -> None:
+        """Save the file of a mistake, with the mistake or without it, and wait for the check."""
+        self.lines.clear()
+        text = dedent(TEMPLATE if mistake.file == "template.yaml" else SOURCES[mistake.file])
+        changed = text if corrected else text.replace(mistake.old, mistake.new)
+        assert corrected or changed != text
+        path = self.folder / mistake.file
+        path.write_text(changed)
+        os.utime(path, ns=(time.time_ns(), time.time_ns()))
+        self.app.current()
+        self.wait()
+
+    def wait(self) -> None:
+        deadline = time.monotonic() + 30
+        while self.app.is_checking():
+            assert time.monotonic() < deadline
+            Event().wait(0.01)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+@contextmanager
+def session(folder: Path, **sources: str) -> Iterator[Session]:
+    template = write_application(folder, TEMPLATE, {**SOURCES, **sources})
+    with run(template) as found:
+        yield found
+
+
+@contextmanager
+def run(template: Path, **options: Any) -> Iterator[Session]:
+    lines: list[str] = []
+
+    def write(text: str) -> None:
+        lines.extend(text.split("\n"))
+
+    terminal = Terminal(write, Styles(False))
+    with serve(template, log=None, listeners=[terminal], watch_interval_s=0, checks=True, **options) as app:
+        found = Session(app, template.parent, lines)
+        found.wait()
+        yield found
+
+
+def post(app: LocalApp, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Response:
+    prefix = "io.modelcontextprotocol/"
+    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
+    body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {**params, "_meta": meta}}
+    given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    given |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **(headers or {})}
+    given |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    return http(app.url(), method="POST", body=json.dumps(body).encode(), headers=given)
+
+
+def assert_is_for_the_author(text: str, mistake: Mistake) -> None:
+    """The frames of the author in their order, then the message, and no other frame."""
+    last = [line for line in text.split("\n") if not line.startswith("  ")]
+    assert last[0].startswith(mistake.message), text
+    at = [text.index(frame) for frame in mistake.frames]
+    assert at == sorted(at)
+    frames = re.findall(r'File "([^"]+)"', text)
+    assert len(frames) == len(mistake.frames), text
+    assert not any(os.path.isabs(path) for path in frames)
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_a_mistake_is_said_when_it_is_saved_and_to_every_caller_until_it_is_corrected(
+    tmp_path: Path, kind: str
+) -> None:
+    mistake = MISTAKES[kind]
+    with session(tmp_path) as running:
+        assert not running.app.problems()
+        assert post(running.app, "tools/list").json()["result"]["tools"]
+        running.save(mistake)
+        [(name, problem)] = running.app.problems().items()
+        assert name in ("F", "template.yaml")
+        assert_is_for_the_author(problem, mistake)
+        for line in problem.split("\n"):
+            assert sum(line.strip() in shown for shown in running.lines) == 1, running.text
+        running.lines.clear()
+        for method in ("tools/list", "tools/call", "server/discover"):
+            response = post(running.app, method, **({"name": "greet"} if method == "tools/call" else {}))
+            error = {"code": -32603, "message": problem}
+            assert (response.status, response.json()) == (200, {"jsonrpc": "2.0", "id": 7, "error": error})
+        assert len(running.lines) == 3, running.text  # one for each request
+        running.save(mistake, corrected=True)
+        assert "he error is corrected" in running.text
+        assert not running.app.problems()
+        assert post(running.app, "tools/call", name="greet", arguments={}).json()["result"]["content"]
+
+
+@pytest.mark.parametrize("kind", ["a syntax error", "an exception", "a parameter that no schema has"])
+def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path: Path, kind: str) -> None:
+    mistake = MISTAKES[kind]
+    with session(tmp_path, **{mistake.file: GOOD.replace(mistake.old, mistake.new)}) as running:
+        assert mistake.message in running.text
+        assert_is_for_the_author(running.app.problems()["F"], mistake)
+        running.save(mistake, corrected=True)
+        assert post(running.app, "tools/list").json()["result"]["tools"]
+
+
+def test_variables_of_the_command_are_checked(tmp_path: Path) -> None:
+    template = write_application(tmp_path, TEMPLATE, SOURCES)
+    with run(template, variables={"MCP_ROUND_TTL_S": "soon"}) as running:
+        assert "SettingsError: MCP_ROUND_TTL_S: must be a whole number" in running.text
+
+
+def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path: Path) -> None:
+    asks = GOOD.replace('return f"Hello', 'ctx.elicit("a", "?", bool); return f"Hello')
+    with session(tmp_path, **{"f/app.py": asks}) as running:
+        assert not running.app.problems()
+        meta = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+        meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"  # type: ignore[assignment]
+        body = {"name": "greet", "arguments": {}}
+        message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {**body, "_meta": meta}}
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "greet"}
+        running.lines.clear()
+        answer = http(running.app.url(), method="POST", body=json.dumps(message).encode(), headers=headers)
+        error = answer.json()["error"]
+        assert error["code"] == -32603
+        assert "SettingsError: MCP_STATE_KEY_ARN: is not set" in error["message"]
+        assert "mcp_roundtrip/" not in error["message"]
+        [line] = running.lines
+        assert "MCP_STATE_KEY_ARN: is not set" in line
+
+
+def test_a_saved_file_that_the_function_imports_later_is_compiled(tmp_path: Path) -> None:
+    with session(tmp_path, **{"f/later.py": "VALUE = 1\n"}) as running:
+        later = tmp_path / "f/later.py"
+        later.write_text("VALUE = = 1\n")
+        running.app.current()
+        running.wait()
+        assert 'File "f/later.py", line 1' in running.app.problems()["F"]
+        later.write_text("VALUE = 1  # now\n")
+        running.app.current()
+        running.wait()
+        assert not running.app.problems()
+
+
+def test_a_template_that_cannot_be_read_is_a_problem_until_it_is_corrected(tmp_path: Path) -> None:
+    with session(tmp_path) as running:
+        template = tmp_path / "template.yaml"
+        template.write_text("Resources: [")
+        running.app.current()
+        assert list(running.app.problems()) == ["template.yaml"]
+        assert (
+            post(running.app, "tools/list").json()["error"]["message"]
+            == running.app.problems()["template.yaml"]
+        )
+        (tmp_path / "f/app.py").write_text(dedent(GOOD.replace("Hello", "Good morning")))
+        running.app.current()
+        template.write_text(dedent(TEMPLATE))
+        running.lines.clear()
+        running.app.current()
+        running.wait()
+        assert not running.app.problems()
+        result = post(running.app, "tools/call", name="greet", arguments={}).json()["result"]
+        assert result["content"][0]["text"] == "Good morning you"  # saved while the template was invalid
+
+
+def test_requests_that_are_no_json_rpc_get_the_problem_as_a_message(tmp_path: Path) -> None:
+    with session(tmp_path, **{"f/app.py": "import nowhere\n"}) as running:
+        for path in ("/.well-known/oauth-protected-resource", "/mcp"):
+            response = http(running.app.url(path))
+            assert response.status == 500
+            assert "No module named 'nowhere'" in response.json()["message"]
+
+
+@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "cf-ray"])
+def test_callers_behind_a_proxy_are_not_told(tmp_path: Path, header: str) -> None:
+    with session(tmp_path, **{"f/app.py": "import nowhere\n"}) as running:
+        response = post(running.app, "tools/list", {header: "203.0.113.7"})
+        assert (response.status, response.json()) == (500, {"message": "Internal Server Error"})
+
+
+def test_a_front_door_passes_the_problem_of_an_owner_on_and_says_it_once(tmp_path: Path) -> None:
+    tool = GOOD.replace("    import beside\n", "")
+    sources = {"functions/front_door/app.py": FRONT_DOOR, "functions/greet/app.py": tool}
+    sources["functions/part/app.py"] = tool.replace("greet", "part")
+    template = write_application(tmp_path, front_door_template(greet="Greet.Arn", part="Part"), sources)
+    assert write_catalog(["--functions", str(tmp_path / "functions")]) == 0
+    with run(template) as running:
+        source = tmp_path / "functions/greet/app.py"
+        good = source.read_text()
+        source.write_text(good.replace("import os", "import nowhere"))
+        running.lines.clear()
+        assert len(post(running.app, "tools/list").json()["result"]["tools"]) == 2  # of the previous catalog
+        running.wait()
+        error = post(running.app, "tools/call", name="greet", arguments={}).json()["error"]
+        assert error["code"] == -32603
+        assert 'File "functions/greet/app.py", line 2, in <module>' in error["message"]
+        assert error["message"].endswith("ModuleNotFoundError: No module named 'nowhere'")
+        assert post(running.app, "tools/call", name="part", arguments={}).json()["result"]["content"]
+        shown = [line for line in running.lines if "ModuleNotFoundError" in line]
+        assert len([line for line in shown if "tools/call" not in line]) == 1, running.text
+
+
+def test_functions_with_one_problem_name_it_once_and_its_end_once() -> None:
+    notes: list[str] = []
+    problem: list[str | None] = ["broken"]
+    functions = [Function(name, "app.handler", Path("/"), (), {}, 3, 128) for name in ("tool", "tool_worker")]
+    checks = StartChecks(lambda function: problem[0], notes.append)
+    for _ in range(2):  # each save says it again
+        checks.check(functions)
+        assert [checks.problem(each) for each in functions] == ["broken", "broken"]
+    assert len(notes) == 2
+    problem[0] = None
+    notes.clear()
+    checks.check(functions)
+    assert [checks.problem(each) for each in functions] == [None, None]
+    assert len(notes) == 1
+    checks.close()
+
+
+def test_a_problem_that_is_over_without_a_change_is_found_by_a_later_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem: list[str | None] = ["the network is down"]
+    function = Function("f", "app.handler", Path("/"), (), {}, 3, 128)
+    checks = StartChecks(lambda each: problem[0], lambda text: None)
+    assert checks.problem(function) == "the network is down"
+    problem[0] = None
+    assert checks.problem(function) == "the network is down"
+    monkeypatch.setattr("mcp_roundtrip_tools.run.start_checks.CHECK_AGAIN_S", -1)
+    assert checks.problem(function) is None
+    checks.close()
+
+
+def test_a_syntax_error_is_shown_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    for source in (b"def f(:\n    pass\n", b"x = 1\n\0", "caf\u00e9 = 1".encode("latin-1")):
+        file.write_bytes(source)
+        assert "Error" in (syntax_error(str(file)) or ""), source
+    file.write_text("ok = 1\n\ndef f(:\n")
+    assert f'File "{file}", line 3' in (syntax_error(str(file)) or "")
+    assert "def f(:" in (syntax_error(str(file)) or "")
+
+
+def test_only_python_files_are_compiled(tmp_path: Path) -> None:
+    for name, text in (("ok.py", "x = 1"), ("data.json", "{"), ("empty.py", "")):
+        (tmp_path / name).write_text(text)
+        assert syntax_error(str(tmp_path / name)) is None
+    assert syntax_error(str(tmp_path / "gone.py")) is None

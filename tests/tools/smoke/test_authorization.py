@@ -1,0 +1,230 @@
+"""The smoke command on endpoints that need a token, and with tokens that they refuse."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.http.messages import Response
+from mcp_roundtrip_tools.smoke.calls import Call
+from mcp_roundtrip_tools.smoke.findings import Finding, Findings
+from mcp_roundtrip_tools.smoke.run import Settings, check
+from support.authorization_server import AuthorizationServer, authorization_server
+from support.scripted_server import Reply, respond, scripted
+from support.served_application import FRONT_DOOR, TEMPLATE
+from support.token_issuer import Key
+
+WEATHER = Call("get_weather", {"location": "Hyderabad"})
+METADATA = "/.well-known/oauth-authorization-server/tenant"
+
+
+@dataclass(frozen=True)
+class Running:
+    url: str
+    issuer: AuthorizationServer
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    """Yield the examples with AuthMode bearer."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}{FRONT_DOOR}"
+    with authorization_server() as issuer:
+        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "EndpointUri": url}
+        with serve(TEMPLATE, port=port, parameters=parameters, log=lambda line: None):
+            yield Running(url, issuer)
+
+
+def findings_of(settings: Settings) -> dict[str, Finding]:
+    findings = Findings()
+    check(settings, findings)
+    return {each.check: each for each in findings.found}
+
+
+def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: Running) -> None:
+    found = findings_of(Settings(running.url, token=running.issuer.token(running.url), call=WEATHER))
+    assert list(found) == [
+        *("anonymous", "metadata", "issuer", "token", "discovery", "tools", "function", "call", "client"),
+    ]
+    assert {each.status for each in found.values()} == {"ok"}
+
+
+def test_a_machine_signs_in_with_its_client_credentials(running: Running) -> None:
+    found = findings_of(Settings(running.url, client_id="app", client_secret="secret", call=WEATHER))
+    assert {each.status for each in found.values()} == {"ok"}
+    assert "sign-in" in found
+
+
+def test_a_refused_client_is_named_with_the_reason(running: Running) -> None:
+    found = findings_of(Settings(running.url, client_id="app", client_secret="wrong"))
+    assert found["sign-in"].status == "wrong"
+    assert "unknown client" in found["sign-in"].text
+
+
+def test_without_a_token_the_metadata_is_still_checked(running: Running) -> None:
+    found = findings_of(Settings(running.url))
+    assert {name: each.status for name, each in found.items()} == {
+        "anonymous": "ok",
+        "token": "wrong",
+        "metadata": "ok",
+        "issuer": "ok",
+    }
+
+
+WRONG_CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
+    "expired": ({"exp": 1}, "The token expired at 1970-01-01 00:00:01 UTC."),
+    "not valid yet": ({"nbf": 4_000_000_000}, "The token is not valid before"),
+    "for another audience": ({"aud": "https://other.example/mcp"}, "'https://other.example/mcp'"),
+    "of another issuer": ({"iss": "https://other.example"}, "the issuer 'https://other.example'"),
+    "without a caller": ({"sub": None}, "identifies no caller"),
+    "bound to a key": ({"cnf": {"jkt": "x"}}, "bound to a key"),
+    "an id token": ({"at_hash": "x"}, "ID token"),
+}
+
+
+@pytest.mark.parametrize(("changes", "text"), WRONG_CLAIMS.values(), ids=WRONG_CLAIMS)
+def test_the_claim_of_a_refused_token_is_named(running: Running, changes: dict[str, Any], text: str) -> None:
+    found = findings_of(Settings(running.url, token=running.issuer.token(running.url, **changes)))
+    assert list(found)[-1] == "token"
+    assert text in found["token"].text
+
+
+def test_a_token_with_another_signature_is_refused_with_a_hint(running: Running) -> None:
+    other = AuthorizationServer(running.issuer.url, keys=[Key("one-more")])
+    found = findings_of(Settings(running.url, token=other.token(running.url)))
+    assert "its signature" in found["token"].text
+
+
+def test_a_token_that_is_not_a_jwt_is_refused_with_a_hint(running: Running) -> None:
+    found = findings_of(Settings(running.url, token="opaque"))
+    assert "not a JWT" in found["token"].text
+
+
+ISSUERS: dict[str, tuple[Response, str, str]] = {
+    "no metadata": (Response(404), "wrong", "publishes no metadata"),
+    "another name": (Response(200, body=b'{"issuer": "https://o.example"}'), "wrong", "correct TokenIssuer"),
+    "no PKCE": (Response(200, body=b"{}"), "note", "does not offer PKCE"),
+}
+
+
+@pytest.mark.parametrize(("document", "status", "text"), ISSUERS.values(), ids=ISSUERS)
+def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
+    running: Running, document: Response, status: str, text: str
+) -> None:
+    if document.body == b"{}":
+        document = Response(200, body=json.dumps({"issuer": running.issuer.issuer}).encode())
+    running.issuer.documents[METADATA] = document
+    try:
+        found = findings_of(Settings(running.url))
+    finally:
+        running.issuer.documents.clear()
+    assert found["issuer"].status == status
+    assert text in found["issuer"].text
+
+
+@pytest.mark.parametrize("url", ["http://id.example/token", "file:///etc/passwd", "ftp://id.example/", ""])
+def test_the_secret_of_a_client_is_only_sent_over_https(running: Running, url: str) -> None:
+    document = {"issuer": running.issuer.issuer, "token_endpoint": url}
+    running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
+    try:
+        found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
+    finally:
+        running.issuer.documents.clear()
+    assert found["sign-in"].status == "wrong"
+    assert "does not begin with https://" in found["sign-in"].text
+
+
+def test_a_text_of_a_server_begins_no_line() -> None:
+    assert len(str(Finding("call", "wrong", "x\n::error::y\r\u2028z")).splitlines()) == 1
+
+
+# -- responses that API Gateway or another server changed ---------------------------------------------------
+
+
+def refusal(**headers: str) -> Reply:
+    return respond(401, {"message": "Unauthorized"}, **headers)
+
+
+def test_a_renamed_challenge_is_noted_and_its_metadata_found() -> None:
+    with scripted() as server:
+        document = {"resource": f"{server.url}/mcp", "authorization_servers": ["https://id.invalid"]}
+        challenge = f'Bearer resource_metadata="{server.url}/metadata"'
+        server.script += [refusal(x_amzn_remapped_www_authenticate=challenge), respond(200, document)]
+        found = findings_of(Settings(f"{server.url}/mcp"))
+        assert server.requests[1].target == "/metadata"
+    assert found["anonymous"].status == "note"
+    assert "x-amzn-remapped-www-authenticate" in found["anonymous"].text
+    assert found["metadata"].status == "ok"
+
+
+def test_without_a_challenge_the_metadata_is_looked_for_at_both_well_known_urls() -> None:
+    with scripted(refusal(), respond(404, b""), respond(404, b"")) as server:
+        found = findings_of(Settings(f"{server.url}/mcp"))
+        assert [each.target for each in server.requests[1:]] == [
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/oauth-protected-resource",
+        ]
+    assert (found["anonymous"].status, found["metadata"].status) == ("note", "note")
+
+
+def test_metadata_that_names_another_endpoint_is_wrong() -> None:
+    document = {"resource": "https://other.example/mcp", "authorization_servers": ["https://id.invalid"]}
+    with scripted(refusal(), respond(200, document)) as server:
+        found = findings_of(Settings(f"{server.url}/mcp"))
+    assert found["metadata"].status == "wrong"
+    assert "set EndpointUri" in found["metadata"].text
+
+
+def test_a_challenge_whose_metadata_is_missing_is_wrong() -> None:
+    with scripted() as server:
+        challenge = f'Bearer resource_metadata="{server.url}/metadata"'
+        server.script += [refusal(WWW_Authenticate=challenge), respond(404, b"")]
+        found = findings_of(Settings(f"{server.url}/mcp"))
+    assert found["metadata"].status == "wrong"
+
+
+REFUSED: dict[str, tuple[Reply, str]] = {
+    "scopes": (
+        respond(403, {}, WWW_Authenticate='Bearer error="insufficient_scope", scope="a b"'),
+        "needs all of: a b",
+    ),
+    "keys of the issuer": (
+        respond(503, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "later"}}),
+        "issuer_unavailable",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), REFUSED.values(), ids=REFUSED)
+def test_what_a_token_cannot_do_is_named(reply: Reply, text: str) -> None:
+    with scripted(refusal(), respond(404, b""), respond(404, b""), reply) as server:
+        found = findings_of(Settings(f"{server.url}/mcp", token="opaque"))
+    assert text in found["token"].text
+
+
+def test_requests_are_signed_for_iam(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", "x"),
+        ("AWS_REGION", "eu-west-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    with scripted(respond(403, {"message": "Forbidden"}), respond(404, {})) as server:
+        findings_of(Settings(f"{server.url}/mcp", iam=True))
+        anonymous, signed = server.requests[:2]
+    assert anonymous.header("authorization") is None
+    signature = signed.header("authorization") or ""
+    assert "/eu-west-1/execute-api/aws4_request" in signature
+
+
+def test_iam_without_a_region_is_refused_with_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    assert "AWS_REGION" in findings_of(Settings("https://t.invalid/mcp", iam=True))["url"].text

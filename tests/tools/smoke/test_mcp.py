@@ -1,0 +1,222 @@
+"""The smoke command on servers of this package, on correct ones and on ones with a fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.smoke.__main__ import main, read_settings
+from mcp_roundtrip_tools.smoke.answers import content_for
+from mcp_roundtrip_tools.smoke.calls import Call
+from mcp_roundtrip_tools.smoke.findings import Finding, Findings
+from mcp_roundtrip_tools.smoke.run import Settings, check
+from support.scripted_server import Reply, respond, scripted
+from support.served_application import FRONT_DOOR, TEMPLATE
+
+WEATHER = Call("get_weather", {"location": "Hyderabad"})
+ASK = "0123456789"
+
+
+def findings_of(settings: Settings) -> dict[str, Finding]:
+    findings = Findings()
+    check(settings, findings)
+    return {each.check: each for each in findings.found}
+
+
+@contextmanager
+def application(**variables: str) -> Iterator[str]:
+    """Serve the examples with these variables in every function; yield the URL of the front door."""
+    with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lambda line: None, variables=variables) as app:
+        yield app.url(FRONT_DOOR)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with application() as found:
+        yield found
+
+
+def test_every_check_of_a_correct_endpoint_is_ok(url: str) -> None:
+    found = findings_of(Settings(url, call=WEATHER))
+    assert {each.status for each in found.values()} == {"ok"}
+    assert list(found) == ["anonymous", "discovery", "tools", "function", "call", "client"]
+    assert found["call"].text == "get_weather asked, was answered and completed in 2 rounds."
+
+
+def test_a_call_with_headers_for_arguments_and_several_questions_completes(url: str) -> None:
+    call = Call("provision_database", {"name": "orders", "region": "eu-west-1"})
+    found = findings_of(Settings(url, call=call))
+    assert (found["call"].status, found["client"].status) == ("ok", "ok")
+
+
+def test_a_single_function_is_an_endpoint_too(url: str) -> None:
+    found = findings_of(Settings(url.replace(FRONT_DOOR, "/tools/weather"), call=WEATHER))
+    assert {each.status for each in found.values()} == {"ok"}
+
+
+def test_a_call_without_a_question_is_noted(url: str) -> None:
+    found = findings_of(Settings(url, call=Call("get_weather", {"location": "Tokyo"})))
+    assert found["call"].status == "note"
+
+
+def test_without_a_call_the_client_lists_tools(url: str) -> None:
+    found = findings_of(Settings(url))
+    assert (found["call"].status, found["client"].status) == ("note", "ok")
+
+
+def test_an_unknown_tool_is_named(url: str) -> None:
+    found = findings_of(Settings(url, call=Call("get_wether", {})))
+    assert found["call"].text == "The endpoint has no tool get_wether: correct CALL."
+
+
+def test_a_tool_error_is_shown(url: str) -> None:
+    found = findings_of(Settings(url, call=Call("get_weather", {"place": 1})))
+    assert found["call"].status == "wrong"
+    assert "tool error" in found["call"].text
+
+
+def test_an_open_endpoint_is_wrong_if_a_token_was_passed(url: str) -> None:
+    found = findings_of(Settings(url, token="any", call=WEATHER))
+    assert found["anonymous"].status == "wrong"
+    assert "AuthMode is none" in found["anonymous"].text
+
+
+FAULTS = {
+    "a front door without owners": ({"MCP_OWNERS": "{}"}, "function", "MCP_OWNERS"),
+    "KMS that does not answer": ({"AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:9"}, "call", "state_unavailable"),
+    "a setting that is wrong": ({"MCP_AUTH_MODE": "nonsense"}, "anonymous", "misconfigured"),
+}
+
+
+@pytest.mark.parametrize(("variables", "name", "text"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_of_a_deployment_is_found_by_its_check(
+    variables: dict[str, str], name: str, text: str
+) -> None:
+    with application(**variables) as broken:
+        found = findings_of(Settings(broken, call=WEATHER))
+    assert list(found)[-1] == name
+    assert found[name].status == "wrong"
+    assert text in found[name].text
+
+
+# -- servers that are not of this package -------------------------------------------------------------------
+
+
+def message(**members: object) -> Reply:
+    return respond(200, {"jsonrpc": "2.0", "id": 1, **members}, Content_Type="application/json")
+
+
+DISCOVERED = {"supportedVersions": [PROTOCOL_VERSION], "capabilities": {"tools": {}}}
+TOOL = {"name": "ask", "inputSchema": {"type": "object"}}
+QUESTION = {
+    "resultType": "input_required",
+    "requestState": "s",
+    "inputRequests": {
+        "q": {"method": "elicitation/create", "params": {"requestedSchema": {"type": "object"}}}
+    },
+}
+ERROR = {"code": -32602, "message": "The state is not accepted"}
+BEFORE_CALL = [message(result=DISCOVERED)] * 3 + [message(result={"tools": [TOOL]}), message(error=ERROR)]
+
+SERVERS: dict[str, tuple[list[Reply], str, str]] = {
+    "an older version": (
+        [message(result={"supportedVersions": ["2025-11-25"]})] * 3,
+        "discovery",
+        f"does not support MCP {PROTOCOL_VERSION}, but 2025-11-25",
+    ),
+    "no tools": ([message(result=DISCOVERED)] * 3 + [message(result={"tools": []})], "tools", "make catalog"),
+    "a refused state": (
+        [
+            *BEFORE_CALL,
+            message(result=QUESTION),
+            message(error={"code": -32603, "message": "Internal error."}),
+        ],
+        "call",
+        "state_refused",
+    ),
+    "missing scopes of the tool": (
+        [*BEFORE_CALL, respond(403, {}, WWW_Authenticate='Bearer error="insufficient_scope", scope="a b"')],
+        "call",
+        "needs all of: a b",
+    ),
+    "a question without an end": ([*BEFORE_CALL, *[message(result=QUESTION)] * 10], "call", "still asks"),
+}
+
+
+@pytest.mark.parametrize(("script", "name", "text"), SERVERS.values(), ids=SERVERS)
+def test_a_fault_of_a_server_is_found_by_its_check(script: list[Reply], name: str, text: str) -> None:
+    with scripted(*script) as server:
+        found = findings_of(Settings(f"{server.url}/mcp", call=Call("ask", {})))
+    assert list(found)[-1] == name
+    assert text in found[name].text
+
+
+# -- settings -----------------------------------------------------------------------------------------------
+
+
+def test_settings_come_from_the_environment_and_secrets_are_not_printed() -> None:
+    given = {
+        "URL": "https://t.example/mcp",
+        "TOKEN": ASK,
+        "CALL": 'ask {"a": 1}',
+        "TOKEN_PARAMETERS": "scope=a b&audience=c",
+    }
+    settings = read_settings(given)
+    assert settings.call == Call("ask", {"a": 1})
+    assert settings.token_parameters == {"scope": "a b", "audience": "c"}
+    assert settings.token == ASK
+    assert ASK not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"URL": "https://t.example", "CALL": "ask {"}, {"URL": "x", "CALL": "ask []"}]
+)
+def test_settings_that_cannot_be_read_are_a_usage_error(
+    given: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(given) == 2
+    assert "usage: make smoke" in capsys.readouterr().err
+
+
+def test_the_command_prints_each_finding_and_fails_if_one_is_wrong(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main({"URL": url, "CALL": f"get_weather {json.dumps(WEATHER.arguments)}"}) == 0
+    assert main({"URL": url, "TOKEN": "any"}) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines} == {"ok", "note", "wrong"}
+
+
+def test_answers_fit_their_schemas() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "choice": {"type": "string", "enum": ["one", "two"]},
+            "titled": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]},
+            "sure": {"type": "boolean"},
+            "count": {"type": "integer", "minimum": 3},
+            "mail": {"type": "string", "format": "email"},
+            "several": {"type": "array", "minItems": 2, "items": {"type": "string", "enum": ["x"]}},
+            "text": {"type": "string", "minLength": 8},
+            "short": {"type": "string", "maxLength": 2},
+            "given": {"type": "string", "default": "d"},
+            "optional": {"type": "string"},
+        },
+        "required": ["choice", "titled", "sure", "count", "mail", "several", "text", "short", "given"],
+    }
+    assert content_for(schema) == {
+        "choice": "one",
+        "titled": "a",
+        "sure": True,
+        "count": 3,
+        "mail": "smoke@example.com",
+        "several": ["x", "x"],
+        "text": "smokexxx",
+        "short": "sm",
+        "given": "d",
+    }

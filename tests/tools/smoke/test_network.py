@@ -1,0 +1,137 @@
+"""The smoke command on servers that cannot be reached, or that answer with something else than MCP."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from mcp_roundtrip_tools.client import exchange
+from mcp_roundtrip_tools.smoke.findings import Finding, Findings
+from mcp_roundtrip_tools.smoke.run import Settings, check
+from support.certificates import Authority
+from support.scripted_server import Reply, hang, reset, respond, scripted, send
+
+LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
+
+
+def findings_of(settings: Settings) -> list[Finding]:
+    findings = Findings()
+    good = check(settings, findings)
+    assert good == all(each.status != "wrong" for each in findings.found)
+    return findings.found
+
+
+def the_fault(settings: Settings) -> Finding:
+    """Return the only wrong finding, which is the last one."""
+    found = findings_of(settings)
+    assert [each.status for each in found].count("wrong") == 1
+    assert found[-1].status == "wrong"
+    return found[-1]
+
+
+@contextmanager
+def closed_port() -> Iterator[str]:
+    """Yield the URL of a port on which nothing listens."""
+    with closing(socket.socket()) as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "tools.example/mcp", "http://tools.example/mcp", "https://t.example/mcp?x=1"]
+)
+def test_a_wrong_url_is_refused_before_any_request(url: str) -> None:
+    assert the_fault(Settings(url)).check == "url"
+
+
+def test_a_host_without_an_address_is_named() -> None:
+    fault = the_fault(Settings("https://no-such-host.invalid/mcp"))
+    assert fault.check == "connection"
+    assert "no-such-host.invalid has no address" in fault.text
+
+
+def test_a_port_on_which_nothing_listens_is_named() -> None:
+    with closed_port() as url:
+        assert "nothing listens" in the_fault(Settings(url)).text
+
+
+BROKEN: dict[str, tuple[Reply, str]] = {
+    "closes the connection": (reset, "closed the connection"),
+    "speaks another protocol": (send(b"SSH-2.0-OpenSSH_9.2\r\n", close=True), "not HTTP"),
+    "does not answer": (hang(), "did not answer within"),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), BROKEN.values(), ids=BROKEN)
+def test_a_server_without_http_is_described(reply: Reply, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert exchange.request.__kwdefaults__ is not None
+    monkeypatch.setitem(exchange.request.__kwdefaults__, "timeout_s", 0.3)
+    with scripted(reply) as server:
+        fault = the_fault(Settings(f"{server.url}/mcp"))
+    assert fault.check == "connection"
+    assert text in fault.text
+
+
+CERTIFICATES: dict[str, tuple[x509.GeneralName, int, bool, str]] = {
+    "of another host": (x509.DNSName("other.example"), 1, True, "certificate is not valid for"),
+    "expired": (LOOPBACK, -1, True, "expired"),
+    "of an unknown authority": (LOOPBACK, 1, False, "unable to get local issuer certificate"),
+}
+
+
+@pytest.mark.parametrize(("name", "days", "trusted", "text"), CERTIFICATES.values(), ids=CERTIFICATES)
+def test_a_refused_certificate_is_described(
+    tmp_path: Path, name: x509.GeneralName, days: int, trusted: bool, text: str
+) -> None:
+    authority = Authority("One CA")
+    bundle = (authority if trusted else Authority("Another CA")).bundle(tmp_path)
+    with scripted(tls=authority.context(tmp_path, name, days=days)) as server:
+        fault = the_fault(Settings(f"{server.url}/mcp", tls=ssl.create_default_context(cafile=bundle)))
+    assert "is refused" in fault.text
+    assert text in fault.text
+
+
+def test_plain_http_on_a_port_for_tls_is_described() -> None:
+    with scripted() as server:
+        fault = the_fault(Settings(server.url.replace("http:", "https:") + "/mcp"))
+        server.invalid.clear()  # the TLS handshake is not HTTP
+    assert "does not speak TLS" in fault.text
+
+
+ANSWERS: dict[str, tuple[Reply, str]] = {
+    "no route": (respond(404, {"message": "Not Found"}), "There is no route at this URL"),
+    "a redirect": (
+        respond(301, b"", Location="https://other.example/"),
+        "redirects to https://other.example/",
+    ),
+    "throttled": (respond(429, {"message": "Too Many Requests"}), "ThrottlingRate"),
+    "a crash": (respond(502, {"message": "Internal Server Error"}), "import error"),
+    "no permission to invoke": (respond(500, {"message": "Internal Server Error"}), "may not invoke it"),
+    "no capacity": (respond(503, {"message": "Service Unavailable"}), "throttled"),
+    "a timeout": (respond(504, {"message": "Endpoint request timed out"}), "in time"),
+    "a page": (respond(200, b"<html>", Content_Type="text/html"), "text/html: this is not an MCP endpoint"),
+    "another method": (respond(405, b""), "does not accept POST"),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), ANSWERS.values(), ids=ANSWERS)
+def test_a_response_that_is_no_mcp_message_is_explained(reply: Reply, text: str) -> None:
+    with scripted(reply) as server:
+        fault = the_fault(Settings(f"{server.url}/mcp"))
+    assert fault.check == "anonymous"
+    assert text in fault.text
+
+
+def test_a_refusal_of_unsigned_requests_names_the_setting_for_signatures() -> None:
+    with scripted(respond(403, {"message": "Forbidden"})) as server:
+        found = findings_of(Settings(f"{server.url}/mcp"))
+    assert [each.text for each in found if each.check == "token"] == [
+        "The endpoint needs credentials. Pass TOKEN=…, CLIENT_ID=… or IAM=1."
+    ]

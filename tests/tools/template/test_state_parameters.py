@@ -1,0 +1,127 @@
+"""Parameters of template.yaml about states under `make run`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
+from mcp_roundtrip_tools.template.reader import Template, TemplateKey
+from support.messages import call, headers
+from support.project import ROOT
+from support.sam_applications import http
+
+TEMPLATE = ROOT / "template.yaml"
+HYDERABAD = {"location": "Hyderabad"}
+PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
+
+STATE_KEY = TemplateKey("StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
+STATE_ENCRYPTION_KEY = TemplateKey(
+    "StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
+)
+
+SIGNING_KEYS = {f"signing-{name}": ec.generate_private_key(ec.SECP256R1()) for name in ("old", "new")}
+SECRETS = {f"secret-{name}": bytes([number]) * 32 for number, name in enumerate(("old", "new"))}
+
+
+def arn(key_id: str) -> str:
+    return f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key_id}"
+
+
+def pinned(key_id: str) -> str:
+    der = SIGNING_KEYS[key_id].public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return f"{key_id}:{base64.b64encode(der).decode()}"
+
+
+OWN: Mapping[str, str] = {}
+GIVEN = {"StateKeyArn": arn("signing-old"), "StateEncryptionKeyArn": arn("secret-old")}
+PINNED = {**GIVEN, "StatePublicKeys": pinned("signing-old")}
+
+
+@contextmanager
+def running(**parameters: str) -> Iterator[LocalApp]:
+    """Run the application with a new process per request, and with keys outside the template."""
+    given = {"AuthMode": "none", **parameters}
+    with serve(TEMPLATE, parameters=given, fresh=True, log=lambda line: None) as app:
+        import_keys(app.kms)
+        yield app
+
+
+def import_keys(kms: FakeKms) -> None:
+    for key_id, material in (SIGNING_KEYS | SECRETS).items():
+        kms.import_key(material, key_id=key_id)
+
+
+def post(app: LocalApp, **params: Any) -> Any:
+    message = call("get_weather", HYDERABAD, **params)
+    body = json.dumps(message).encode()
+    return http(app.url("/tools/weather"), method="POST", body=body, headers=headers(message)).json()
+
+
+def ask(app: LocalApp) -> str:
+    return str(post(app)["result"]["requestState"])
+
+
+def answer(app: LocalApp, state: str) -> Any:
+    return post(app, inputResponses=PLACE, requestState=state)
+
+
+def is_accepted(app: LocalApp, state: str) -> bool:
+    response = answer(app, state)
+    assert "result" in response or response["error"]["code"] == -32602
+    return "result" in response
+
+
+@pytest.mark.parametrize(
+    ("parameters", "keys"),
+    [
+        ({}, (STATE_KEY, STATE_ENCRYPTION_KEY)),
+        ({"StateEncryption": "disabled"}, (STATE_KEY,)),
+        ({"StateKeyArn": GIVEN["StateKeyArn"]}, (STATE_ENCRYPTION_KEY,)),
+        ({"StateEncryptionKeyArn": GIVEN["StateEncryptionKeyArn"]}, (STATE_KEY,)),
+        (GIVEN, ()),
+    ],
+)
+def test_only_keys_whose_condition_holds_are_created(
+    parameters: Mapping[str, str], keys: tuple[TemplateKey, ...]
+) -> None:
+    assert Template(TEMPLATE, {"AuthMode": "none", **parameters}).keys() == keys
+
+
+@pytest.mark.parametrize(
+    ("signing", "encryption", "keys"),
+    [
+        # Pairwise combinations: half of all.
+        pytest.param("direct", "enabled", OWN, id="direct-enabled-own"),
+        pytest.param("delegated", "disabled", OWN, id="delegated-disabled-own"),
+        pytest.param("direct", "disabled", GIVEN, id="direct-disabled-given"),
+        pytest.param("delegated", "enabled", GIVEN, id="delegated-enabled-given"),
+        pytest.param("direct", "enabled", PINNED, id="direct-enabled-pinned"),
+        pytest.param("delegated", "disabled", PINNED, id="delegated-disabled-pinned"),
+    ],
+)
+def test_a_question_of_one_process_is_answered_in_another(
+    signing: str, encryption: str, keys: Mapping[str, str]
+) -> None:
+    if encryption == "disabled":
+        keys = {name: value for name, value in keys.items() if name != "StateEncryptionKeyArn"}
+    with running(StateSigning=signing, StateEncryption=encryption, **keys) as app:
+        before = app.kms.calls.copy()
+        state = ask(app)
+        assert answer(app, state)["result"]["resultType"] == "complete"
+        used = app.kms.calls - before
+
+    assert state.count(".") == {"enabled": 4, "disabled": 2}[encryption]  # a JWE, a JWS
+    assert used["Sign"] == 1
+    assert set(used) == {"Sign"} | ({"GetPublicKey"} if "StatePublicKeys" not in keys else set()) | (
+        {"GenerateMac"} if encryption == "enabled" else set()
+    )

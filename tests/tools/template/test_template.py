@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.template.model import Application, Route, TemplateError
+from mcp_roundtrip_tools.template.parameters import parameters_without_default
+from mcp_roundtrip_tools.template.reader import Template, TemplateKey
+from support.sam_applications import write_application
+
+TEMPLATE = """
+    Parameters:
+      Stage: {Type: String, AllowedValues: [dev, prod]}
+      Size: {Type: Number, Default: 256}
+      Origins: {Type: CommaDelimitedList, Default: "a, b"}
+      Secret: {Type: "AWS::SSM::Parameter::Value<String>", Default: /path}
+    Mappings: {Levels: {dev: {log: DEBUG}, prod: {log: INFO}}}
+    Conditions:
+      IsProd: !Equals [!Ref Stage, prod]
+      IsDev: !Not [!Condition IsProd]
+    Globals:
+      Function:
+        Handler: app.handler
+        Layers: [!Ref Base]
+        Environment: {Variables: {LEVEL: !FindInMap [Levels, !Ref Stage, log], WHO: globals}}
+    Resources:
+      Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      KeyAlias: {Type: AWS::KMS::Alias, Properties: {AliasName: !Sub "alias/${Stage}", TargetKeyId: !Ref Key}}
+      Api: {Type: AWS::Serverless::HttpApi}
+      Table: {Type: AWS::DynamoDB::Table}
+      Base: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layers/base}}
+      Built: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layers/built}}
+      Front:
+        Type: AWS::Serverless::Function
+        Properties:
+          CodeUri: front/
+          Timeout: 29
+          MemorySize: !Ref Size
+          Layers: [!Ref Built]
+          Environment:
+            Variables:
+              WHO: front
+              WHEN: 2026-07-28
+              FLAG: true
+              KEY: !GetAtt Key.Arn
+              ALIAS: !Ref KeyAlias
+              API: !GetAtt Api.ApiEndpoint
+              AUDIENCE: !Sub https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/mcp
+              TABLE: !Ref Table
+              ORIGINS: !Join [",", !Ref Origins]
+              OWNERS: !Sub '{"tool": "${Tool.Arn}:live", "same": "${Tool.Alias}"}'
+              NOTHING: !If [IsProd, x, !Ref AWS::NoValue]
+          Events:
+            Mcp: {Type: HttpApi, Properties: {ApiId: !Ref Api, Path: /mcp, Method: post}}
+            Rest: {Type: HttpApi}
+            Timer: {Type: Schedule, Properties: {Schedule: rate(1 hour)}}
+      Tool:
+        Type: AWS::Serverless::Function
+        Properties: {CodeUri: tool/, AutoPublishAlias: live, FunctionName: !Sub "tool-${Stage}"}
+      OnlyInProd:
+        Type: AWS::Serverless::Function
+        Condition: IsProd
+        Properties: {CodeUri: nowhere/}
+    """
+SOURCES = {"front/app.py": "", "tool/app.py": "", "layers/base/b.py": "", "layers/built/python/c.py": ""}
+KEY_ARN = "arn:aws:kms:us-east-1:000000000000:key/k-1"
+
+
+def application(folder: Path, template: str = TEMPLATE, **parameters: str) -> Application:
+    path = write_application(folder, template, SOURCES)
+    return Template(path, {"Stage": "dev", **parameters}).application({"Key": KEY_ARN}, "http://127.0.0.1:1")
+
+
+def test_a_functions_environment_is_resolved(tmp_path: Path) -> None:
+    arn = "arn:aws:lambda:us-east-1:000000000000:function:tool-dev:live"
+    assert application(tmp_path).functions["Front"].environment == {
+        "LEVEL": "DEBUG",
+        "WHO": "front",
+        "WHEN": "2026-07-28",
+        "FLAG": "true",
+        "KEY": KEY_ARN,
+        "ALIAS": "alias/dev",
+        "API": "http://127.0.0.1:1",
+        "AUDIENCE": "https://Api.execute-api.us-east-1.amazonaws.com/mcp",
+        "TABLE": "Table",
+        "ORIGINS": "a,b",
+        "OWNERS": f'{{"tool": "{arn}", "same": "{arn}"}}',
+    }
+
+
+@pytest.mark.parametrize(
+    ("variables", "audience"),
+    [
+        ("MCP_AUTH_MODE: none", "http://127.0.0.1:1"),
+        ("MCP_AUTH_MODE: none, MCP_AUDIENCE: https://x.test", "https://x.test"),
+        ("MCP_AUTH_MODE: none, MCP_TASK_TABLE: tasks", None),
+        ("WHO: front", None),
+    ],
+)
+def test_an_audience_that_aws_would_tell_is_the_local_address(
+    variables: str, audience: str | None, tmp_path: Path
+) -> None:
+    text = TEMPLATE.replace("WHO: globals", variables).replace("WHO: front", "WHEN: now")
+    found = application(tmp_path, text).functions["tool-dev"].environment
+    assert found.get("MCP_AUDIENCE") == audience
+
+
+def test_globals_are_merged_into_every_function(tmp_path: Path) -> None:
+    functions = application(tmp_path, Size="512").functions
+    front, tool = functions["Front"], functions["tool-dev"]
+    assert (front.handler, front.timeout_s, front.memory_mb) == ("app.handler", 29, 512)
+    assert (tool.handler, tool.timeout_s, tool.memory_mb, tool.alias) == ("app.handler", 3, 128, "live")
+    assert front.layers == (tmp_path / "layers/base", tmp_path / "layers/built/python")
+    assert tool.layers == (tmp_path / "layers/base",)
+    assert front.code == tmp_path / "front"
+
+
+def test_routes_come_from_http_api_events(tmp_path: Path) -> None:
+    assert application(tmp_path).routes == (Route("POST", "/mcp", "Front"), Route("ANY", "$default", "Front"))
+
+
+def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path: Path) -> None:
+    assert set(application(tmp_path).functions) == {"Front", "tool-dev"}
+    assert not application(tmp_path).left_out
+    assert "OnlyInProd.CodeUri" in application(tmp_path, Stage="prod").left_out["OnlyInProd"]
+
+
+def test_keys_are_listed_with_their_aliases(tmp_path: Path) -> None:
+    template = Template(write_application(tmp_path, TEMPLATE, SOURCES), {"Stage": "dev"})
+    assert template.keys() == (TemplateKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",)),)
+
+
+def test_all_files_of_an_application_are_sources(tmp_path: Path) -> None:
+    expected = {"template.yaml", "front", "tool", "layers/base", "layers/built/python"}
+    assert set(application(tmp_path).sources) == {tmp_path / name for name in expected}
+
+
+def test_parameters_without_default_are_listed(tmp_path: Path) -> None:
+    assert parameters_without_default(write_application(tmp_path, TEMPLATE, SOURCES)) == {"Stage"}
+
+
+@pytest.mark.parametrize("parameters", [{"Stage": "moon"}, {"Stage": "dev", "Nobody": "1"}])
+def test_invalid_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, str]) -> None:
+    with pytest.raises(TemplateError, match=r"Stage|Nobody"):
+        Template(write_application(tmp_path, TEMPLATE, SOURCES), parameters)
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: ["])
+def test_an_invalid_template_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TemplateError):
+        Template(write_application(tmp_path, text, {}), {})
+
+
+def test_a_missing_template_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TemplateError):
+        Template(tmp_path / "nowhere.yaml", {})
+
+
+QUEUE_TEMPLATE = """
+    Globals: {Function: {Handler: a.b, Timeout: 29, MemorySize: 512}}
+    Resources:
+      Jobs: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub "${AWS::StackName}_tasks"}}
+      Worker:
+        Type: AWS::Serverless::Function
+        IgnoreGlobals: [Timeout]
+        Properties:
+          CodeUri: tool/
+          FunctionName: worker
+          Environment: {Variables: {QUEUE: !Ref Jobs, NAME: !GetAtt Jobs.QueueName}}
+          Events: {Tasks: {Type: SQS, Properties: {Queue: !GetAtt Jobs.Arn, BatchSize: 1}}}
+    """
+
+
+def test_an_event_of_a_function_reads_a_queue_with_a_name(tmp_path: Path) -> None:
+    path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
+    read = Template(path, {}).application({}, "", "http://127.0.0.1:2")
+    assert {name: queue.reader for name, queue in read.queues.items()} == {"local_tasks": "worker"}
+    assert read.functions["worker"].environment == {
+        "QUEUE": "http://127.0.0.1:2/000000000000/local_tasks",
+        "NAME": "local_tasks",
+    }
+
+
+def test_a_function_has_no_globals_that_it_ignores(tmp_path: Path) -> None:
+    path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
+    worker = Template(path, {}).application({}, "").functions["worker"]
+    assert (worker.timeout_s, worker.memory_mb) == (3, 512)

@@ -1,0 +1,208 @@
+"""The local routes are those of the deployed HTTP API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.template.model import Route
+from mcp_roundtrip_tools.template.reader import Template
+from support import cloudformation
+from support.sam_applications import http, write_application
+from support.served_application import TEMPLATE
+from support.transformed_template import load_template, of_type, transformed_file
+
+NOT_FOUND = (404, {"message": "Not Found"})
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"AuthMode": "none"},
+        {
+            "AuthMode": "bearer",
+            "TokenIssuer": "https://issuer.example",
+            "EndpointUri": "https://tools.example/mcp",
+        },
+        {"AuthMode": "none", "ServerCard": "com.example/weather"},
+    ],
+    ids=lambda parameters: ",".join(parameters),
+)
+def test_the_routes_of_the_example_are_those_of_its_deployment(parameters: Mapping[str, str]) -> None:
+    local = Template(TEMPLATE, parameters).application({}, "http://api", "http://sqs")
+    deployed = of_type("AWS::ApiGatewayV2::Route", **parameters).values()
+    assert sorted(route.key for route in local.routes) == sorted(route["RouteKey"] for route in deployed)
+    assert not local.left_out
+
+
+def test_the_endpoint_answers_other_methods_as_the_deployed_api_does() -> None:
+    with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=None) as app:
+        for method in ("HEAD", "OPTIONS", "PUT", "PATCH"):
+            answer = http(app.url(), method=method)
+            assert (answer.status, json.loads(answer.body or json.dumps(NOT_FOUND[1]))) == NOT_FOUND
+        assert [http(app.url(), method=method).status for method in ("GET", "DELETE")] == [405, 405]
+        assert http(app.url("/nowhere"), method="POST", body=b"{}").json() == NOT_FOUND[1]
+        assert app.processes_started == 1
+
+
+FUNCTION = """
+      {name}:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          Runtime: python3.13
+          CodeUri: f
+          AutoPublishAlias: live
+          Events: {{{events}}}
+    """
+
+DEFINITION = """
+          paths:
+            /defined:
+              get:
+                x-amazon-apigateway-integration: {integration}
+              parameters: []
+            /any/{{rest+}}:
+              x-amazon-apigateway-any-method:
+                x-amazon-apigateway-integration: {integration}
+            $default:
+              x-amazon-apigateway-any-method:
+                x-amazon-apigateway-integration: {integration}
+"""
+
+URI = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions/${F.Arn}/invocations"
+INTEGRATION = f"{{type: aws_proxy, httpMethod: POST, payloadFormatVersion: '2.0', uri: !Sub '{URI}'}}"
+
+
+def read(folder: Path, resources: str, events: str = "") -> Any:
+    text = "\n    Resources:" + FUNCTION.format(name="F", events=events) + resources
+    path = write_application(folder, text, {"f/app.py": ""})
+    return Template(path, {}).application({}, "")
+
+
+EVENTS = """
+            A: {Type: HttpApi, Properties: {Path: /a, Method: post}},
+            B: {Type: HttpApi, Properties: {Path: "/b/{id}", Method: any, ApiId: !Ref Own}},
+            C: {Type: HttpApi},
+            D: {Type: HttpApi, Properties: {Path: /d, Method: GET, ApiId: !Ref Raw}},
+            E: {Type: HttpApi, Properties: {Path: /e, Method: GET, ApiId: !Ref Defined}}"""
+APIS = """
+      Own: {Type: AWS::Serverless::HttpApi}
+      Raw: {Type: AWS::ApiGatewayV2::Api, Properties: {Name: raw, ProtocolType: HTTP}}
+      Defined:
+        Type: AWS::Serverless::HttpApi
+        Properties:
+          DefinitionBody:
+            openapi: 3.0.1
+            info: {title: defined, version: "1"}
+""" + "".join(f"  {line}\n" for line in DEFINITION.format(integration=INTEGRATION).splitlines())
+
+
+def test_an_event_is_a_route_if_sam_writes_the_definition_of_its_api(tmp_path: Path) -> None:
+    found = read(tmp_path, APIS, EVENTS)
+    keys = sorted(route.key for route in found.routes)
+    stack = load_template(transformed_file(tmp_path / "template.yaml"))
+    deployed = [
+        _key(path, method)
+        for each in cloudformation.resources(stack, {}).values()
+        if each["Type"] == "AWS::ApiGatewayV2::Api"
+        for path, methods in each["Properties"].get("Body", {}).get("paths", {}).items()
+        for method in methods
+        if method != "parameters"
+    ]
+    assert keys == sorted(deployed)
+    assert keys == [
+        *("$default", "$default", "ANY /any/{rest+}", "ANY /b/{id}", "GET /defined", "GET /e", "POST /a")
+    ]
+    assert not found.left_out
+    assert not found.notes
+
+
+def _key(path: str, method: str) -> str:
+    verb = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
+    return path if path == "$default" else f"{verb} {path}"
+
+
+@pytest.mark.parametrize(
+    ("uri", "target"),
+    [
+        ("!GetAtt F.Arn", "!Sub 'integrations/${I}'"),
+        ("!Ref F.Alias", '!Join ["/", [integrations, !Ref I]]'),
+        ("!Sub 'arn:aws:lambda:us-east-1:0:function:${F}:live'", "!Sub 'integrations/${I}'"),
+        (f'!Sub "{URI}"', "!Sub 'integrations/${I}'"),
+    ],
+)
+def test_a_route_leads_to_the_function_of_its_integration(uri: str, target: str, tmp_path: Path) -> None:
+    resources = f"""
+      R: {{Type: AWS::ApiGatewayV2::Route, Properties: {{ApiId: a, RouteKey: GET /r, Target: {target}}}}}
+      D: {{Type: AWS::ApiGatewayV2::Route, Properties: {{ApiId: a, RouteKey: $default, Target: {target}}}}}
+      I:
+        Type: AWS::ApiGatewayV2::Integration
+        Properties: {{IntegrationType: AWS_PROXY, PayloadFormatVersion: "2.0", IntegrationUri: {uri}}}
+    """
+    assert read(tmp_path, resources).routes == (Route("GET", "/r", "F"), Route("ANY", "$default", "F"))
+
+
+def test_an_api_with_a_target_has_one_route(tmp_path: Path) -> None:
+    quick = (
+        "\n      Q: {Type: AWS::ApiGatewayV2::Api, Properties: {Target: !GetAtt F.Arn, RouteKey: POST /q}}\n"
+    )
+    assert read(tmp_path, quick).routes == (Route("POST", "/q", "F"),)
+    assert read(tmp_path, quick.replace(", RouteKey: POST /q", "")).routes == (Route("ANY", "$default", "F"),)
+
+
+def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path: Path) -> None:
+    event = "E: {{Type: HttpApi, Properties: {{ApiId: {api}, Path: /mcp, Method: post}}}}"
+    text = "\n    Resources:" + "".join(
+        FUNCTION.format(name=name, events=event.format(api=f"!Ref {api}"))
+        for name, api in (("F", "A"), ("G", "B"))
+    )
+    apis = "".join(f"\n      {api}: {{Type: AWS::Serverless::HttpApi}}" for api in "AB")
+    path = write_application(tmp_path, text + apis + "\n", {"f/app.py": ""})
+    found = Template(path, {}).application({}, "")
+    assert found.routes[0] == Route("POST", "/mcp", "F")
+    [note] = found.notes
+    assert note.startswith("POST /mcp leads to F and not to G")
+    path.write_text(path.read_text().replace("ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other"))
+    assert not Template(path, {}).application({}, "").notes
+
+
+@pytest.mark.parametrize(
+    "api",
+    [
+        "AWS::Serverless::HttpApi, Properties: {DefinitionUri: api.yaml}",
+        "AWS::ApiGatewayV2::Api, Properties: "
+        "{Body: {Fn::Transform: {Name: AWS::Include, Parameters: {Location: api.yaml}}}}",
+    ],
+)
+def test_the_file_of_a_definition_is_read(api: str, tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_text(dedent(DEFINITION.format(integration=INTEGRATION)))
+    found = read(tmp_path, f"\n      A: {{Type: {api}}}\n")
+    assert sorted(route.key for route in found.routes) == ["$default", "ANY /any/{rest+}", "GET /defined"]
+    (tmp_path / "api.yaml").write_text("{")
+    broken = read(tmp_path, f"\n      A: {{Type: {api}}}\n")
+    assert broken.routes == ()
+    assert "api.yaml" in broken.notes[0]
+
+
+def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path: Path) -> None:
+    url = "FunctionUrlConfig: {AuthType: NONE}"
+    text = "\n    Resources:" + FUNCTION.format(name="F", events="").replace(
+        "CodeUri: f", f"CodeUri: f\n          {url}"
+    )
+    path = write_application(tmp_path, text, {"f/app.py": ""})
+    assert Template(path, {}).application({}, "").routes == (Route("ANY", "$default", "F"),)
+    path.write_text(
+        path.read_text().replace(
+            "Events: {}", "Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}"
+        )
+    )
+    found = Template(path, {}).application({}, "")
+    assert found.routes == (Route("GET", "/f", "F"),)
+    assert "F.FunctionUrlConfig" in found.notes[0]

@@ -1,0 +1,151 @@
+"""Unquoted YAML values are the strings that CloudFormation gets from the AWS SAM CLI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.reader import Template
+from support.sam_applications import write_application
+from support.transformed_template import transformed_file
+
+SCALARS = {
+    "true": "true",
+    "True": "true",
+    "no": "false",
+    "off": "false",
+    "y": "y",
+    "3000": "3000",
+    "1_000": "1000",
+    "-1": "-1",
+    "1.0": "1.0",
+    "1.10": "1.1",
+    "1e3": "1e3",
+    "010": "8",
+    "08": "08",
+    "0x1F": "31",
+    "12:30": "750",
+    "2026-07-28": "2026-07-28",
+    "2026-07-28T10:00:00Z": "2026-07-28T10:00:00Z",
+    '"true"': "true",
+    '"010"': "010",
+    "''": "",
+}
+"""Text in a template -> the string in a deployment."""
+
+every_scalar = pytest.mark.parametrize(("written", "text"), SCALARS.items())
+
+TEMPLATE = """
+    Parameters:
+      P: {{Type: String, Default: {default}, AllowedValues: [{allowed}]}}
+      Others: {{Type: CommaDelimitedList, Default: 1}}
+    Mappings: {{By: {{{key}: {{value: {value}}}}}}}
+    Conditions:
+      Equal: !Equals [!Ref P, {value}]
+      EqualLists: !Equals [!Split [",", !Ref P], [{value}]]
+    Rules:
+      Allowed:
+        Assertions:
+          - Assert: !Contains [[{value}], !Ref P]
+          - Assert: !EachMemberEquals [[{value}], !Ref P]
+          - Assert: !EachMemberIn [[{value}], [other, {value}]]
+    Resources:
+      F:
+        Type: AWS::Serverless::Function
+        Properties:
+          Handler: app.handler
+          Runtime: python3.13
+          CodeUri: f
+          Environment:
+            Variables:
+              WRITTEN: {value}
+              GIVEN: !Ref P
+              MAPPED: !FindInMap [By, !Ref P, value]
+              JOINED: !Join ["-", [{value}, !Ref P]]
+              IN_TEXT: !Sub ["${{x}}", {{x: {value}}}]
+              EQUAL: !If [Equal, equal, different]
+              EQUAL_LISTS: !If [EqualLists, equal, different]
+    """
+
+
+def template(folder: Path, value: str, default: str = "", key: str = "") -> Path:
+    text = TEMPLATE.format(
+        value=value, default=default or value, allowed=f"{value}, other", key=key or value or "''"
+    )
+    return write_application(folder, text, {"f/app.py": ""})
+
+
+def variables(path: Path, **parameters: str) -> Any:
+    return Template(path, parameters).application({}, "").functions["F"].environment
+
+
+def expected(text: str) -> dict[str, str]:
+    texts = dict.fromkeys(("WRITTEN", "GIVEN", "MAPPED", "IN_TEXT"), text)
+    return {**texts, "JOINED": f"{text}-{text}", "EQUAL": "equal", "EQUAL_LISTS": "equal"}
+
+
+@every_scalar
+def test_a_default_an_allowed_value_a_condition_and_a_variable_have_the_same_text(
+    written: str, text: str, tmp_path: Path
+) -> None:
+    assert variables(template(tmp_path, written)) == expected(text)
+
+
+@every_scalar
+def test_a_given_parameter_is_compared_with_that_text(written: str, text: str, tmp_path: Path) -> None:
+    path = template(tmp_path, written, default="other")
+    assert variables(path, P=text) == expected(text)
+    if text != "True":
+        with pytest.raises(TemplateError, match="P must be one of"):
+            variables(path, P="True")
+
+
+def test_the_texts_are_those_of_a_deployment(tmp_path: Path) -> None:
+    """CloudFormation converts booleans and numbers of the template that sam writes as JSON does."""
+    named = {f"V{number}": written for number, written in enumerate(SCALARS)}
+    written = "".join(f"\n              {name}: {value}" for name, value in named.items())
+    path = write_application(
+        tmp_path, TEMPLATE.format(value="x", default="x", allowed="x", key="x") + written, {}
+    )
+    stack = yaml.safe_load(transformed_file(path))
+    deployed = stack["Resources"]["F"]["Properties"]["Environment"]["Variables"]
+    texts = {name: each if isinstance(each, str) else json.dumps(each) for name, each in deployed.items()}
+    assert {named[name]: texts[name] for name in named} == SCALARS
+
+
+@pytest.mark.parametrize("value", ["[a, b]", "{a: b}", "null"])
+def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value: str, tmp_path: Path) -> None:
+    declared = f"P: {{Type: String, Default: a, AllowedValues: [a, {value}]}}"
+    path = write_application(tmp_path, f"Parameters: {{{declared}}}\nResources: {{}}\n", {})
+    with pytest.raises(TemplateError, match="P"):
+        Template(path, {})
+    path.write_text(path.read_text().replace("Default: a", f"Default: {value}"))
+    with pytest.raises(TemplateError, match="P"):
+        Template(path, {})
+
+
+def test_variables_of_local_runs_are_read_alike(tmp_path: Path) -> None:
+    written = "{DEBUG: true, PORT: 3000, on: 1.0}"
+    path = write_application(
+        tmp_path, f"Metadata: {{LocalRun: {{Variables: {written}}}}}\nResources: {{}}\n", {}
+    )
+    with serve_stand_ins(path) as given:
+        assert given == {"DEBUG": "true", "PORT": "3000", "true": "1.0"}
+    path.write_text(path.read_text().replace("3000", "[3000]"))
+    with pytest.raises(TemplateError, match=r"Variables\.PORT"), serve_stand_ins(path):
+        pass
+
+
+def test_a_name_is_a_string(tmp_path: Path) -> None:
+    """Accounts' numbers are usual names in mappings."""
+    path = template(tmp_path, "'123456789012'", key="123456789012")
+    assert variables(path)["MAPPED"] == "123456789012"
+    path.write_text("Resources: {[a]: {Type: X}}\n")
+    with pytest.raises(TemplateError):
+        Template(path, {})

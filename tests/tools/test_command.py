@@ -1,0 +1,67 @@
+"""The command ``mcp-roundtrip``: its subcommands, and what it says without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools import __main__ as command
+from mcp_roundtrip_tools.__main__ import COMMANDS, main
+from support.interpreters import run_program
+
+
+def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name, each in COMMANDS.items():
+        assert f"\n  {name} " in shown
+        assert each.text in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["deploy"]])
+def test_the_commands_are_listed_without_a_known_one(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert "\n  new-tool " in capsys.readouterr().err
+
+
+def test_a_command_shows_its_own_name_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--help"])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: mcp-roundtrip {name} ")
+
+
+def test_the_extra_of_a_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes")
+
+    monkeypatch.setattr(command, "import_module", missing)
+    assert main(["run"]) == 2
+    assert "pip install 'mcp-roundtrip[local]'" in capsys.readouterr().err
+
+
+def test_a_new_application_imports_nothing_of_the_extra_local() -> None:
+    program = (
+        "import sys, mcp_roundtrip_tools.__main__, mcp_roundtrip_tools.new.__main__; print(*sys.modules)"
+    )
+    done = run_program(program)
+    assert not command.LOCAL & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("arguments", [["new-tool", "find_orders"], ["events"]])
+def test_a_command_outside_an_application_says_where_it_belongs(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")  # events sets it, and this process runs other tests
+    assert main(arguments) == 2
+    assert "there is no template.yaml: change to the folder of an application" in capsys.readouterr().err
