@@ -10,7 +10,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_testing.serving import Request, Response, json_response
 
 
 def work_item(number: int, kind: str, title: str, state: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import time
 from hashlib import sha256
 from typing import Any
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_testing.serving import Request, Response, json_response
 
 PRICES = {
     "small": {"eu-central-1": 2920, "eu-west-1": 2628, "us-east-1": 2482},

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_testing.serving import Request, Response, json_response
 
 PLACES = (
     ("Hyderabad", "Telangana", "India", "IN", 17.38405, 78.45636),

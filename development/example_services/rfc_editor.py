@@ -5,7 +5,7 @@ Source: https://www.rfc-editor.org/rfc/rfc9110.txt.
 
 from __future__ import annotations
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_testing.serving import Request, Response
 
 RFC_9110 = """\
 Internet Engineering Task Force (IETF)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_testing.serving import Request, Response
 
 LINE = "-" * 72
 

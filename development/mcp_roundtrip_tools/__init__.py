@@ -1,6 +1,15 @@
-"""The command ``mcp-roundtrip``: makes applications, and runs them on this computer.
+"""The command ``mcp-roundtrip`` and those of the Makefile. Applications import `mcp_roundtrip_testing`.
 
-- `__main__`: the subcommands, each of them the command of another package
-- `new`: writes an application from the files in `application/`, which `sam init --location` also reads
-- `package_source`: finds the package for the application's layer: by version, or as a wheel
+`__main__` is the command ``mcp-roundtrip``. Each of its subcommands has a folder, as has each command of the
+Makefile:
+
+- `new`: writes an application; `new_tool`: adds a tool to it
+- `run`: serves template.yaml on this computer, with the `console`
+- `call`: calls a tool; `smoke`: checks a deployed endpoint
+- `catalog`: writes the front door's catalog; `events`: writes sample events
+- `lint`: finds code that differs when a tool is replayed
+- `deploy`: builds and deploys; `deployer_policy`: the policy of the role that deploys
+- `prune`: deletes the versions of workers that no task needs
+
+Commands share `template`, which reads template.yaml, and `client`, which sends MCP requests.
 """

@@ -3,15 +3,15 @@
 ``python -m mcp_roundtrip_tools.run`` is the command; `serve` does the same from Python. Where to look:
 
 - `serving`: `serve`, which starts all servers (`options`); `app`: `LocalApp`, which runs the functions
-- `template/`: reads template.yaml, resolves its intrinsic functions, checks its parameters
 - `http/`: the HTTP server on 127.0.0.1, and which requests of web pages it refuses
 - `api_gateway/`: the HTTP API: routes, events in payload format 2.0, CORS
 - `execution/`: runtime processes, their pools, the Runtime API, the debugger, requirements.txt
 - `services/`: what functions call: Lambda, KMS, SQS, DynamoDB and S3 (ministack), HTTP stand-ins
 - `observation/`: the record of what happened; `terminal/`: what of it the terminal shows
-- `console/`: the page at the root, its API, and which requests it refuses; `issuer/`: signs users in
+- `issuer/`: signs users in
 - `project`, `source_watcher`, `edited_sources`, `fresh_catalogs`: what runs when sources change or are edited
-- `catalog`, `sample_events/`, `new_tool/`: the commands `make catalog`, `make events` and `make new-tool`
+
+`mcp_roundtrip_tools.template` reads template.yaml, and `mcp_roundtrip_tools.console` is the page at the root.
 """
 
 from mcp_roundtrip_tools.run.app import LocalApp

@@ -64,8 +64,8 @@ function imports(source, { hasStandIns }) {
           "from mcp_roundtrip.auth.event_authenticator import EventAuthenticator",
         ]
       : []),
-    ...(hasStandIns ? ["from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins"] : []),
     `from mcp_roundtrip_testing import ${testing.join(", ")}`,
+    ...(hasStandIns ? ["from mcp_roundtrip_testing.serving import serve_stand_ins"] : []),
   ].join("\n");
 }
 

@@ -1,0 +1,28 @@
+"""Run template.yaml in tests, as `make run` does, and write its stand-ins. It needs the extra ``local``.
+
+::
+
+    with serve(Path("template.yaml"), users=make_users("ada")) as app:
+        token = app.issuer.token("ada")
+
+This module is the only one of the package that imports ``mcp_roundtrip_tools``.
+"""
+
+from mcp_roundtrip_tools.catalog.skill_folders import manifest_text
+from mcp_roundtrip_tools.run import FunctionFailed, LocalApp, TemplateError, serve
+from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
+from mcp_roundtrip_tools.run.issuer.users import make_users
+from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+
+__all__ = [
+    "FunctionFailed",
+    "LocalApp",
+    "Request",
+    "Response",
+    "TemplateError",
+    "json_response",
+    "make_users",
+    "manifest_text",
+    "serve",
+    "serve_stand_ins",
+]
