@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
@@ -119,6 +120,14 @@ def test_only_states_of_trusted_keys_are_accepted(kms: FakeKms, deployed: dict[s
     assert "result" in post(rotated, "greet", inputResponses=NAMED, requestState=state)
     foreign_server = server_on(**replaced)
     assert post(foreign_server, "greet", inputResponses=NAMED, requestState=state)["error"]["code"] == -32602
+
+
+def test_a_deployment_signs_with_its_own_key_and_not_with_another_that_it_trusts(
+    kms: FakeKms, deployed: dict[str, str]
+) -> None:
+    rotating = server_on(**deployed, trusted_state_key_arns=signing_key(kms))
+    state = post(rotating, "greet")["result"]["requestState"]
+    assert "result" in post(server_on(**deployed), "greet", inputResponses=NAMED, requestState=state)
 
 
 def test_each_certificate_is_logged_with_the_id_that_revokes_it(
@@ -249,6 +258,30 @@ def test_a_pattern_names_the_function_of_each_owner() -> None:
 def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
     ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
     assert ports.tasks().lease_ms == 120_000
+
+
+def test_each_limit_of_a_body_is_a_setting_of_its_own() -> None:
+    config = wiring.make_ports(
+        load_settings(environment(max_body_bytes="2000", max_json_values="100"))
+    ).config
+    assert (config.max_body_bytes, config.max_json_values) == (2_000, 100)
+
+
+def test_an_async_pause_lets_other_coroutines_run_until_its_end() -> None:
+    ended: list[str] = []
+
+    async def pause() -> None:
+        await wiring.pause_ms_async(1)
+        ended.append("pause")
+
+    async def other() -> None:
+        ended.append("other")
+
+    async def both() -> None:
+        await asyncio.gather(pause(), other())
+
+    asyncio.run(both())
+    assert ended == ["other", "pause"]
 
 
 # the clients of AWS

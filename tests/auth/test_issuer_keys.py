@@ -112,7 +112,11 @@ def test_a_hanging_issuer_delays_only_one_request() -> None:
             asked.knows("one")
     assert failed.value.reason == "issuer_timeout"
     assert asked.clock.now - before == TIMEOUT_S
-    asked.clock.advance(RETRY_INTERVAL_S)
+    asked.clock.advance(RETRY_INTERVAL_S - 1)
+    with pytest.raises(IssuerUnavailable):
+        asked.knows("one")
+    assert asked.times == 1, "the pause begins when the issuer was given up"
+    asked.clock.advance(1)
     with pytest.raises(IssuerUnavailable):
         asked.knows("one")
     assert asked.times == 2

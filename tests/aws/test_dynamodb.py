@@ -103,6 +103,15 @@ def recording_store(wire, table, pauses, kind):
         yield DynamoStore(dynamodb, table, pause_s=pauses.append)
 
 
+def test_a_read_sees_every_write_before_it(wire, recording_store):
+    """The emulators have no other reads, so this is about the requests."""
+    recording_store.get("p", "M")
+    recording_store.query("p")
+    assert [(body["TableName"], body.get("ConsistentRead")) for body in wire.bodies] == [
+        (recording_store._table_name, True)
+    ] * 2
+
+
 def test_a_transaction_that_conflicts_with_another_is_retried(wire, recording_store, pauses, store):
     wire.refuse = 3 * [(400, "TransactionCanceledException", CONFLICT)]
     assert recording_store.put_new_and_update(ITEM, Update("p", "O", COUNT)) is True

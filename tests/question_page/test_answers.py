@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.question_page.form import initial_values, make_questions, read_answers
+from mcp_roundtrip.question_page.form import (
+    initial_values,
+    make_questions,
+    questions_version,
+    read_answers,
+)
 from mcp_roundtrip.question_page.html import FormPage, render_form
 from mcp_roundtrip.question_page.posted import parse_form
 from support.html_form import BrowserForm
@@ -218,6 +223,45 @@ def test_any_post_is_an_answer_that_fits_the_schema_or_errors(
     assert bool(answers.errors) != bool(answers.responses)
     if answers.responses:
         jsonschema.validate(answers.responses["q"]["content"], schema)
+
+
+def test_forms_that_differ_in_anything_shown_have_different_versions() -> None:
+    size = {"type": "object", "properties": {"size": {"type": "integer", "maximum": 8}}}
+    larger = {"type": "object", "properties": {"size": {"type": "integer", "maximum": 16}}}
+    one, two = request(size, "How large?"), request(size, "How small?")
+    forms = [{"q": one}, {"p": one}, {"q": two}, {"q": request(larger, "How large?")}]
+    pairs = [{"q": one, "p": two}, {"p": two, "q": one}, {"q": two, "p": one}]
+    assert len({questions_version(each) for each in (*forms, *pairs)}) == 7
+
+
+OPTIONS = {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b", "w"]}}
+
+
+@pytest.mark.parametrize(
+    ("member", "accepted", "refused"),
+    [
+        ({"type": "integer", "minimum": 1, "maximum": 9}, [["1"], ["9"]], [["0"], ["10"]]),
+        ({"type": "number", "minimum": 1, "maximum": 9}, [["1.0"], ["9.0"]], [["0.9"], ["9.1"]]),
+        ({"type": "string", "minLength": 2, "maxLength": 3}, [["ab"], ["abc"]], [["a"], ["abcd"]]),
+        (
+            OPTIONS | {"minItems": 2, "maxItems": 3},
+            [["0", "1"], ["0", "1", "2"]],
+            [["0"], ["0", "1", "2", "3"]],
+        ),
+    ],
+    ids=lambda case: case["type"] if isinstance(case, dict) else "",
+)
+def test_a_limit_is_accepted_and_what_lies_beyond_is_refused(
+    member: dict[str, Any], accepted: list[list[str]], refused: list[list[str]]
+) -> None:
+    questions = make_questions({"q": request({"type": "object", "properties": {"value": member}}, "Message")})
+    found = {
+        tuple(values): read_answers(questions, {"action": ("accept",), "0.0": tuple(values)}).errors.keys()
+        for values in (*accepted, *refused)
+    }
+    assert found == {
+        tuple(values): set() if values in accepted else {"0.0"} for values in (*accepted, *refused)
+    }
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])

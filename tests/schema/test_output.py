@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any, Optional, Union
+from typing import Annotated, Any, Literal, Optional, Union
 
 import jsonschema
 import pytest
@@ -124,6 +124,12 @@ def test_the_output_schema_describes_the_serialized_form():
     assert set(schema["properties"]) == {"id", "price", "createdOn", "label"}
     assert set(schema["required"]) >= {"id", "label"}
     assert not any("title" in member for member in schema["properties"].values())
+
+
+def test_choices_are_described_in_their_order():
+    """The types are equal in Python."""
+    choices = ["a", "b"], ["b", "a"]
+    assert [returning(Literal[tuple(each)]).json_schema()["enum"] for each in choices] == [*choices]
 
 
 @pytest.mark.parametrize(

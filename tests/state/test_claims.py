@@ -105,5 +105,21 @@ def test_the_digest_separates_name_and_method():
     assert one.request_digest != replace(BINDING, method="a", name="bc").request_digest
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"issuer": "other"},
+        {"audience": "https://mcp.example/other"},
+        {"principal": "[]"},
+        {"method": "prompts/get"},
+        {"name": "other"},
+        {"arguments": {"name": "db", "vcpus": 3}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_calls_that_differ_in_one_part_have_different_identities(change):
+    assert replace(BINDING, **change).identity() != BINDING.identity()
+
+
 def test_the_digest_separates_salt_and_principal():
     assert principal_digest("ab", "c") != principal_digest("a", "bc")

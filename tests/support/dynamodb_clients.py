@@ -50,7 +50,7 @@ def new_table(dynamodb: Any) -> str:
 
 @dataclass
 class Wire:
-    """A proxy of DynamoDB for `behind` that records operations, loses responses and refuses requests."""
+    """A proxy of DynamoDB for `behind` that records requests, loses responses and refuses requests."""
 
     upstream: str = ""
     lose: list[Callable[[], object]] = field(default_factory=list)
@@ -58,10 +58,12 @@ class Wire:
     refuse: list[tuple[Any, ...]] = field(default_factory=list)
     """HTTP status, error code and optional further members of the next responses."""
     operations: list[str] = field(default_factory=list)
+    bodies: list[Any] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Response:
         target = request.header("x-amz-target") or ""
         self.operations.append(target.partition(".")[2])
+        self.bodies.append(json.loads(request.body))
         if self.refuse:
             status, code, *members = self.refuse.pop(0)
             body = {"__type": code, "message": "refused"}

@@ -18,6 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dispatchers import AwsDispatcher, LambdaDispatcher, SqsDispatcher
 from mcp_roundtrip.internal_errors import StoreError
@@ -408,6 +409,24 @@ def test_a_task_runs_on_its_version_or_on_the_newest_if_that_was_deleted(functio
     functions.settle()
     assert functions.status(pk) == "completed"
     assert functions.invocations == [(invoked, None)]
+
+
+class RefusingClient:
+    """A client of Lambda that may not invoke any function."""
+
+    def __init__(self):
+        self.invoked = []
+
+    def call(self, operation, **parameters):
+        self.invoked.append(parameters["FunctionName"])
+        raise AwsError("AccessDeniedException")
+
+
+def test_a_version_that_may_not_be_invoked_is_not_replaced_by_the_newest():
+    client, own = RefusingClient(), function_arn("Jobs", "7")
+    with pytest.raises(StoreError) as failed:
+        LambdaDispatcher(client).dispatch(own, "p#t")
+    assert (failed.value.reason, client.invoked) == ("AccessDeniedException", [own])
 
 
 def test_an_invocation_that_cannot_update_its_task_fails_so_that_lambda_retries_it(functions):
