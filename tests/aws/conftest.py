@@ -3,8 +3,8 @@ import pytest
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import DEFAULT_KIND
-from support.kms_clients import running
-from support.tokens import NOW
+from support.kms_clients import deployment, running
+from support.tokens import CONFIGURATIONS, NOW
 
 
 @pytest.fixture
@@ -30,3 +30,14 @@ def kms(strict_kms, kind):
 def clock():
     """Return a clock at the first second of an epoch."""
     return FakeClock(NOW)
+
+
+@pytest.fixture(params=CONFIGURATIONS, ids=str)
+def configuration(request):
+    return request.param
+
+
+@pytest.fixture
+def deployed(configuration, kms):
+    """Return a deployment with keys in KMS."""
+    return deployment(kms, configuration)

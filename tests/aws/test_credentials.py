@@ -18,6 +18,7 @@ from mcp_roundtrip.aws.credentials import (
     find_credentials,
 )
 from support.scripted_server import respond, scripted
+from support.signed_callers import fails_with
 
 NOW = 1_795_000_000.0
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret"}
@@ -179,10 +180,6 @@ def test_a_token_that_is_no_header_is_not_sent(token):
 def test_a_token_file_that_cannot_be_read_is_an_error(tmp_path):
     with scripted() as server, fails_with("credentials_token"):
         Fetcher(server, **{TOKEN_FILE: str(tmp_path / "missing")})()
-
-
-def fails_with(code):
-    return pytest.raises(AwsError, check=lambda error: error.code == code)
 
 
 BROKEN = {

@@ -5,8 +5,8 @@ import pytest
 from mcp_roundtrip.aws import http_connection
 from mcp_roundtrip.aws.client_interface import NoResponse
 from mcp_roundtrip.aws.retries import ConnectRetry
-from support.scripted_server import respond, scripted, send
-from support.signed_callers import Caller, fails_with
+from support.scripted_server import respond, send
+from support.signed_callers import calling, fails_with
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -26,13 +26,10 @@ INCOMPLETE = {
 
 @pytest.mark.parametrize("wire", INCOMPLETE.values(), ids=INCOMPLETE)
 def test_an_incomplete_response_is_no_response(wire):
-    with (
-        scripted(send(wire, close=True)) as server,
-        Caller(server, ConnectRetry()) as call,
-        fails_with("ConnectionClosedError", NoResponse),
-    ):
+    reply = send(wire, close=True)
+    with calling(reply, retries=ConnectRetry()) as call, fails_with("ConnectionClosedError", NoResponse):
         call()
-    assert len(server.requests) == 1
+    assert len(call.server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -48,11 +45,11 @@ def test_an_incomplete_response_is_no_response(wire):
     ],
 )
 def test_an_invalid_response_is_no_response(wire):
-    with scripted(send(wire)) as server, Caller(server, ConnectRetry()) as call:
+    with calling(send(wire), retries=ConnectRetry()) as call:
         with fails_with("ConnectionClosedError", NoResponse):
             call()
         assert call() == {}
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 ENDLESS = {
@@ -77,9 +74,9 @@ def test_a_response_that_is_too_large_is_not_read_to_its_end(monkeypatch, start,
         while True:  # until the client closes the connection
             connected.socket.sendall(more)
 
-    with scripted(stream) as server, Caller(server) as call, fails_with("response_too_large"):
+    with calling(stream) as call, fails_with("response_too_large"):
         call()
-    assert len(server.requests) == 1
+    assert len(call.server.requests) == 1
 
 
 REUSABLE = {
@@ -92,26 +89,26 @@ REUSABLE = {
 
 @pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
 def test_the_connection_of_a_complete_response_is_used_again(wire):
-    with scripted(send(wire)) as server, Caller(server, ConnectRetry()) as call:
+    with calling(send(wire), retries=ConnectRetry()) as call:
         assert call() == call() == {}
-    assert [request.connection for request in server.requests] == [1, 1]
+    assert call.connections_used == [1, 1]
 
 
 @pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
 def test_a_response_with_more_bytes_than_its_own_ends_the_use_of_the_connection(wire):
-    with scripted(send(wire + OK)) as server, Caller(server, ConnectRetry()) as call:
+    with calling(send(wire + OK), retries=ConnectRetry()) as call:
         assert call() == call() == {}
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 def test_a_response_of_http_1_0_ends_the_use_of_the_connection():
     wire = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    with scripted(send(wire)) as server, Caller(server, ConnectRetry()) as call:
+    with calling(send(wire), retries=ConnectRetry()) as call:
         assert call() == call() == {}
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 def test_names_of_headers_may_have_any_case():
     refusal = respond(400, {}, **{"X-AMZN-QUERY-ERROR": "Former;Sender"})
-    with scripted(refusal) as server, Caller(server) as call, fails_with("Former"):
+    with calling(refusal) as call, fails_with("Former"):
         call()

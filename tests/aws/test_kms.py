@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import secrets
 import socket
-from contextlib import contextmanager
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
@@ -28,7 +27,7 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 from support.aws_clients import KINDS, REGION
-from support.kms_clients import client, mac_key, running, signing_key
+from support.kms_clients import client, fails_with, mac_key, running, signing_key
 
 
 @pytest.fixture(params=KINDS)
@@ -49,13 +48,6 @@ def key(kms, arn, clock):
 @pytest.fixture
 def signer(kms, key):
     return KmsSigner(kms, key)
-
-
-@contextmanager
-def fails_with(reason):
-    with pytest.raises(KeyServiceError) as failed:
-        yield
-    assert failed.value.reason == reason
 
 
 # signing

@@ -9,13 +9,12 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import MAX_RAW_BYTES, KmsKey, KmsSigner
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip_testing import FakeClock
 from support.aws_clients import REGION
-from support.kms_clients import client, deployment, mac_key, signing_key
-from support.tokens import BINDING, CONFIGURATIONS, ENCRYPTED
+from support.kms_clients import client, fails_with, mac_key, signing_key
+from support.tokens import BINDING, ENCRYPTED
 
 pytest_plugins = ["support.ministack"]
 
@@ -27,16 +26,6 @@ SIGNING_KEY = {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
 @pytest.fixture
 def kms(ministack_kms):
     return ministack_kms
-
-
-@pytest.fixture(params=CONFIGURATIONS, ids=str)
-def configuration(request):
-    return request.param
-
-
-@pytest.fixture
-def deployed(configuration, kms):
-    return deployment(kms, configuration)
 
 
 @pytest.fixture
@@ -171,7 +160,3 @@ def replicated(kms, **kind):
     replica = kms.replicate_key(KeyId=arn, ReplicaRegion=ANOTHER_REGION)["ReplicaKeyMetadata"]["Arn"]
     assert replica == arn.replace(REGION, ANOTHER_REGION)
     return arn, replica
-
-
-def fails_with(reason):
-    return pytest.raises(KeyServiceError, check=lambda failure: failure.reason == reason)

@@ -8,7 +8,7 @@ from mcp_roundtrip.aws.retries import ConnectRetry
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 from mcp_roundtrip.redaction import redacted_traceback
 from support.scripted_server import respond, scripted
-from support.signed_callers import Caller
+from support.signed_callers import calling
 
 SECRET = "correct-horse-battery-staple"
 DAMAGES = {"line feed": "\n", "header": "\r\nX: y", "no Latin-1": "\N{EURO SIGN}"}
@@ -19,7 +19,7 @@ DAMAGES = {"line feed": "\n", "header": "\r\nX: y", "no Latin-1": "\N{EURO SIGN}
 def test_the_error_of_a_call_quotes_no_credentials(part, damage):
     parts = ["AKID", "secret", "token"]
     parts[part] = SECRET + damage
-    with scripted(respond(400, {"__type": "AccessDenied"})) as server, Caller(server, ConnectRetry()) as call:
+    with calling(respond(400, {"__type": "AccessDenied"}), retries=ConnectRetry()) as call:
         call.client._credentials = lambda: AwsCredentials(*parts)
         with pytest.raises(AwsError) as raised:
             call()

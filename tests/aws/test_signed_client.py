@@ -15,7 +15,7 @@ from mcp_roundtrip.aws.connections import MAX_KEPT
 from mcp_roundtrip.aws.retries import ConnectRetry
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 from support.scripted_server import hang, reset, respond, scripted, send
-from support.signed_callers import Caller, fails_with
+from support.signed_callers import Caller, calling, fails_with
 
 OK = respond(200, {})
 THROTTLED = respond(400, {"__type": "ThrottlingException"})
@@ -36,28 +36,24 @@ DAMAGED = {
 
 @pytest.mark.parametrize("reply", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_response_is_requested_again(reply):
-    with scripted(reply, reply) as server, Caller(server) as call:
+    with calling(reply, reply) as call:
         assert call() == {}
         assert call.pauses == [0.05, 0.1]
-    assert [request.connection for request in server.requests] == [1, 2, 3]
+    assert call.connections_used == [1, 2, 3]
 
 
 @pytest.mark.parametrize("reply", DAMAGED.values(), ids=DAMAGED)
 def test_a_response_that_is_damaged_at_each_attempt_is_an_error(reply):
-    with (
-        scripted(reply, reply, reply) as server,
-        Caller(server) as call,
-        fails_with("ConnectionClosedError", NoResponse),
-    ):
+    with calling(reply, reply, reply) as call, fails_with("ConnectionClosedError", NoResponse):
         call()
-    assert len(server.requests) == 3
+    assert len(call.server.requests) == 3
 
 
 @pytest.mark.parametrize("reply", [*DAMAGED.values(), FAILING, THROTTLED])
 def test_a_client_that_must_not_repeat_a_call_sends_it_once(reply):
-    with scripted(reply) as server, Caller(server, ConnectRetry()) as call, pytest.raises(AwsError):
+    with calling(reply, retries=ConnectRetry()) as call, pytest.raises(AwsError):
         call()
-    assert len(server.requests) == 1
+    assert len(call.server.requests) == 1
     assert call.pauses == []
 
 
@@ -65,11 +61,11 @@ def test_a_client_that_must_not_repeat_a_call_sends_it_once(reply):
     "begun", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]
 )
 def test_a_response_that_takes_too_long_times_out(begun):
-    with scripted(hang(begun)) as server, Caller(server, ConnectRetry(), timeout_s=0.1) as call:
+    with calling(hang(begun), retries=ConnectRetry(), timeout_s=0.1) as call:
         with fails_with("timeout", NoResponse):
             call()
         assert call() == {}
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
@@ -81,48 +77,35 @@ def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
             connected.socket.sendall(b"x")
         return False
 
-    with (
-        scripted(drip) as server,
-        Caller(server, ConnectRetry(), timeout_s=0.2) as call,
-        fails_with("timeout", NoResponse),
-    ):
+    with calling(drip, retries=ConnectRetry(), timeout_s=0.2) as call, fails_with("timeout", NoResponse):
         call()
 
 
 def test_a_call_can_have_its_own_timeout():
-    with (
-        scripted(hang()) as server,
-        Caller(server, ConnectRetry()) as call,
-        fails_with("timeout", NoResponse),
-    ):
+    with calling(hang(), retries=ConnectRetry()) as call, fails_with("timeout", NoResponse):
         call(timeout_s=0.1)
 
 
 def test_a_response_over_the_limit_is_an_error_that_is_not_retried(monkeypatch):
     monkeypatch.setattr(http_connection, "MAX_RESPONSE", 1000)
-    with scripted(respond(200, b"x" * 1001)) as server, Caller(server) as call:
+    with calling(respond(200, b"x" * 1001)) as call:
         with fails_with("response_too_large"):
             call()
         assert call() == {}
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 @pytest.mark.parametrize("body", [b"not JSON", b"[]", b'"x"', b"{", b"\xff", b'{"PublicKey": "?"}'])
 def test_a_response_that_is_no_json_object_is_an_error(body):
-    with scripted(respond(200, body)) as server, Caller(server) as call, fails_with("malformed_answer"):
+    with calling(respond(200, body)) as call, fails_with("malformed_answer"):
         call()
-    assert len(server.requests) == 1
+    assert len(call.server.requests) == 1
 
 
 def test_a_redirect_is_not_followed():
-    with (
-        scripted() as other,
-        scripted(respond(307, b"", Location=f"{other.url}/")) as server,
-        Caller(server) as call,
-        fails_with("307"),
-    ):
+    with scripted() as other, calling(respond(307, b"", Location=f"{other.url}/")) as call, fails_with("307"):
         call()
-    assert (len(server.requests), other.requests) == (1, [])
+    assert (len(call.server.requests), other.requests) == (1, [])
 
 
 ITEM = b'{"Item": {"pk": {"S": "p"}}}'
@@ -132,10 +115,10 @@ CHECKSUM = "2745614147"
 def test_a_response_with_a_wrong_checksum_is_requested_again():
     right = respond(200, b"{}", x_amz_crc32=CHECKSUM)
     wrong = respond(200, ITEM, x_amz_crc32=CHECKSUM)
-    with scripted(wrong, right) as server, Caller(server, service="dynamodb") as call:
+    with calling(wrong, right, service="dynamodb") as call:
         assert call() == {}
         assert call.pauses == [0.05]
-    with scripted(wrong, wrong, wrong) as server, Caller(server) as call, fails_with("checksum_mismatch"):
+    with calling(wrong, wrong, wrong) as call, fails_with("checksum_mismatch"):
         call()
 
 
@@ -143,14 +126,14 @@ def test_a_response_with_a_wrong_checksum_is_requested_again():
 
 
 def test_a_throttled_call_is_repeated_after_longer_pauses():
-    with scripted(THROTTLED, FAILING) as server, Caller(server) as call:
+    with calling(THROTTLED, FAILING) as call:
         assert call() == {}
         assert call.pauses == [1, 0.1]
 
 
 def test_a_pause_is_as_long_as_the_response_asks_for():
     asking = respond(503, {"__type": "x"}, x_amz_retry_after="3000")
-    with scripted(asking) as server, Caller(server) as call:
+    with calling(asking) as call:
         assert call() == {}
         assert call.pauses == [3]
 
@@ -158,20 +141,20 @@ def test_a_pause_is_as_long_as_the_response_asks_for():
 @pytest.mark.parametrize("value", ["-1", "x", "1.5", "", "9" * 5000])
 def test_a_pause_that_is_no_number_is_ignored(value):
     asking = respond(503, {"__type": "x"}, x_amz_retry_after=value)
-    with scripted(asking) as server, Caller(server) as call:
+    with calling(asking) as call:
         assert call() == {}
         assert call.pauses == [0.05]
 
 
 def test_each_attempt_is_signed_at_its_own_time():
-    with scripted(FAILING) as server, Caller(server) as call:
+    with calling(FAILING) as call:
 
         def sleep(pause_s):
             call.now += 60
 
         call.client._sleep = sleep
         call()
-    first, second = (str(request.header("x-amz-date")) for request in server.requests)
+    first, second = (str(request.header("x-amz-date")) for request in call.server.requests)
     assert datetime.strptime(second, "%Y%m%dT%H%M%SZ") - datetime.strptime(
         first, "%Y%m%dT%H%M%SZ"
     ) == timedelta(seconds=60)
@@ -181,19 +164,19 @@ def test_each_attempt_is_signed_at_its_own_time():
 
 
 def test_a_connection_is_used_again():
-    with scripted() as server, Caller(server) as call:
+    with calling() as call:
         for _ in range(3):
             call()
-    assert [request.connection for request in server.requests] == [1, 1, 1]
+    assert call.connections_used == [1, 1, 1]
 
 
 @pytest.mark.parametrize("passed_s", [MAX_IDLE_S + 1, -1])
 def test_a_connection_that_was_idle_for_too_long_is_replaced(passed_s):
-    with scripted() as server, Caller(server, ConnectRetry()) as call:
+    with calling(retries=ConnectRetry()) as call:
         call()
         call.now += passed_s
         call()
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 def test_a_connection_that_the_server_closed_is_replaced_before_sending():
@@ -205,11 +188,11 @@ def test_a_connection_that_the_server_closed_is_replaced_before_sending():
         closed.set()
         return False
 
-    with scripted(respond_and_close) as server, Caller(server, ConnectRetry()) as call:
+    with calling(respond_and_close, retries=ConnectRetry()) as call:
         call()
         assert closed.wait(9)
         assert call() == {}
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
@@ -221,11 +204,11 @@ def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
         sent.set()
         return stays_open
 
-    with scripted(respond_twice) as server, Caller(server, ConnectRetry()) as call:
+    with calling(respond_twice, retries=ConnectRetry()) as call:
         assert call() == {}
         assert sent.wait(9)
         assert call() == {}
-    assert server.connections == 2
+    assert call.server.connections == 2
 
 
 @pytest.mark.parametrize(
@@ -233,10 +216,10 @@ def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
     [respond(200, {}, Connection="close"), send(b"HTTP/1.1 200 OK\r\n\r\n{}", close=True)],
 )
 def test_a_response_that_ends_the_connection_does(reply):
-    with scripted(reply) as server, Caller(server, ConnectRetry()) as call:
+    with calling(reply, retries=ConnectRetry()) as call:
         call()
         call()
-    assert [request.connection for request in server.requests] == [1, 2]
+    assert call.connections_used == [1, 2]
 
 
 def test_threads_have_connections_of_their_own():
@@ -246,14 +229,10 @@ def test_threads_have_connections_of_their_own():
         barrier.wait(9)
         return OK(connected)
 
-    with (
-        scripted(*[respond_together] * threads) as server,
-        Caller(server) as call,
-        ThreadPoolExecutor(threads) as pool,
-    ):
+    with calling(*[respond_together] * threads) as call, ThreadPoolExecutor(threads) as pool:
         for _ in range(2):
             assert list(pool.map(lambda _: call(), range(threads))) == [{}] * threads
-    assert server.connections == threads
+    assert call.server.connections == threads
 
 
 def test_only_some_idle_connections_are_kept():
@@ -263,14 +242,14 @@ def test_only_some_idle_connections_are_kept():
         barrier.wait(9)
         return OK(connected)
 
-    with scripted(*[respond_together] * threads) as server, Caller(server) as call:
+    with calling(*[respond_together] * threads) as call:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda _: call(), range(threads)))
         assert len(call.connections._kept) == MAX_KEPT
 
 
 def test_a_forked_process_opens_connections_of_its_own():
-    with scripted() as server, Caller(server) as call:
+    with calling() as call:
         call()
         child = os.fork()
         if child == 0:
@@ -280,11 +259,11 @@ def test_a_forked_process_opens_connections_of_its_own():
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         call()
-    assert [request.connection for request in server.requests] == [1, 2, 1]
+    assert call.connections_used == [1, 2, 1]
 
 
 def test_a_client_works_after_it_was_closed():
-    with scripted() as server, Caller(server) as call:
+    with calling() as call:
         call()
         call.client.close()
         assert call() == {}
@@ -303,27 +282,27 @@ def test_an_endpoint_that_cannot_be_reached_is_an_error_of_a_request_that_was_no
 
 def test_lambda_s_trace_id_is_passed_on(monkeypatch):
     monkeypatch.setenv("_X_AMZN_TRACE_ID", 'Root=1-5759e988-bd862e3fe;Sampled=1;Lineage="a b"')
-    with scripted() as server, Caller(server) as call:
+    with calling() as call:
         call()
         monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "weather")
         call()
-    assert [request.header("x-amzn-trace-id") for request in server.requests] == [
+    assert [request.header("x-amzn-trace-id") for request in call.server.requests] == [
         None,
         'Root=1-5759e988-bd862e3fe;Sampled=1;Lineage="a%20b"',
     ]
 
 
 def test_a_session_token_that_is_no_header_is_an_error():
-    with scripted() as server, Caller(server) as call:
+    with calling() as call:
         call.client._credentials = lambda: AwsCredentials("a", "b", "x\r\nHost: evil.test")
         with fails_with("invalid_header"):
             call()
-    assert server.requests == []
+    assert call.server.requests == []
 
 
 def test_an_endpoint_whose_path_is_no_request_target_is_an_error():
-    with scripted() as server, Caller(server) as call:
+    with calling() as call:
         call.client.endpoint = call.client.endpoint._replace(path="/\x01")
         with fails_with("invalid_header"):
             call()
-    assert server.requests == []
+    assert call.server.requests == []

@@ -9,7 +9,6 @@ import pytest
 
 from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S, MAX_UNCONFIRMED_S
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.epochs import EPOCH_S
@@ -18,22 +17,12 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import serve
 from support import codec_process
-from support.kms_clients import Deployment, client, deployment, mac_key, signing_key
+from support.kms_clients import Deployment, client, deployment, fails_with, mac_key, signing_key
 from support.processes import WITHIN_S, new_process
-from support.tokens import BINDING, CONFIGURATIONS, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
+from support.tokens import BINDING, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
 
 TTL_S = Limits().round_ttl_s
 WINDOW_S = LIFETIME_S - TTL_S
-
-
-@pytest.fixture(params=CONFIGURATIONS, ids=str)
-def configuration(request):
-    return request.param
-
-
-@pytest.fixture
-def deployed(configuration, kms):
-    return deployment(kms, configuration)
 
 
 def only(configurations):
@@ -46,13 +35,6 @@ def seal(codec, payload=None, *, number=1, since=None):
 
 def opens(codec, token):
     return codec.open(BINDING, token) is not None
-
-
-@contextmanager
-def fails_with(reason):
-    with pytest.raises(KeyServiceError) as failed:
-        yield
-    assert failed.value.reason == reason
 
 
 @contextmanager

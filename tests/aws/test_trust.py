@@ -11,8 +11,7 @@ from mcp_roundtrip.aws import trust
 from mcp_roundtrip.aws.client_interface import NoResponse
 from mcp_roundtrip.aws.retries import ConnectRetry
 from support.certificates import Authority
-from support.scripted_server import scripted
-from support.signed_callers import Caller, fails_with
+from support.signed_callers import calling, fails_with
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +23,10 @@ LOOPBACK = x509.IPAddress(ip_address("127.0.0.1"))
 
 
 def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authority, tmp_path):
-    with (
-        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
-        Caller(server, ca_bundle=authority.bundle(tmp_path)) as call,
-    ):
+    with calling(tls=authority.context(tmp_path, LOOPBACK), ca_bundle=authority.bundle(tmp_path)) as call:
         for _ in range(3):
             assert call() == {}
-    assert [request.connection for request in server.requests] == [1, 1, 1]
+    assert call.connections_used == [1, 1, 1]
 
 
 WRONG = {
@@ -42,29 +38,31 @@ WRONG = {
 @pytest.mark.parametrize(("name", "days"), WRONG.values(), ids=WRONG)
 def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, name, days):
     with (
-        scripted(tls=authority.context(tmp_path, name, days=days)) as server,
-        Caller(server, ConnectRetry(), ca_bundle=authority.bundle(tmp_path)) as call,
+        calling(
+            tls=authority.context(tmp_path, name, days=days),
+            retries=ConnectRetry(),
+            ca_bundle=authority.bundle(tmp_path),
+        ) as call,
         fails_with("SSLError", NoResponse),
     ):
         call()
-    assert server.requests == []
+    assert call.server.requests == []
 
 
 @pytest.mark.parametrize("trusted", [None, "Another CA"])
 def test_a_server_with_a_certificate_of_an_unknown_authority_gets_no_request(authority, tmp_path, trusted):
     bundle = trusted and Authority(trusted).bundle(tmp_path)
     with (
-        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
-        Caller(server, ca_bundle=bundle) as call,
+        calling(tls=authority.context(tmp_path, LOOPBACK), ca_bundle=bundle) as call,
         fails_with("SSLError", NoResponse),
     ):
         call()
-    assert server.requests == []
+    assert call.server.requests == []
     assert call.pauses == [0.05, 0.1]
 
 
 def test_a_bundle_that_cannot_be_read_is_an_error(tmp_path):
-    with scripted() as server, Caller(server, ca_bundle=str(tmp_path / "missing")) as call:
+    with calling(ca_bundle=str(tmp_path / "missing")) as call:
         call.connections._endpoint = call.connections._endpoint._replace(scheme="https")
         with fails_with("invalid_ca_bundle"):
             call()
@@ -102,7 +100,7 @@ def test_a_server_with_a_certificate_by_amazon_needs_no_other_authority(
 ):
     system(Authority("Another"), authority)
     is_amazon(authority, monkeypatch)
-    with scripted(tls=authority.context(tmp_path, LOOPBACK)) as server, Caller(server) as call:
+    with calling(tls=authority.context(tmp_path, LOOPBACK)) as call:
         assert call() == {}
     context = trust.trust_amazon()
     assert context is not None
@@ -116,15 +114,12 @@ def test_a_server_with_another_certificate_is_called_if_the_system_trusts_its_au
     amazon = Authority("Amazon")
     system(amazon, authority)
     is_amazon(amazon, monkeypatch)
-    with (
-        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
-        Caller(server, ConnectRetry()) as call,
-    ):
+    with calling(tls=authority.context(tmp_path, LOOPBACK), retries=ConnectRetry()) as call:
         for _ in range(2):
             assert call() == {}
             call.client.close()
-    assert len(server.requests) == 2
-    assert server.connections == 3  # Amazon's authorities were tried once
+    assert len(call.server.requests) == 2
+    assert call.server.connections == 3  # Amazon's authorities were tried once
 
 
 def test_an_authority_of_amazon_that_the_system_does_not_trust_is_not_trusted(
@@ -133,13 +128,12 @@ def test_an_authority_of_amazon_that_the_system_does_not_trust_is_not_trusted(
     system(Authority("Another"))
     is_amazon(authority, monkeypatch)
     with (
-        scripted(tls=authority.context(tmp_path, LOOPBACK)) as server,
-        Caller(server, ConnectRetry()) as call,
+        calling(tls=authority.context(tmp_path, LOOPBACK), retries=ConnectRetry()) as call,
         fails_with("SSLError", NoResponse),
     ):
         call()
     assert trust.trust_amazon() is None
-    assert server.requests == []
+    assert call.server.requests == []
 
 
 @pytest.mark.parametrize("content", [None, "", "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"])

@@ -5,7 +5,6 @@ import time
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import utils
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,7 @@ from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import jws
-from mcp_roundtrip.state.keys import P256_ORDER, raw_signature
+from mcp_roundtrip.state.keys import P256_ORDER
 from support.tokens import (
     BINDING,
     KEY,
@@ -26,6 +25,7 @@ from support.tokens import (
     claims_of,
     codec,
     header_of,
+    lower_s,
     sealed,
     unb64,
     with_signature,
@@ -33,13 +33,6 @@ from support.tokens import (
 
 PEM = PRIVATE.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 HEADER = {"alg": "ES256", "kid": KEY.kid, "typ": "mcp-rs+jwt"}
-
-
-def lower_s(token):
-    """Return the token with the lower of the two valid values of s. The libraries mint either."""
-    raw = unb64(token.rpartition(".")[2])
-    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
-    return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
 
 
 def read(token, typ):

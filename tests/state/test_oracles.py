@@ -8,7 +8,6 @@ from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import utils
 from joserfc import jwe as joserfc_jwe
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import ECKey, OctKey
@@ -16,7 +15,7 @@ from joserfc.registry import HeaderParameter
 
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import TrustedKeys
-from mcp_roundtrip.state.keys import LocalKey, raw_signature
+from mcp_roundtrip.state.keys import LocalKey
 from support.forgery import FORGES, PAYLOAD, SECRET
 from support.tokens import (
     BINDING,
@@ -26,8 +25,7 @@ from support.tokens import (
     NOW,
     claims_of,
     header_of,
-    unb64,
-    with_signature,
+    lower_s,
 )
 
 everywhere = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
@@ -90,13 +88,6 @@ def test_the_libraries_read_every_layer_of_a_state(configuration, decoded):
 
 
 # tokens of the libraries
-
-
-def lower_s(token):
-    """Return the token with the lower of the two valid values of s. The libraries mint either."""
-    raw = unb64(token.rpartition(".")[2])
-    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
-    return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
 
 
 def minted_by_pyjwt(header, claims, key):

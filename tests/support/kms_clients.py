@@ -6,7 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
@@ -97,3 +100,7 @@ def deployment(kms: Any, configuration: Configuration) -> Deployment:
     """Create keys in KMS, and return a deployment that uses them."""
     mac_keys = [mac_key(kms)] if configuration.encrypted else []
     return Deployment([signing_key(kms)], mac_keys, configuration.delegated)
+
+
+def fails_with(reason: str) -> Any:
+    return pytest.raises(KeyServiceError, check=lambda failure: failure.reason == reason)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ssl import SSLContext
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from mcp_roundtrip.aws.services import SERVICES
 from mcp_roundtrip.aws.signed_client import SignedClient
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 from support.aws_clients import REGION, endpoint_of
-from support.scripted_server import ScriptedServer
+from support.scripted_server import Reply, ScriptedServer, scripted
 
 
 class Caller:
@@ -30,6 +33,7 @@ class Caller:
         service: str = "kms",
         host: str | None = None,
     ) -> None:
+        self.server = server
         self.now = 1_795_000_000.0
         self.pauses: list[float] = []
         endpoint = endpoint_of(server.url)
@@ -51,11 +55,25 @@ class Caller:
     def __call__(self, **options: Any) -> dict[str, Any]:
         return self.client.call("GetPublicKey", KeyId="k", **options)
 
+    @property
+    def connections_used(self) -> list[int]:
+        """The connection of each request, from 1."""
+        return [request.connection for request in self.server.requests]
+
     def __enter__(self) -> Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.client.close()
+
+
+@contextmanager
+def calling(
+    *script: Reply, retries: Retries | None = None, tls: SSLContext | None = None, **options: Any
+) -> Iterator[Caller]:
+    """Run a server that answers as the script says, and yield a client of it."""
+    with scripted(*script, tls=tls) as server, Caller(server, retries, **options) as call:
+        yield call
 
 
 def fails_with(code: str, kind: type[AwsError] = AwsError) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from mcp_roundtrip.principal import Principal
@@ -19,7 +19,7 @@ from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
-from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer
+from mcp_roundtrip.state.keys import LocalKey, PublicKeys, Signer, raw_signature
 from mcp_roundtrip.state.links import Links
 
 NOW = 1_800_000_000  # the first second of an epoch
@@ -191,6 +191,13 @@ def without_claim(token: str, name: str, signer: Signer = KEY) -> str:
 
 def with_signature(token: str, signature: bytes) -> str:
     return f"{token.rpartition('.')[0]}.{b64(signature)}"
+
+
+def lower_s(token: str) -> str:
+    """Return the token with the lower of the two valid values of s. Libraries mint either."""
+    raw = unb64(token.rpartition(".")[2])
+    r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
+    return with_signature(token, raw_signature(utils.encode_dss_signature(r, s)))
 
 
 def changed(header: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
