@@ -56,7 +56,11 @@ ALICE = Principal("jwt", "alice", ISSUER, "app")
 
 
 def caller(token: str, *keys: Key, **policy: Any) -> Caller:
-    return authenticator(CLOCK, *keys, **policy).authenticate({"authorization": f"Bearer {token}"}, {})
+    return authenticate(authenticator(CLOCK, *keys, **policy), token)
+
+
+def authenticate(issuer: BearerAuthenticator, token: str) -> Caller:
+    return issuer.authenticate({"authorization": f"Bearer {token}"}, {})
 
 
 def refusal(authorization: str | None) -> Unauthorized:
@@ -167,22 +171,19 @@ APPLICATION = structs.replace(authenticator(CLOCK), audiences=("api://orders", "
 
 @pytest.mark.parametrize("audience", ["api://orders", ["8a7f"], ["x", "8a7f"]])
 def test_a_deployment_can_name_the_audiences_of_its_tokens(audience: Any) -> None:
-    headers = {"authorization": f"Bearer {ONE.sign(claims(NOW, aud=audience))}"}
-    assert APPLICATION.authenticate(headers, {}).principal == ALICE
+    assert authenticate(APPLICATION, token_with(aud=audience)).principal == ALICE
 
 
 @pytest.mark.parametrize("audience", [AUDIENCE, "api://order", "8A7F", "8a7f ", "api://orders,8a7f", None])
 def test_named_audiences_replace_the_uri_of_the_endpoint(audience: Any) -> None:
-    headers = {"authorization": f"Bearer {ONE.sign(claims(NOW, aud=audience))}"}
     with pytest.raises(Unauthorized, match="token_audience"):
-        APPLICATION.authenticate(headers, {})
+        authenticate(APPLICATION, token_with(aud=audience))
 
 
 def test_a_token_for_a_named_audience_names_its_client() -> None:
     """An ID token of Entra ID may have the API's client id as its audience; it names no other client."""
-    headers = {"authorization": f"Bearer {ONE.sign(claims(NOW, aud='8a7f', client_id=None))}"}
     with pytest.raises(Unauthorized, match="token_id_token"):
-        APPLICATION.authenticate(headers, {})
+        authenticate(APPLICATION, token_with(aud="8a7f", client_id=None))
 
 
 @pytest.mark.parametrize("name", ["nbf", "iat"])
@@ -205,10 +206,6 @@ def issuer_of(algorithm: str) -> tuple[BearerAuthenticator, str]:
         warnings.simplefilter("ignore", SecurityWarning)  # RFC 9864 has new names for EdDSA
         token = jws.serialize_compact(header, json.dumps(claims(NOW)), private, algorithms=[algorithm])
     return authenticator(CLOCK, key, algorithms=frozenset({algorithm})), token
-
-
-def authenticate(issuer: BearerAuthenticator, token: str) -> Caller:
-    return issuer.authenticate({"authorization": f"Bearer {token}"}, {})
 
 
 def assert_refused(issuer: BearerAuthenticator, token: str, signature: bytes) -> None:
@@ -273,8 +270,8 @@ def signed_with_rsa(header: Any, payload: Any = None) -> str:
     return f"{signing_input}.{encoded(rs256.sign(signing_input.encode(), RSA.private))}"
 
 
-def hs256_with_the_public_key(form: Encoding, shape: PublicFormat, **changes: Any) -> str:
-    secret = RSA.private.public_key().public_bytes(form, shape)
+def hs256_with_the_public_key(form: Encoding, **changes: Any) -> str:
+    secret = RSA.private.public_key().public_bytes(form, PublicFormat.SubjectPublicKeyInfo)
     signing_input = assembled({"alg": "HS256", "kid": "rsa", **changes}).rpartition(".")[0]
     return f"{signing_input}.{encoded(hmac.new(secret, signing_input.encode(), sha256).digest())}"
 
@@ -290,6 +287,12 @@ def token_with(**changes: Any) -> str:
 
 RS = {"alg": "RS256", "kid": "rsa"}
 
+
+def rsa_token_with(**changes: Any) -> str:
+    """Return a token with claims of types that PyJWT does not sign."""
+    return signed_with_rsa(RS, claims(NOW, **changes))
+
+
 ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "alg none": ("algorithm", lambda: assembled({"alg": "none", "kid": "one"})),
     "alg none without a signature": (
@@ -299,18 +302,9 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "alg None": ("algorithm", lambda: assembled({"alg": "None", "kid": "one"})),
     "no alg": ("algorithm", lambda: assembled({"kid": "one"})),
     "alg is a list": ("algorithm", lambda: assembled({"alg": ["RS256"], "kid": "rsa"})),
-    "HS256 with the public key, PEM": (
-        "algorithm",
-        lambda: hs256_with_the_public_key(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
-    ),
-    "HS256 with the public key, DER": (
-        "algorithm",
-        lambda: hs256_with_the_public_key(Encoding.DER, PublicFormat.SubjectPublicKeyInfo),
-    ),
-    "HS256 named RS256": (
-        "signature",
-        lambda: hs256_with_the_public_key(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo, alg="RS256"),
-    ),
+    "HS256 with the public key, PEM": ("algorithm", lambda: hs256_with_the_public_key(Encoding.PEM)),
+    "HS256 with the public key, DER": ("algorithm", lambda: hs256_with_the_public_key(Encoding.DER)),
+    "HS256 named RS256": ("signature", lambda: hs256_with_the_public_key(Encoding.PEM, alg="RS256")),
     "an algorithm that is not allowed": ("algorithm", lambda: RSA.sign(claims(NOW), alg="RS384")),
     "the algorithm of another kind of key": (
         "unknown_key",
@@ -358,7 +352,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "another issuer": ("issuer", lambda: token_with(iss="https://evil.test/")),
     "another tenant of the issuer": ("issuer", lambda: token_with(iss="https://id.test/other")),
     "an issuer with an additional slash": ("issuer", lambda: token_with(iss=ISSUER + "/")),
-    "several issuers": ("issuer", lambda: signed_with_rsa(RS, claims(NOW, iss=[ISSUER]))),
+    "several issuers": ("issuer", lambda: rsa_token_with(iss=[ISSUER])),
     "no issuer": ("issuer", lambda: token_with(iss=None)),
     "another audience": ("audience", lambda: token_with(aud="https://other.test/mcp")),
     "an audience with the same prefix": ("audience", lambda: token_with(aud=AUDIENCE + "/admin")),
@@ -366,27 +360,21 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "an audience with an additional slash": ("audience", lambda: token_with(aud=AUDIENCE + "/")),
     "an audience with a port": ("audience", lambda: token_with(aud="https://mcp.test:443/mcp")),
     "an audience without the path": ("audience", lambda: token_with(aud="https://mcp.test")),
-    "an empty list of audiences": ("audience", lambda: signed_with_rsa(RS, claims(NOW, aud=[]))),
-    "audiences that are not strings": (
-        "audience",
-        lambda: signed_with_rsa(RS, claims(NOW, aud=[[AUDIENCE], 7])),
-    ),
+    "an empty list of audiences": ("audience", lambda: rsa_token_with(aud=[])),
+    "audiences that are not strings": ("audience", lambda: rsa_token_with(aud=[[AUDIENCE], 7])),
     "an audience that is a substring": ("audience", lambda: token_with(aud=AUDIENCE[:-1])),
     "the client as audience, as in an ID token": ("audience", lambda: token_with(aud="app")),
     "no audience": ("audience", lambda: token_with(aud=None)),
-    "an audience that is an object": (
-        "audience",
-        lambda: signed_with_rsa(RS, claims(NOW, aud={AUDIENCE: 1})),
-    ),
+    "an audience that is an object": ("audience", lambda: rsa_token_with(aud={AUDIENCE: 1})),
     "expired": ("expired", lambda: token_with(exp=NOW - 1)),
     "expires now": ("expired", lambda: token_with(exp=NOW)),
     "no expiry": ("exp", lambda: token_with(exp=None)),
-    "an expiry that is a string": ("exp", lambda: signed_with_rsa(RS, claims(NOW, exp="9999999999"))),
-    "an expiry that is true": ("exp", lambda: signed_with_rsa(RS, claims(NOW, exp=True))),
+    "an expiry that is a string": ("exp", lambda: rsa_token_with(exp="9999999999")),
+    "an expiry that is true": ("exp", lambda: rsa_token_with(exp=True)),
     "an infinite expiry": ("claims", lambda: signed_with_rsa(RS, b'{"exp":1e999}')),
     "not yet valid": ("not_yet_valid", lambda: token_with(nbf=NOW + LEEWAY_S + 1)),
     "from the future": ("not_yet_valid", lambda: token_with(iat=NOW + LEEWAY_S + 1)),
-    "nbf that is a string": ("nbf", lambda: signed_with_rsa(RS, claims(NOW, nbf="0"))),
+    "nbf that is a string": ("nbf", lambda: rsa_token_with(nbf="0")),
     "a token bound to a DPoP key": (
         "bound",
         lambda: token_with(cnf={"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3"}),
@@ -410,7 +398,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "an ID token of Keycloak": ("id_token", lambda: token_with(typ="ID")),
     "no subject": ("subject", lambda: token_with(sub=None)),
     "an empty subject": ("subject", lambda: token_with(sub="")),
-    "a subject that is a number": ("subject", lambda: signed_with_rsa(RS, claims(NOW, sub=7))),
+    "a subject that is a number": ("subject", lambda: rsa_token_with(sub=7)),
 }
 
 
@@ -473,7 +461,7 @@ def test_an_unavailable_issuer_does_not_make_a_token_invalid() -> None:
     good = authenticator(CLOCK)
     down = type(good)(good.issuer, good.audiences, good.algorithms, UnavailableKeys(), CLOCK)
     with pytest.raises(IssuerUnavailable):
-        down.authenticate({"authorization": f"Bearer {ONE.sign(claims(NOW))}"}, {})
+        authenticate(down, token_with())
 
 
 def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> None:
@@ -481,14 +469,14 @@ def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> Non
     documents, failures = Documents({JWKS_URI: jwks(ONE)}, clock), list[IssuerUnavailable]()
     keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, clock, failures.append)
     bearer = BearerAuthenticator(ISSUER, (AUDIENCE,), frozenset({"ES256"}), keys, clock)
-    good, forged = ({"authorization": f"Bearer {key.sign(claims(NOW))}"} for key in (ONE, TWO))
-    assert bearer.authenticate(good, {}).principal == ALICE
+    good, forged = (key.sign(claims(NOW)) for key in (ONE, TWO))
+    assert authenticate(bearer, good).principal == ALICE
     documents.found[JWKS_URI] = IssuerUnavailable("issuer_timeout")
     clock.advance(MIN_REFRESH_INTERVAL_S)
     for _ in range(20):
         with pytest.raises(Unauthorized, match="token_unknown_key"):
-            bearer.authenticate(forged, {})
-        assert bearer.authenticate(good, {}).principal == ALICE
+            authenticate(bearer, forged)
+        assert authenticate(bearer, good).principal == ALICE
     assert [failure.reason for failure in failures] == ["issuer_timeout"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Unauthorized
+from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.principal import Principal
 
@@ -19,24 +19,22 @@ IAM = {
 LAMBDA = {"lambda": {"user": "alice", "other": "x"}}
 
 
+def identify(mode: AuthMode, context: Any, user: str | None = None, scopes: str | None = None) -> Caller:
+    """Identify the caller; `user` and `scopes` are keys in the context of a Lambda authorizer."""
+    return EventAuthenticator(mode, user, scopes).authenticate({}, context)
+
+
 def test_a_jwt_principal_is_issuer_subject_and_client() -> None:
-    principal = EventAuthenticator(AuthMode.JWT).authenticate({}, JWT).principal
-    assert principal == Principal("jwt", "alice", "https://idp.test/", "app")
+    assert identify(AuthMode.JWT, JWT).principal == Principal("jwt", "alice", "https://idp.test/", "app")
 
 
 def test_the_azp_claim_names_the_client_if_client_id_is_missing() -> None:
     claims = {"iss": "i", "sub": "s", "azp": "app"}
-    principal = EventAuthenticator(AuthMode.JWT).authenticate({}, {"jwt": {"claims": claims}}).principal
-    assert principal == Principal("jwt", "s", "i", "app")
+    assert identify(AuthMode.JWT, {"jwt": {"claims": claims}}).principal == Principal("jwt", "s", "i", "app")
 
 
 def test_an_iam_principal_is_the_role_without_its_session() -> None:
-    one = EventAuthenticator(AuthMode.IAM).authenticate({}, IAM).principal
-    other = (
-        EventAuthenticator(AuthMode.IAM)
-        .authenticate({}, {"iam": {**IAM["iam"], "userId": "AROAEXAMPLE:session-2"}})
-        .principal
-    )
+    one, other = iam("AROAEXAMPLE:session-1"), iam("AROAEXAMPLE:session-2")
     assert one == other == Principal("iam", "AROAEXAMPLE", "123456789012")
 
 
@@ -71,11 +69,7 @@ def test_an_incomplete_user_id_is_refused(user_id: str, binds_sessions: bool) ->
 
 def test_users_of_an_identity_pool_with_one_role_are_different_callers() -> None:
     def principal(identity: Any) -> Principal | None:
-        return (
-            EventAuthenticator(AuthMode.IAM)
-            .authenticate({}, {"iam": {**IAM["iam"], "cognitoIdentity": identity}})
-            .principal
-        )
+        return iam("AROAEXAMPLE:session-1", cognitoIdentity=identity)
 
     alice = {"amr": ["authenticated"], "identityId": "eu-west-1:alice", "identityPoolId": "eu-west-1:pool"}
     assert principal(alice) == Principal("iam", "eu-west-1:alice", "123456789012")
@@ -87,9 +81,7 @@ def test_users_of_an_identity_pool_with_one_role_are_different_callers() -> None
 
 
 def test_a_lambda_principal_is_the_configured_member() -> None:
-    assert EventAuthenticator(AuthMode.LAMBDA, "user").authenticate({}, LAMBDA).principal == Principal(
-        "lambda", "alice"
-    )
+    assert identify(AuthMode.LAMBDA, LAMBDA, "user").principal == Principal("lambda", "alice")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +102,7 @@ def test_scopes_are_read_from_claims_in_the_format_of_http_apis(
     claims: dict[str, Any], scopes: set[str]
 ) -> None:
     context = {"jwt": {"claims": {"iss": "i", "sub": "s", **claims}, "scopes": ["of the route"]}}
-    assert EventAuthenticator(AuthMode.JWT).authenticate({}, context).scopes == scopes
+    assert identify(AuthMode.JWT, context).scopes == scopes
 
 
 @pytest.mark.parametrize("claim", ["scope", "scp", "scopes"])
@@ -122,7 +114,7 @@ def test_a_joined_list_of_scopes_grants_no_scope(claim: str, members: list[str])
     joined = f"[{' '.join(members)}]"
     for value in (joined, members[:1]):
         context = {"jwt": {"claims": {"iss": "i", "sub": "s", claim: value}}}
-        granted = EventAuthenticator(AuthMode.JWT).authenticate({}, context).scopes
+        granted = identify(AuthMode.JWT, context).scopes
         assert "admin" not in granted
         assert granted.isdisjoint({"read", ""}) or members[0] == "read" == value[0]
 
@@ -133,17 +125,14 @@ def test_a_token_that_is_not_an_access_token_is_refused_behind_an_authorizer(cla
     claims: Any = JWT["jwt"]["claims"]
     context = {"jwt": {"claims": {**claims, claim: value}}}
     with pytest.raises(Unauthorized) as refused:
-        EventAuthenticator(AuthMode.JWT).authenticate({}, context)
+        identify(AuthMode.JWT, context)
     assert refused.value.error == "invalid_token"
 
 
 def test_scopes_of_a_lambda_authorizer_are_read_from_the_configured_member() -> None:
     context = {"lambda": {"user": "alice", "granted": "a b"}}
-    assert EventAuthenticator(AuthMode.LAMBDA, "user", "granted").authenticate({}, context).scopes == {
-        "a",
-        "b",
-    }
-    assert not EventAuthenticator(AuthMode.LAMBDA, "user").authenticate({}, context).scopes
+    assert identify(AuthMode.LAMBDA, context, "user", "granted").scopes == {"a", "b"}
+    assert not identify(AuthMode.LAMBDA, context, "user").scopes
 
 
 def test_no_header_identifies_a_caller() -> None:
@@ -155,8 +144,8 @@ def test_no_header_identifies_a_caller() -> None:
 
 
 def test_anonymous_callers_are_accepted_only_if_the_deployment_allows_them() -> None:
-    assert EventAuthenticator(AuthMode.NONE).authenticate({}, {}).principal is None
-    assert EventAuthenticator(AuthMode.NONE).authenticate({}, JWT).principal is None
+    assert identify(AuthMode.NONE, {}).principal is None
+    assert identify(AuthMode.NONE, JWT).principal is None
 
 
 @pytest.mark.parametrize(
@@ -217,7 +206,7 @@ CONTEXTS = st.recursive(
 @given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
 def test_an_incomplete_context_yields_no_principal(context: dict[str, Any], mode: AuthMode) -> None:
     try:
-        principal = EventAuthenticator(mode, "user", "scope").authenticate({}, context).principal
+        principal = identify(mode, context, "user", "scope").principal
     except Unauthorized:
         return
     if mode is AuthMode.NONE:
