@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -13,18 +12,7 @@ import pytest
 from support import skips
 from support.dynamodb_clients import new_table
 
-pytest_plugins = ["support.ministack"]
-
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-
-
-@pytest.fixture
-def benchmarks(monkeypatch):
-    """Make the modules of the benchmarks importable in this test only."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    yield
-    for path in BENCHMARKS.glob("*.py"):
-        sys.modules.pop(path.stem, None)
+pytest_plugins = ["support.benchmark_modules", "support.ministack"]
 
 
 @pytest.fixture

@@ -4,44 +4,36 @@ Both are computed from the same measured usage, with listed prices and with quot
 """
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-BENCHMARKS = ROOT / "benchmarks"
+from support.project import ROOT
+
+pytest_plugins = ["support.benchmark_modules"]
+
 COST, SCALE = ROOT / "docs/explanation/cost.md", ROOT / "docs/explanation/scale.md"
 TASKS = ROOT / "docs/explanation/how-tasks-run.md"
 
 
 @pytest.fixture(scope="module")
-def scripts():
-    """Import the scripts, and hide their modules from other tests afterwards."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)
-        import cost
-        import markdown_tables
-        import scale
+def cost(benchmarks):
+    import cost
 
-        yield cost, scale, markdown_tables
-    for path in BENCHMARKS.glob("*.py"):
-        sys.modules.pop(path.stem, None)
+    return cost
 
 
 @pytest.fixture(scope="module")
-def cost(scripts):
-    return scripts[0]
+def scale(benchmarks):
+    import scale
+
+    return scale
 
 
 @pytest.fixture(scope="module")
-def scale(scripts):
-    return scripts[1]
+def insert_tables(benchmarks):
+    from markdown_tables import insert_tables
 
-
-@pytest.fixture(scope="module")
-def insert_tables(scripts):
-    return scripts[2].insert_tables
+    return insert_tables
 
 
 @pytest.fixture(scope="module")

@@ -1,27 +1,22 @@
 """The costs of a task stay the same as tasks become more, and no partition of the table becomes hot."""
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-BENCHMARKS = ROOT / "benchmarks"
+from support.project import ROOT
+
+pytest_plugins = ["support.benchmark_modules"]
+
 
 FEW, MANY = 500, 2_000
 
 
 @pytest.fixture(scope="module")
-def simulation():
-    """Import the script, and hide its modules from other tests afterwards."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)
-        import task_simulation
+def simulation(benchmarks):
+    import task_simulation
 
-        yield task_simulation
-    for path in BENCHMARKS.glob("*.py"):
-        sys.modules.pop(path.stem, None)
+    return task_simulation
 
 
 @pytest.fixture(scope="module")

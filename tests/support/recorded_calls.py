@@ -38,7 +38,6 @@ WITH_FLOWS = {"approval", "provision", "summarize", "weather", "work_items"}
 
 NEEDS_A_FLOW = "a tool that asks for more than a choice needs its call in every_flow, its owner in WITH_FLOWS"
 
-SENDER = "${ApprovalSender}"
 IDENTITY = "arn:${AWS::Partition}:ses:${AWS::Region}:${AWS::AccountId}:identity/"
 
 SIGNING, MAC = "${StateKey.Arn}", "${StateEncryptionKey.Arn}"
