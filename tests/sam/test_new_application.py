@@ -42,7 +42,7 @@ FUNCTION, LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(IN_ANOTHER, "yaml")
 
 PACKAGES = [
     ROOT / "layers/mcp_roundtrip/mcp_roundtrip",
-    *sorted((ROOT / "development").glob("mcp_roundtrip_*")),
+    *sorted(path.parent for path in (ROOT / "development").glob("mcp_roundtrip_*/__init__.py")),
 ]
 
 ISSUER = "https://id.example"
