@@ -64,7 +64,7 @@ def test_an_answer_is_stored_and_the_worker_is_dispatched(page: QuestionPage) ->
     dispatched.clear()
     assert "Thank you" in page.answer(token, "4")
     assert page.calls.responses(task) == ACCEPTED
-    assert list(dispatched) == [("w:1", task.pk)]
+    assert list(dispatched) == [("worker:1", task.pk)]
     assert title(page.show(token)) == (200, "Thank you")
 
 

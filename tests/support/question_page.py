@@ -11,7 +11,7 @@ from mcp_roundtrip.http import HttpRequest, HttpResponse
 from support.deployment import Deployment
 from support.html_form import BrowserForm
 from support.page_user import HEADERS
-from support.question_links import WaitingCalls
+from support.stored_tasks import StoredTasks
 
 PATH = "/mcp/questions"
 
@@ -27,9 +27,9 @@ class QuestionPage:
         return QuestionPage(self.deployment.by(**facets))
 
     @property
-    def calls(self) -> WaitingCalls:
+    def calls(self) -> StoredTasks:
         """The calls that wait in the table."""
-        return WaitingCalls(self.deployment.table)
+        return StoredTasks(self.deployment.table)
 
     def request(
         self, method: str, query: str = "", body: str | bytes = b"", headers: Mapping[str, str] | None = None

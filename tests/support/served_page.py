@@ -16,8 +16,8 @@ from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.template.model import Route
 from support.deployment import Deployment
 from support.page_user import visit_page
-from support.question_links import WaitingCalls
 from support.question_page import PATH
+from support.stored_tasks import StoredTasks
 
 if TYPE_CHECKING:
     from support.browser import RunProgram
@@ -31,7 +31,7 @@ class ServedPage:
     """Where the page is, the calls that wait, and a browser."""
 
     url: str
-    calls: WaitingCalls
+    calls: StoredTasks
     run_in_browser: RunProgram
 
     def link(self, token: str) -> str:
@@ -53,4 +53,4 @@ def served_page(run_in_browser: RunProgram) -> Iterator[ServedPage]:
         closing(Gateway(lambda: [Route("ANY", PATH, "F")], invoke, RunRecorder())) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as http,
     ):
-        yield ServedPage(http.url + PATH, WaitingCalls(deployment.table), run_in_browser)
+        yield ServedPage(http.url + PATH, StoredTasks(deployment.table), run_in_browser)

@@ -11,13 +11,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from hypothesis.strategies import integers, lists, none, sampled_from, text, tuples
 
 from mcp_roundtrip import canonical
-from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Entry, Journal, Kind
 from mcp_roundtrip.principal import Principal as VerifiedCaller
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import (
     OPEN_TASKS,
     RESERVED_ITEM_TTL_S,
@@ -25,30 +23,21 @@ from mcp_roundtrip.tasks.limit import (
     open_tasks_partition_key,
 )
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 from support.dynamodb_clients import new_table
 from support.one_table import open_tasks_until_refused
 from support.processes import run_at_once
+from support.stored_tasks import StoredTasks
 
-pytest_plugins = ["support.ministack"]
+pytest_plugins = ["support.task_stores"]
 
 LIMIT = 3
 ALICE = caller_binding(VerifiedCaller("jwt", "alice", "https://id.example", "c1"))
 BOB = caller_binding(VerifiedCaller("jwt", "bob", "https://id.example", "c1"))
 TTL_MS = 60_000
-CALL = TaskCall("tools/call", "x", {}, None, None)
 JOURNAL = Journal("run", (Entry("step", Kind.STEP, 1),))
-
-
-@pytest.fixture(params=["memory", "ministack"])
-def store(request):
-    if request.param == "memory":
-        return MemoryStore()
-    dynamodb = request.getfixturevalue("ministack_dynamodb")
-    return DynamoStore(dynamodb, new_table(dynamodb))
 
 
 @pytest.fixture
@@ -56,47 +45,30 @@ def clock():
     return FakeClock()
 
 
-class Principal:
+class Principal(StoredTasks):
     """A principal with a limit of open tasks that creates and ends tasks."""
 
     def __init__(self, store, clock, limit=LIMIT, name=ALICE, dialect="extension"):
-        self.store, self.clock, self.name = store, clock, name
-        self.tasks = Tasks(store, RecordingDispatcher(), self.now_ms, max_open=limit, dialect=dialect)
+        super().__init__(TaskTable(clock, store, max_open=limit), name, dialect)
 
-    def now_ms(self):
-        return int(self.clock() * 1000)
-
-    def create(self, ttl_ms=TTL_MS, place=None):
-        options = {"worker": "w", "capabilities": {}, "ttl_ms": ttl_ms, "place": place}
-        return self.tasks.create(CALL, self.name, JOURNAL, **options)
+    def create(self, **options):
+        return super().create(journal=JOURNAL, **{"ttl_ms": TTL_MS, **options})
 
     def create_many(self, number, **options):
         return [self.create(**options) for _ in range(number)]
 
-    def cancel(self, task):
-        assert self.tasks.cancel(self.name, task.task_id) is not None
-
-    def claim(self, task, owner, lease_ms):
-        now_ms = self.now_ms()
-        claim = transitions.claim(
-            owner=owner, delivery="d", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9
-        )
-        assert self.store.update(task.pk, TASK, claim) is not None
-        return owner
-
-    def end(self, task, **how):
-        self.claim(task, "w", 1)
-        now_ms = self.now_ms()
-        end = transitions.complete(owner="w", now_ms=now_ms, attributes={"res": "{}"})
-        assert self.store.update(task.pk, TASK, end) is not None
-
     def is_refused(self):
         """Return whether both the check and the creation refuse another task."""
         with pytest.raises(TooManyOpenTasks):
-            self.tasks.limit.check(self.name)
+            self.tasks.limit.check(self.principal)
         with pytest.raises(TooManyOpenTasks):
             self.create()
         return True
+
+
+@pytest.fixture
+def store(threaded_store):
+    return threaded_store
 
 
 @pytest.fixture
@@ -118,7 +90,7 @@ def test_a_refused_task_is_not_written_and_no_worker_is_dispatched(clock):
     assert sum(sk == TASK for _, sk in alice.store._items) == LIMIT
 
 
-@pytest.mark.parametrize("way", ["cancel", "end"])
+@pytest.mark.parametrize("way", ["cancel", "complete"])
 def test_an_ended_task_makes_room_for_exactly_one(alice, way):
     first, *_ = alice.create_many(LIMIT)
     getattr(alice, way)(first)
@@ -130,16 +102,17 @@ def test_an_ended_task_makes_room_for_exactly_one(alice, way):
 @pytest.mark.parametrize("way", ["cancel", "expire"])
 def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice, store, clock, way):
     first, second, _ = alice.create_many(LIMIT, ttl_ms=TTL_MS)
-    workers = [alice.claim(first, "v", 3 * TTL_MS), alice.claim(second, "w", 3 * TTL_MS)]
+    for task in (first, second):
+        assert alice.claim(task, lease_ms=3 * TTL_MS) is not None
     if way == "cancel":
         alice.cancel(first)
         alice.cancel(second)
     else:
         clock.advance(TTL_MS / 1000)
-        assert alice.tasks.get(ALICE, first.task_id).is_terminal
+        assert alice.get(first).is_terminal
         alice.create()  # the third task had no worker
     assert alice.is_refused()
-    assert store.update(first.pk, TASK, transitions.stop(owner=workers[0])) is not None
+    assert alice.update(first, transitions.stop(owner="w")) is not None
     alice.create()
     assert alice.is_refused()
     clock.advance(3 * TTL_MS / 1000)  # the second worker was lost
@@ -257,7 +230,7 @@ def test_the_list_expires_with_the_last_of_its_tasks(alice, store, clock):
 
 
 def list_key(principal):
-    return open_tasks_partition_key(principal.name)
+    return open_tasks_partition_key(principal.principal)
 
 
 def list_of(store, principal):
@@ -351,7 +324,7 @@ def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_argument
 
 def reserve(principal, number=1, duration_ms=1_000):
     limit, lapses_at_ms = principal.tasks.limit, principal.now_ms() + duration_ms
-    return [limit.reserve(principal.name, lapses_at_ms, token_hex(9)) for _ in range(number)]
+    return [limit.reserve(principal.principal, lapses_at_ms, token_hex(9)) for _ in range(number)]
 
 
 def test_places_and_tasks_count_together_and_a_task_takes_its_place(alice):
@@ -378,7 +351,7 @@ def test_the_list_outlives_the_task_that_took_a_place(alice, store, ttl_ms):
 
 def test_a_released_place_makes_room(alice):
     *_, last = reserve(alice, LIMIT)
-    alice.tasks.limit.release(alice.name, last)
+    alice.tasks.limit.release(alice.principal, last)
     alice.create()
     assert alice.is_refused()
 
@@ -396,22 +369,22 @@ def test_a_lapsed_place_makes_room_and_its_late_task_is_counted(alice, clock):
 
 @pytest.mark.parametrize("first", ["own", "shared"])
 def test_requests_that_reserve_one_name_share_a_place(alice, store, first):
-    own = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 1_000, "flow")
-    shared = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 2_000, "flow")
+    own = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 1_000, "flow")
+    shared = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 2_000, "flow")
     assert (own.is_shared, shared.is_shared) == (False, True)
     assert list_of(store, alice)["n"] == 1
     alice.create(place={"own": own, "shared": shared}[first])
-    alice.tasks.limit.release(alice.name, own)
+    alice.tasks.limit.release(alice.principal, own)
     assert list_of(store, alice)["n"] == 1
     alice.create_many(LIMIT - 1)
     assert alice.is_refused()
 
 
 def test_a_shared_place_that_was_released_and_reserved_again_is_not_taken_from_its_owner(alice, store):
-    own = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 1_000, "flow")
-    shared = alice.tasks.limit.reserve(alice.name, alice.now_ms() + 2_000, "flow")
-    alice.tasks.limit.release(alice.name, own)
-    alice.tasks.limit.reserve(alice.name, alice.now_ms() + 3_000, "flow")
+    own = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 1_000, "flow")
+    shared = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 2_000, "flow")
+    alice.tasks.limit.release(alice.principal, own)
+    alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 3_000, "flow")
     alice.create(place=shared)
     assert list_of(store, alice)["n"] == 2
 
@@ -438,7 +411,7 @@ def test_a_reservation_that_is_sent_again_counts_once(clock):
     first, *_ = reserve(alice, LIMIT)
     assert list_of(alice.store, alice)["n"] == LIMIT
     assert alice.is_refused()
-    alice.tasks.limit.release(alice.name, first)
+    alice.tasks.limit.release(alice.principal, first)
     alice.create()
     assert list_of(alice.store, alice)["n"] == LIMIT
 
@@ -521,7 +494,7 @@ class ListOfOpenTasks(RuleBasedStateMachine):
         was_listed = place.name in list_of(self.principal.store, self.principal)
         has_room = self.number_open() < LIMIT
         try:
-            task = self.principal.create(ttl_ms, place)
+            task = self.principal.create(ttl_ms=ttl_ms, place=place)
         except TooManyOpenTasks:
             assert not was_listed
             assert not has_room
@@ -534,7 +507,7 @@ class ListOfOpenTasks(RuleBasedStateMachine):
     @rule(place=places)
     def release(self, place):
         if place in self.reserved:
-            self.principal.tasks.limit.release(self.principal.name, place)
+            self.principal.tasks.limit.release(self.principal.principal, place)
             self.reserved.remove(place)
 
     @rule(target=tasks)

@@ -1,7 +1,6 @@
 """Parked calls in the table: found by caller, tool and arguments, and written once."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import pytest
 from msgspec.structs import replace
@@ -11,24 +10,21 @@ from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
-from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller, ParkedCalls
-from mcp_roundtrip.tasks.question_links import QuestionLinks
-from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
 from support.dynamodb_clients import new_table
 from support.one_table import park
 from support.processes import run_at_once
 from support.question_links import answer_link
+from support.stored_tasks import CALL, StoredTasks
 
 pytest_plugins = ["support.task_stores"]
 
 LIMIT = 3
-CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
 STEP = Entry("step", Kind.STEP, {"price": 3})
 FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "How many?"}}
 JOURNAL = Journal("flow", (STEP,), {"size": Fingerprint("m", "f")})
@@ -39,33 +35,21 @@ ALICE, BOB = (
 YES = {"action": "accept", "content": {"value": True}}
 
 
-@dataclass
-class Table:
-    store: object
-    clock: FakeClock = field(default_factory=FakeClock)
+class Table(StoredTasks):
+    """A table whose principal is Alice."""
 
-    def __post_init__(self):
-        tasks = Tasks(self.store, RecordingDispatcher(), self.now_ms, max_open=LIMIT)
-        self.calls, self.links = ParkedCalls.of(tasks), QuestionLinks(tasks)
+    def __init__(self, store, clock=None):
+        super().__init__(TaskTable(clock or FakeClock(), store, max_open=LIMIT), ALICE.principal)
 
-    def now_ms(self):
-        return int(self.clock() * 1000)
+    def park_call(self, caller=ALICE, journal=JOURNAL, channel="page"):
+        return self.parked.create(caller, CALL, journal, {"size": FORM}, channel)
 
-    def park(self, caller=ALICE, journal=JOURNAL, channel="page"):
-        return self.calls.create(caller, CALL, journal, {"size": FORM}, channel)
+    def find(self, caller=ALICE):
+        return self.parked.find(caller)
 
-    def claim(self, task, lease_ms=60_000):
-        now_ms = self.now_ms()
-        claim = transitions.claim(
-            owner="w", delivery="d", until_ms=now_ms + lease_ms, now_ms=now_ms, max_attempts=9
-        )
-        return self.store.update(task.pk, TASK, claim)
-
-    def complete(self, task):
+    def answer_and_complete(self, task):
         answer_link(self.links, task.link, {"size": YES})
-        assert self.claim(task) is not None
-        end = transitions.complete(owner="w", now_ms=self.now_ms(), attributes={"res": '{"ok":1}'})
-        assert self.store.update(task.pk, TASK, end) is not None
+        self.complete(task, '{"ok":1}')
 
 
 @pytest.fixture
@@ -74,130 +58,125 @@ def table(task_store):
 
 
 def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
-    parked = table.park()
-    found = table.calls.find(ALICE)
+    parked = table.park_call()
+    found = table.find()
     assert found == parked
-    assert (found.status, found.work_state, found.dialect) == (
-        Status.INPUT_REQUIRED,
-        WorkState.AWAITING,
-        "parked",
-    )
+    assert (found.status, found.work_state) == (Status.INPUT_REQUIRED, WorkState.AWAITING)
+    assert found.dialect == "parked"
     assert found.requests["size"].request == FORM
-    history = TaskHistory.from_items(found, table.store.query(found.pk))
+    history = table.history(found)
     assert history.journal.entries == (STEP,)
     assert (history.call, history.next_order) == (CALL, 1)
 
 
 def test_its_link_leads_to_its_questions_and_an_answer_makes_it_ready_without_a_worker(table):
-    parked = table.park()
+    parked = table.park_call()
     assert list(table.links.find(parked.link).requests) == ["size"]
     assert answer_link(table.links, parked.link, {"size": YES}) == "stored"
-    ready = table.calls.find(ALICE)
+    ready = table.find()
     assert (ready.status, ready.work_state) == (Status.WORKING, WorkState.READY)
-    history = TaskHistory.from_items(ready, table.store.query(ready.pk))
+    history = table.history(ready)
     assert history.responses == {"size": YES}
     assert history.journal.outstanding == {"size": Fingerprint("m", "f")}
-    assert table.calls.tasks.dispatcher.count == 0
+    assert table.table.dispatcher.count == 0
 
 
 def test_a_call_without_questions_can_continue_at_once(table):
-    parked = table.calls.create(ALICE, CALL, Journal("flow", (STEP,)), {}, "client")
+    parked = table.parked.create(ALICE, CALL, Journal("flow", (STEP,)), {}, "client")
     assert (parked.work_state, parked.link) == (WorkState.READY, None)
-    assert table.calls.find(ALICE) == parked
+    assert table.find() == parked
 
 
 @pytest.mark.parametrize(("channel", "has_link"), [("page", True), ("app", True), ("model", False)])
 def test_questions_that_a_page_can_show_have_a_link(table, channel, has_link):
-    assert (table.park(channel=channel).link is not None) is has_link
+    assert (table.park_call(channel=channel).link is not None) is has_link
 
 
 @pytest.mark.parametrize("other", [BOB, replace(ALICE, identity="other"), replace(ALICE, binding="session")])
 def test_other_callers_and_other_calls_do_not_find_it(table, other):
-    parked = table.park()
-    assert table.calls.find(other) is None
-    assert table.park(other).pk != parked.pk
+    parked = table.park_call()
+    assert table.find(other) is None
+    assert table.park_call(other).pk != parked.pk
 
 
 def test_a_call_that_is_parked_already_is_not_parked_again(table):
-    first = table.park()
-    second = table.park(journal=replace(JOURNAL, flow_id="other"))
+    first = table.park_call()
+    second = table.park_call(journal=replace(JOURNAL, flow_id="other"))
     assert second == first
     assert second.flow_id == "flow"
 
 
 def test_it_waits_for_its_time_to_live_and_then_the_call_starts_from_its_beginning(table):
-    first = table.park()
+    first = table.park_call()
     table.clock.advance(TTL_MS / 1000 - 1)
-    assert table.calls.find(ALICE) == first
+    assert table.find() == first
     table.clock.advance(1)
-    assert table.calls.find(ALICE) is None
-    second = table.park(journal=Journal("new", (), JOURNAL.outstanding))
+    assert table.find() is None
+    second = table.park_call(journal=Journal("new", (), JOURNAL.outstanding))
     assert second.pk != first.pk
-    assert table.calls.find(ALICE) == second
-    assert TaskHistory.from_items(second, table.store.query(second.pk)).journal.entries == ()
+    assert table.find() == second
+    assert table.history(second).journal.entries == ()
 
 
 def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):
-    parked = table.park()
+    parked = table.park_call()
     answer_link(table.links, parked.link, {"size": YES})
     table.clock.advance(TTL_MS / 1000 - 1)
     assert table.claim(parked, lease_ms=30_000) is not None
     table.clock.advance(2)
-    assert table.calls.find(ALICE).pk == parked.pk
+    assert table.find().pk == parked.pk
     table.clock.advance(30)
-    assert table.calls.find(ALICE) is None
+    assert table.find() is None
 
 
 def test_a_result_is_found_for_a_minute_and_then_the_call_starts_from_its_beginning(table):
-    parked = table.park()
-    table.complete(parked)
+    parked = table.park_call()
+    table.answer_and_complete(parked)
     table.clock.advance(RESULT_TTL_MS / 1000 - 1)
-    assert table.calls.find(ALICE).result == {"ok": 1}
-    assert table.park().pk == parked.pk
+    assert table.find().result == {"ok": 1}
+    assert table.park_call().pk == parked.pk
     table.clock.advance(1)
-    assert table.calls.find(ALICE) is None
-    assert table.park().pk != parked.pk
+    assert table.find() is None
+    assert table.park_call().pk != parked.pk
 
 
 def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table):
-    parked = [table.park(replace(ALICE, identity=str(number))) for number in range(LIMIT)]
-    extension = replace(table.calls.tasks, dialect="extension")
+    parked = [table.park_call(replace(ALICE, identity=str(number))) for number in range(LIMIT)]
+    extension = table.tasks
     with pytest.raises(TooManyOpenTasks):
-        table.park(replace(ALICE, identity="more"))
+        table.park_call(replace(ALICE, identity="more"))
     with pytest.raises(TooManyOpenTasks):
         extension.limit.check(ALICE.principal)
-    assert table.calls.find(replace(ALICE, identity="more")) is None
-    table.park(BOB)
-    table.complete(parked[0])
-    assert table.park(replace(ALICE, identity="more")).pk not in {each.pk for each in parked}
+    assert table.find(replace(ALICE, identity="more")) is None
+    table.park_call(BOB)
+    table.answer_and_complete(parked[0])
+    assert table.park_call(replace(ALICE, identity="more")).pk not in {each.pk for each in parked}
 
 
 def test_arguments_that_no_item_can_hold_are_refused_and_nothing_is_parked(table):
     call = replace(CALL, arguments={"text": "x" * 500_000})
     with pytest.raises(ItemTooLarge):
-        table.calls.create(ALICE, call, JOURNAL, {"size": FORM}, "page")
-    assert table.calls.find(ALICE) is None
+        table.parked.create(ALICE, call, JOURNAL, {"size": FORM}, "page")
+    assert table.find() is None
 
 
-@pytest.mark.parametrize(
-    "task_store", ["memory", "ministack"], indirect=True
-)  # moto loses updates among threads
+@pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)  # moto loses updates
 @pytest.mark.parametrize("earlier", [False, True])
 def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier):
     if earlier:
-        table.complete(table.park())
+        table.answer_and_complete(table.park_call())
         table.clock.advance(RESULT_TTL_MS / 1000)
 
     def park(number):
-        return table.park(journal=replace(JOURNAL, flow_id=f"flow-{number}")).pk
+        return table.park_call(journal=replace(JOURNAL, flow_id=f"flow-{number}")).pk
 
     with ThreadPoolExecutor(6) as threads:
         pks = set(threads.map(park, range(6)))
-    assert pks == {table.calls.find(ALICE).pk}
+    assert pks == {table.find().pk}
     for number in range(LIMIT - 1):
-        table.park(replace(ALICE, identity=str(number)))
+        table.park_call(replace(ALICE, identity=str(number)))
     with pytest.raises(TooManyOpenTasks):
-        table.park(replace(ALICE, identity="more"))
+        table.park_call(replace(ALICE, identity="more"))
 
 
 def test_of_many_processes_one_parks_the_call_and_the_others_get_it(ministack, ministack_dynamodb):
@@ -211,12 +190,12 @@ def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
         dying = Table(CrashingStore(store, killed_call, is_done))
         table = Table(store, dying.clock)
         try:
-            dying.park()
+            dying.park_call()
         except WorkerKilled:
-            found = table.calls.find(ALICE)
-            parked = table.park(journal=replace(JOURNAL, flow_id="again"))
+            found = table.find()
+            parked = table.park_call(journal=replace(JOURNAL, flow_id="again"))
             assert found is None or parked == found
-            assert table.calls.find(ALICE) == parked
+            assert table.find() == parked
             open_tasks = [pk for pk, sk in store._items if sk == TASK]
             assert open_tasks == [parked.pk], "no task is left that no call finds"
             assert answer_link(table.links, parked.link, {"size": YES}) == "stored"
@@ -228,10 +207,10 @@ def test_a_crash_at_any_call_leaves_a_call_that_can_be_made_again(is_done):
 def test_a_call_above_the_limit_writes_nothing():
     table = Table(MemoryStore())
     for number in range(LIMIT):
-        table.park(replace(ALICE, identity=f"call {number}"))
+        table.park_call(replace(ALICE, identity=f"call {number}"))
     before = dict(table.store._items)
     with pytest.raises(TooManyOpenTasks):
-        table.park()
+        table.park_call()
     assert table.store._items == before
 
 
@@ -240,11 +219,7 @@ def test_a_call_above_the_limit_writes_nothing():
 
 def running_task(table, **options):
     """Return a task of Alice that a worker runs."""
-    tasks = replace(table.calls.tasks, dialect="extension")
-    created = tasks.create(
-        CALL, ALICE.principal, Journal("flow"), worker="w", capabilities={}, ttl_ms=TTL_MS, **options
-    )
-    return Task.from_item(table.claim(created))
+    return Task.from_item(table.claim(table.create(**options), lease_ms=60_000))
 
 
 def move(table, task):
@@ -252,19 +227,15 @@ def move(table, task):
         result = {"res": compact_json({"link": parked.link})}
         return transitions.complete(owner="w", now_ms=table.now_ms(), attributes=result, version=task.version)
 
-    return table.calls.move(ALICE, task, CALL, JOURNAL, {"size": FORM}, end)
-
-
-def stored(table, task):
-    return Task.from_item(table.store.get(task.pk, TASK))
+    return table.parked.move(ALICE, task, CALL, JOURNAL, {"size": FORM}, end)
 
 
 def test_a_moved_task_ends_and_its_call_is_parked_with_the_journal(table):
     task = running_task(table)
     parked = move(table, task)
-    assert table.calls.find(ALICE) == parked
-    assert stored(table, task).result == {"link": parked.link}
-    assert TaskHistory.from_items(parked, table.store.query(parked.pk)).journal.entries == (STEP,)
+    assert table.find() == parked
+    assert table.stored(task).result == {"link": parked.link}
+    assert table.history(parked).journal.entries == (STEP,)
     assert list(table.links.find(parked.link).requests) == ["size"]
 
 
@@ -274,28 +245,28 @@ def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
     with pytest.raises(TooManyOpenTasks):
         running_task(table)
     continued = running_task(table, continued=parked)
-    assert stored(table, continued).issued_counts == {"size": 1}
+    assert table.stored(continued).issued_counts == {"size": 1}
     with pytest.raises(TooManyOpenTasks):
         running_task(table)
 
 
 def test_a_task_that_changed_during_the_pass_is_not_moved(table):
     task = running_task(table)
-    assert table.calls.tasks.store.update(task.pk, TASK, transitions.cancel(now_ms=table.now_ms()))
+    assert table.update(task, transitions.cancel(now_ms=table.now_ms()))
     assert move(table, task) is None
-    assert table.calls.find(ALICE) is None
-    assert stored(table, task).status is Status.CANCELLED
+    assert table.find() is None
+    assert table.stored(task).status is Status.CANCELLED
 
 
 def test_a_task_whose_call_is_parked_already_ends_with_that_call(table):
-    first = table.park()
+    first = table.park_call()
     task = running_task(table)
     assert move(table, task) == first
-    assert stored(table, task).result == {"link": first.link}
+    assert table.stored(task).result == {"link": first.link}
 
 
 def test_a_task_that_continues_a_parked_call_replaces_it_also_before_the_call_has_ended(table):
-    first = table.park()
+    first = table.park_call()
     parked = move(table, running_task(table, continued=first))
     assert parked.pk != first.pk
-    assert table.calls.find(ALICE) == parked
+    assert table.find() == parked

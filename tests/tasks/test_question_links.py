@@ -2,15 +2,11 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import pytest
 
 from mcp_roundtrip.internal_errors import ItemTooLarge
-from mcp_roundtrip.journal import Fingerprint, Journal
-from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
-from mcp_roundtrip.tasks.model import CLIENT, TASK, OutstandingRequest, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState
 from mcp_roundtrip.tasks.question_links import (
     PAGE,
     QuestionLinks,
@@ -18,72 +14,36 @@ from mcp_roundtrip.tasks.question_links import (
     new_token,
     question_page_url,
 )
-from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.question_links import answer_link
+from support.stored_tasks import StoredTasks, outstanding
 
 pytest_plugins = ["support.task_stores"]
 
 TTL_MS = 60_000
-CALL = TaskCall("tools/call", "order", {"item": "tea"}, None, None)
 FORM = {"method": "elicitation/create", "params": {"mode": "form", "message": "How many?"}}
 YES = {"action": "accept", "content": {"value": True}}
 NO = {"action": "decline"}
 
 
-def asked(key, order, channel=PAGE):
-    return OutstandingRequest(key, Fingerprint("m", "f"), FORM, order, channel)
+class Waiting(StoredTasks):
+    """A task that waits for two answers, and the token of the link to them."""
 
+    def wait(self, channel=PAGE, **options):
+        self.task = self.create(ttl_ms=TTL_MS, **options)
+        self.table.dispatcher.sent.clear()
+        self.token = self.park(self.task, outstanding({"size": FORM, "keep": FORM}, channel))
+        return self
 
-@dataclass
-class Table:
-    """A task that waits for two answers on a page, and the token of the link to them."""
+    def answer(self, **responses):
+        return answer_link(self.links, self.token, responses)
 
-    store: object
-    clock: FakeClock = field(default_factory=FakeClock)
-    worker: str = "worker:1"
-    channel: str = PAGE
-
-    def __post_init__(self):
-        self.tasks = Tasks(self.store, RecordingDispatcher(), self.now_ms)
-        self.links = QuestionLinks(self.tasks)
-        self.task = self.tasks.create(
-            CALL, "alice", Journal("flow"), worker=self.worker, capabilities={}, ttl_ms=TTL_MS
-        )
-        self.tasks.dispatcher.sent.clear()
-        self.token = new_token(lambda count: bytes(range(count)))
-        self.park({"size": asked("size", 0, self.channel), "keep": asked("keep", 1, self.channel)})
-
-    def now_ms(self):
-        return int(self.clock() * 1000)
-
-    def park(self, requests):
-        assert self.store.put_new(link_to_item(self.token, self.task, "order", requests)) is None
-        now_ms = self.now_ms()
-        claim = transitions.claim(owner="w", delivery="d", until_ms=now_ms + 9, now_ms=now_ms, max_attempts=9)
-        version = self.store.update(self.task.pk, TASK, claim)["ver"]
-        change = transitions.await_responses(
-            owner="w",
-            version=version,
-            requests=requests,
-            issued_counts=dict.fromkeys(requests, 1),
-            accepted_keys=(),
-            now_ms=now_ms,
-            link=self.token,
-        )
-        assert self.store.update(self.task.pk, TASK, change) is not None
-
-    def stored(self):
-        return Task.from_item(self.store.get(self.task.pk, TASK))
-
-    def responses(self):
-        return TaskHistory.from_items(self.stored(), self.store.query(self.task.pk)).responses
+    def found(self):
+        return self.links.find(self.token)
 
 
 @pytest.fixture
 def table(task_store):
-    return Table(task_store)
+    return Waiting.over(task_store).wait()
 
 
 def test_a_token_has_256_bits_and_no_character_that_a_url_escapes():
@@ -94,14 +54,14 @@ def test_a_token_has_256_bits_and_no_character_that_a_url_escapes():
 
 
 def test_the_table_holds_the_digest_of_the_token_as_a_key_and_nothing_about_the_caller(table):
-    item = link_to_item(table.token, table.task, "order", {"size": asked("size", 0)})
+    item = link_to_item(table.token, table.task, "order", outstanding({"size": FORM}))
     assert table.token not in json.dumps(item)
     assert "alice" not in json.dumps(item)
     assert item["exp"] == table.task.expires_s
 
 
 def test_an_open_link_leads_to_its_questions_in_order(table):
-    found = table.links.find(table.token)
+    found = table.found()
     assert (found.state, found.tool) == ("open", "order")
     assert list(found.requests.items()) == [("size", FORM), ("keep", FORM)]
 
@@ -109,54 +69,54 @@ def test_an_open_link_leads_to_its_questions_in_order(table):
 def test_looking_at_a_link_changes_nothing(table):
     before = table.store.query(table.task.pk)
     for _ in range(3):
-        table.links.find(table.token)
+        table.found()
     assert table.store.query(table.task.pk) == before
 
 
 def test_answers_are_stored_and_the_worker_is_dispatched(table):
-    assert answer_link(table.links, table.token, {"size": YES, "keep": NO}) == "stored"
-    assert table.responses() == {"size": YES, "keep": NO}
-    task = table.stored()
+    assert table.answer(size=YES, keep=NO) == "stored"
+    assert table.responses(table.task) == {"size": YES, "keep": NO}
+    task = table.stored(table.task)
     assert (task.status, task.work_state, task.link) == (Status.WORKING, WorkState.READY, None)
     assert list(table.tasks.dispatcher.sent) == [("worker:1", table.task.pk)]
 
 
 def test_no_worker_is_dispatched_for_a_call_without_one(task_store):
-    parked = Table(task_store, worker="")
-    assert answer_link(parked.links, parked.token, {"size": YES, "keep": YES}) == "stored"
-    assert parked.stored().work_state is WorkState.READY
+    parked = Waiting.over(task_store).wait(worker="")
+    assert parked.answer(size=YES, keep=YES) == "stored"
+    assert parked.stored(parked.task).work_state is WorkState.READY
     assert not parked.tasks.dispatcher.sent
 
 
 def test_a_second_answer_is_ignored(table):
-    answer_link(table.links, table.token, {"size": YES, "keep": YES})
-    assert answer_link(table.links, table.token, {"size": NO, "keep": NO}) == "answered"
-    assert table.responses() == {"size": YES, "keep": YES}
-    assert table.links.find(table.token).state == "answered"
+    table.answer(size=YES, keep=YES)
+    assert table.answer(size=NO, keep=NO) == "answered"
+    assert table.responses(table.task) == {"size": YES, "keep": YES}
+    assert table.found().state == "answered"
     assert len(table.tasks.dispatcher.sent) == 1
 
 
 def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
-    assert answer_link(table.links, table.token, {"size": YES, "other": YES}) == "incomplete"
-    assert table.responses() == {}
-    assert table.links.find(table.token).state == "open"
+    assert table.answer(size=YES, other=YES) == "incomplete"
+    assert table.responses(table.task) == {}
+    assert table.found().state == "open"
 
 
 def test_responses_to_what_the_link_does_not_name_are_ignored(table):
-    assert answer_link(table.links, table.token, {"size": YES, "keep": YES, "other": YES}) == "stored"
-    assert table.responses().keys() == {"size", "keep"}
+    assert table.answer(size=YES, keep=YES, other=YES) == "stored"
+    assert table.responses(table.task).keys() == {"size", "keep"}
 
 
 def test_a_client_cannot_answer_questions_of_the_page_with_tasks_update(table):
     table.tasks.update("alice", table.task.task_id, {"size": YES, "keep": YES})
-    assert table.responses() == {}
-    assert table.links.find(table.token).state == "open"
+    assert table.responses(table.task) == {}
+    assert table.found().state == "open"
 
 
 def test_a_link_does_not_answer_questions_of_the_client(task_store):
-    table = Table(task_store, channel=CLIENT)
-    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "answered"
-    assert table.responses() == {}
+    table = Waiting.over(task_store).wait(CLIENT)
+    assert table.answer(size=YES, keep=YES) == "answered"
+    assert table.responses(table.task) == {}
 
 
 @pytest.mark.parametrize(
@@ -169,44 +129,42 @@ def test_any_other_token_is_unknown(table, token):
 
 def test_a_link_expires_with_the_time_to_live_of_its_task(table):
     table.clock.advance(TTL_MS / 1000)
-    assert table.links.find(table.token).state == "expired"
-    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "expired"
-    assert table.responses() == {}
+    assert table.found().state == "expired"
+    assert table.answer(size=YES, keep=YES) == "expired"
+    assert table.responses(table.task) == {}
 
 
 def test_a_link_ends_with_its_task(table):
     assert table.tasks.cancel("alice", table.task.task_id) is not None
-    assert table.links.find(table.token).state == "ended"
-    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "ended"
+    assert table.found().state == "ended"
+    assert table.answer(size=YES, keep=YES) == "ended"
 
 
-@pytest.mark.parametrize(
-    "task_store", ["memory", "ministack"], indirect=True
-)  # moto loses updates among threads
+@pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)  # moto loses updates
 def test_of_many_posts_at_once_exactly_one_is_stored(table):
     def post(number):
         answer = {"action": "accept", "content": {"value": number}}
-        return answer_link(table.links, table.token, {"size": answer, "keep": answer})
+        return table.answer(size=answer, keep=answer)
 
     with ThreadPoolExecutor(8) as threads:
         states = list(threads.map(post, range(8)))
     assert sorted(states) == ["answered"] * 7 + ["stored"]
-    assert table.responses().keys() == {"size", "keep"}
+    assert table.responses(table.task).keys() == {"size", "keep"}
 
 
 def test_an_answer_that_no_item_can_hold_is_refused_with_its_limit(table):
     large = {"action": "accept", "content": {"value": "x" * 1_048_576}}
     with pytest.raises(ItemTooLarge, match="the limit is 400000"):
-        answer_link(table.links, table.token, {"size": large, "keep": YES})
-    assert table.links.find(table.token).state == "open"
+        table.answer(size=large, keep=YES)
+    assert table.found().state == "open"
 
 
 def test_equal_answers_sent_again_get_the_same_reply(table):
-    assert answer_link(table.links, table.token, {"size": YES, "keep": NO}) == "stored"
-    assert table.links.find(table.token).requests.keys() == {"size", "keep"}
-    assert answer_link(table.links, table.token, {"size": YES, "keep": NO}) == "stored"
-    assert answer_link(table.links, table.token, {"size": YES, "keep": YES}) == "answered"
-    assert table.responses() == {"size": YES, "keep": NO}
+    assert table.answer(size=YES, keep=NO) == "stored"
+    assert table.found().requests.keys() == {"size", "keep"}
+    assert table.answer(size=YES, keep=NO) == "stored"
+    assert table.answer(size=YES, keep=YES) == "answered"
+    assert table.responses(table.task) == {"size": YES, "keep": NO}
     assert len(table.tasks.dispatcher.sent) == 1
 
 
@@ -221,7 +179,7 @@ def test_answers_that_json_distinguishes_are_not_equal(table, one, other):
 
 
 def test_a_form_of_questions_one_of_which_has_an_answer_stores_nothing(table):
-    found = table.links.find(table.token)
+    found = table.found()
     table.tasks.store_responses(table.task.pk, {"size": NO}, channels=(PAGE,))
 
     class Stale(QuestionLinks):
@@ -231,31 +189,28 @@ def test_a_form_of_questions_one_of_which_has_an_answer_stores_nothing(table):
             return found
 
     assert answer_link(Stale(table.tasks), table.token, {"size": YES, "keep": YES}) == "incomplete"
-    assert table.responses() == {"size": NO}
+    assert table.responses(table.task) == {"size": NO}
 
 
-def test_a_link_leads_only_to_questions_that_the_page_asks(task_store):
-    table = Table(task_store)
+def test_a_link_leads_only_to_questions_that_the_page_asks(table):
     table.tasks.store_responses(table.task.pk, {"size": YES, "keep": YES}, channels=(PAGE,))
-    table.token = new_token(lambda count: bytes(range(1, count + 1)))
-    table.park({"mine": asked("mine", 2), "theirs": asked("theirs", 3, CLIENT)})
-    assert table.links.find(table.token).requests.keys() == {"mine"}
-    assert answer_link(table.links, table.token, {"mine": YES}) == "stored"
-    assert table.links.find(table.token).state == "answered"
-    assert table.stored().client_requests.keys() == {"theirs"}
+    theirs = outstanding({"theirs": FORM}, CLIENT, first=3)
+    table.token = table.park(table.task, {**outstanding({"mine": FORM}, first=2), **theirs})
+    assert table.found().requests.keys() == {"mine"}
+    assert table.answer(mine=YES) == "stored"
+    assert table.found().state == "answered"
+    assert table.stored(table.task).client_requests.keys() == {"theirs"}
 
 
 def test_rows_that_were_written_before_channels_existed_are_of_the_client():
     row = ["size", "m", "f", FORM, 0]
-    assert OutstandingRequest.from_json(row) == asked("size", 0, CLIENT)
+    of_client, of_page = (outstanding({"size": FORM}, channel)["size"] for channel in (CLIENT, PAGE))
+    assert OutstandingRequest.from_json(row) == of_client
     assert OutstandingRequest.from_json(row).to_json() == row
-    assert OutstandingRequest.from_json(asked("size", 0).to_json()) == asked("size", 0)
+    assert OutstandingRequest.from_json(of_page.to_json()) == of_page
 
 
 def test_a_task_that_waits_for_a_page_is_working_for_its_client(table):
-    task = table.stored()
-    assert (task.status, task.visible_status, task.client_requests) == (
-        Status.INPUT_REQUIRED,
-        Status.WORKING,
-        {},
-    )
+    task = table.stored(table.task)
+    assert (task.status, task.visible_status) == (Status.INPUT_REQUIRED, Status.WORKING)
+    assert task.client_requests == {}

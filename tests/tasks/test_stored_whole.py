@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
@@ -11,15 +11,14 @@ import pytest
 
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.tasks.items import response_to_item
-from mcp_roundtrip.tasks.model import CLIENT, INPUT, TASK, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import CLIENT, INPUT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_links import APP, PAGE, QuestionLinks
-from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable
-from support.interleavings import Crash, Process, Program, every_order
-from support.question_links import WaitingCalls, answer_link, form
+from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing.task_table import CrashingStore
+from support.interleavings import Crash, Program, every_order
+from support.question_links import answer_link, form
+from support.stored_tasks import StoredTasks
 
 pytest_plugins = ["support.task_stores"]
 
@@ -29,7 +28,7 @@ KEYS: Final = ("account", "amount", "memo")
 Answers = Mapping[str, Any]
 
 
-def answers(name: str, *keys: str) -> Answers:
+def answers(name, *keys):
     return {key: {"action": "accept", "content": {"value": f"{key} of {name}"}} for key in keys or KEYS}
 
 
@@ -40,54 +39,52 @@ ADA, BOB = answers("ada"), answers("bob")
 class Waiting:
     """A call that waits for three answers. Its store is that of the whole test."""
 
-    calls: WaitingCalls
+    calls: StoredTasks
     channel: str = PAGE
     token: str = ""
     task: Task = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         requests = {key: form(SCHEMA, f"{key}?") for key in KEYS}
         self.token, self.task = self.calls.ask(requests, channel=self.channel)
         self.calls.table.dispatcher.sent.clear()
 
-    def tasks(self, store: TaskStore) -> Tasks:
+    def tasks(self, store):
         return self.calls.table.port(store).tasks
 
-    def on_page(self, given: Answers) -> Program:
+    def on_page(self, given):
         """Return a program that posts a form of the page, and returns whether it is told "stored"."""
-        found = QuestionLinks(self.calls.tasks).find(self.token)
+        found = self.calls.links.find(self.token)
         return lambda store: QuestionLinks(self.tasks(store)).answer(found, given) == "stored"
 
-    def in_view(self, given: Answers) -> Program:
+    def in_view(self, given):
         """Return a program that sends the form of a view, and returns whether it is told "stored"."""
         waiting = self.stored
         return lambda store: ParkedCalls(self.tasks(store)).answer(waiting, given)
 
-    def by_client(self, given: Answers) -> Program:
+    def by_client(self, given):
         """Return a program that calls `tasks/update`, and returns True: it is acknowledged."""
         return lambda store: self.tasks(store).update("alice", self.task.task_id, given) is None
 
-    def by_model(self, given: Answers) -> Program:
+    def by_model(self, given):
         """Return a program that stores the answers of a model, which are acknowledged, too."""
 
-        def program(store: TaskStore) -> bool:
+        def program(store):
             self.tasks(store).store_responses(self.task.pk, given, channels=("model",), via="model")
             return True
 
         return program
 
     @property
-    def stored(self) -> Task:
-        item = self.calls.store.get(self.task.pk, TASK)
-        assert item is not None
-        return Task.from_item(item)
+    def stored(self):
+        return self.calls.stored(self.task)
 
     @property
-    def received(self) -> Answers:
+    def received(self):
         """What the next pass over the tool receives."""
         return self.calls.responses(self.task)
 
-    def check_resumed(self) -> None:
+    def check_resumed(self):
         task, sent = self.stored, self.calls.table.dispatcher.sent
         assert (task.status, task.work_state) == (Status.WORKING, WorkState.READY)
         assert (task.requests, task.link) == ({}, None)
@@ -109,30 +106,25 @@ UPDATES: Final[Sequence[tuple[str, Submit, Submit]]] = [
 ]
 
 
-def ids(value: Any) -> str:
+def ids(value):
     return getattr(value, "__name__", None) or str(value)
 
 
-def moments() -> Iterator[Crash]:
+def moments():
     """Yield the moment before each operation, and the one after it."""
     return (Crash(number, is_done) for number in count() for is_done in (False, True))
 
 
 @pytest.fixture
-def calls(task_store: TaskStore) -> WaitingCalls:
-    return WaitingCalls(TaskTable(FakeClock(), task_store))
+def calls(task_store):
+    return StoredTasks.over(task_store)
 
 
-def ends(
-    calls: WaitingCalls,
-    channel: str,
-    submissions: Sequence[tuple[Submit, Answers]],
-    crash: Crash | None = None,
-) -> Iterator[tuple[Waiting, list[Process]]]:
+def ends(calls, channel, submissions, crash=None):
     """Yield each end of the submissions to a call, for each order of their operations."""
     worlds: list[Waiting] = []
 
-    def new_world() -> tuple[TaskStore, list[Program]]:
+    def new_world():
         worlds.append(waiting := Waiting(calls, channel))
         return calls.store, [submit(waiting, given) for submit, given in submissions]
 
@@ -150,9 +142,7 @@ ON_MEMORY: Final = [
     [*ON_MEMORY, pytest.param("ministack", *FORMS[1], id="ministack-in_view-in_view")],
     indirect=["task_store"],
 )
-def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(
-    calls: WaitingCalls, channel: str, one: Submit, other: Submit
-) -> None:
+def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(calls, channel, one, other):
     winners = set()
     for waiting, (ada, bob) in ends(calls, channel, [(one, ADA), (other, BOB)]):
         assert waiting.received in (ADA, BOB)
@@ -163,14 +153,12 @@ def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(
 
 
 @pytest.mark.parametrize(("channel", "one", "other"), FORMS, ids=ids)
-def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(
-    calls: WaitingCalls, channel: str, one: Submit, other: Submit
-) -> None:
+def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(calls, channel, one, other):
     """The same on all stores, moto among them, without threads."""
     for moment in moments():
         waiting, told = Waiting(calls, channel), list[bool]()
 
-        def send(waiting: Waiting = waiting, told: list[bool] = told) -> None:
+        def send(waiting=waiting, told=told):
             told.append(other(waiting, BOB)(calls.store))
 
         store = CrashingStore(calls.store, moment.operation, moment.is_done, on_reached=send)
@@ -184,9 +172,7 @@ def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(
 
 @pytest.mark.parametrize(("channel", "one", "other"), FORMS, ids=ids)
 @pytest.mark.parametrize("task_store", ["memory"], indirect=True)
-def test_two_equal_forms_get_the_same_reply(
-    calls: WaitingCalls, channel: str, one: Submit, other: Submit
-) -> None:
+def test_two_equal_forms_get_the_same_reply(calls, channel, one, other):
     for waiting, (first, second) in ends(calls, channel, [(one, ADA), (other, ADA)]):
         assert (first.result, second.result, waiting.received) == (True, True, ADA)
         waiting.check_resumed()
@@ -194,7 +180,7 @@ def test_two_equal_forms_get_the_same_reply(
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("task_store", ["memory"], indirect=True)
-def test_forms_that_differ_in_one_answer_differ(calls: WaitingCalls, key: str) -> None:
+def test_forms_that_differ_in_one_answer_differ(calls, key):
     bob = {**ADA, key: BOB[key]}
     for waiting, (first, second) in ends(calls, PAGE, [(Waiting.on_page, ADA), (Waiting.on_page, bob)]):
         assert (first.result, second.result) == (waiting.received == ADA, waiting.received == bob)
@@ -203,9 +189,7 @@ def test_forms_that_differ_in_one_answer_differ(calls: WaitingCalls, key: str) -
 
 @pytest.mark.parametrize(("channel", "one", "other"), UPDATES, ids=ids)
 @pytest.mark.parametrize("task_store", ["memory"], indirect=True)
-def test_of_two_updates_of_the_same_questions_one_is_stored_whole(
-    calls: WaitingCalls, channel: str, one: Submit, other: Submit
-) -> None:
+def test_of_two_updates_of_the_same_questions_one_is_stored_whole(calls, channel, one, other):
     for waiting, _ in ends(calls, channel, [(one, ADA), (other, BOB)]):
         assert waiting.received in (ADA, BOB)
         waiting.check_resumed()
@@ -213,16 +197,14 @@ def test_of_two_updates_of_the_same_questions_one_is_stored_whole(
 
 @pytest.mark.parametrize(("channel", "one", "other"), UPDATES, ids=ids)
 @pytest.mark.parametrize("task_store", ["memory"], indirect=True)
-def test_updates_of_some_questions_complete_each_other(
-    calls: WaitingCalls, channel: str, one: Submit, other: Submit
-) -> None:
+def test_updates_of_some_questions_complete_each_other(calls, channel, one, other):
     ada, bob = answers("ada", "account", "amount"), answers("bob", "amount", "memo")
     for waiting, _ in ends(calls, channel, [(one, ada), (other, bob)]):
         assert waiting.received in ({**ada, **bob}, {**bob, **ada})
         waiting.check_resumed()
 
 
-def test_an_answer_is_equal_to_one_with_members_that_are_null(calls: WaitingCalls) -> None:
+def test_an_answer_is_equal_to_one_with_members_that_are_null(calls):
     waiting = Waiting(calls, APP)
     declined: Answers = {key: {"action": "decline"} for key in KEYS}
     assert waiting.in_view({key: {"action": "decline", "content": None} for key in KEYS})(calls.store) is True
@@ -238,8 +220,8 @@ def test_an_answer_is_equal_to_one_with_members_that_are_null(calls: WaitingCall
 @pytest.mark.parametrize(("channel", "one", "other"), [*FORMS, *UPDATES], ids=ids)
 @pytest.mark.parametrize("task_store", ["memory"], indirect=True)
 def test_a_submission_that_is_repeated_after_a_crash_is_told_whether_it_was_stored(
-    calls: WaitingCalls, channel: str, one: Submit, other: Submit
-) -> None:
+    calls, channel, one, other
+):
     has_verdict = (channel, one, other) in FORMS
     for crash in moments():
         has_crashed = False
@@ -256,9 +238,7 @@ def test_a_submission_that_is_repeated_after_a_crash_is_told_whether_it_was_stor
 
 
 @pytest.mark.parametrize("later", [ADA, BOB], ids=["the same", "others"])
-def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(
-    calls: WaitingCalls, later: Answers
-) -> None:
+def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(calls, later):
     kept = set()
     for crash in moments():
         [(waiting, [ada])] = ends(calls, APP, [(Waiting.in_view, ADA)], crash)
@@ -275,27 +255,27 @@ def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(
 # -- other revisions ----------------------------------------------------------------------------------------
 
 
-def earlier_store(waiting: Waiting, given: Answers) -> None:
+def earlier_store(waiting, given):
     """Write responses as a revision did that knew no submissions: each counts at once."""
     asked = waiting.stored.requests
     for key, raw in given.items():
         waiting.calls.store.put_new(response_to_item(waiting.task, key, asked[key], raw, PAGE))
 
 
-def test_responses_of_a_revision_without_submissions_are_read(calls: WaitingCalls) -> None:
+def test_responses_of_a_revision_without_submissions_are_read(calls):
     waiting = Waiting(calls)
     earlier_store(waiting, BOB)
     assert waiting.received == BOB
 
 
-def test_a_form_replaces_what_a_revision_without_submissions_left_half_written(calls: WaitingCalls) -> None:
+def test_a_form_replaces_what_a_revision_without_submissions_left_half_written(calls):
     waiting = Waiting(calls)
     earlier_store(waiting, {"account": BOB["account"]})
     assert waiting.on_page(ADA)(calls.store) is True
     assert waiting.received == ADA
 
 
-def test_a_revision_without_submissions_reads_the_responses(calls: WaitingCalls) -> None:
+def test_a_revision_without_submissions_reads_the_responses(calls):
     """It reads all rows with the prefix; `key` is the question, and the sort key only a name."""
     waiting = Waiting(calls)
     waiting.on_page(ADA)(calls.store)
@@ -304,13 +284,13 @@ def test_a_revision_without_submissions_reads_the_responses(calls: WaitingCalls)
     assert all(row.keys() >= {"n", "qm", "qf", "via"} for row in rows)
 
 
-def test_a_link_of_a_revision_that_did_not_keep_its_requests_cannot_compare() -> None:
+def test_a_link_of_a_revision_that_did_not_keep_its_requests_cannot_compare():
     class Earlier(MemoryStore):
-        def put_new(self, item: Any) -> Any:
+        def put_new(self, item):
             kept = {name: value for name, value in item.items() if name != "req" or item["sk"] != "K"}
             return super().put_new(kept)
 
-    waiting = Waiting(WaitingCalls(TaskTable(FakeClock(), Earlier())))
+    waiting = Waiting(StoredTasks.over(Earlier()))
     assert waiting.on_page(ADA)(waiting.calls.store) is True
     links = QuestionLinks(waiting.tasks(waiting.calls.store))
     assert (links.find(waiting.token).state, links.find(waiting.token).requests) == ("answered", {})
