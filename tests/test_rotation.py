@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip_tools.run.services.kms import FakeKms
+from support.client_requests import next_round, text
+from support.configured import Configured
 from support.fake_kms import mac_key, signing_key
-from support.messages import call, http_event
 from support.transformed_template import variables
 
 pytest_plugins = ["support.fake_kms"]
@@ -46,7 +42,7 @@ class Rotation:
         self.parameter = parameter
         self.signing = signing
 
-    def environment(self, used: str, trusted: str) -> Server:
+    def environment(self, used: str, trusted: str) -> Configured:
         """Return a new execution environment of a deployment."""
         environment = variables(
             "WeatherFunction",
@@ -57,34 +53,21 @@ class Rotation:
                 TRUSTED[self.parameter]: self.arns[trusted],
             },
         )
-        return greeting(
-            {name: self.own.get(value, value) for name, value in environment.items() if "MCP_" in name}
-        )
+        settings = {name: self.own.get(value, value) for name, value in environment.items() if "MCP_" in name}
+        return Configured(server, settings=settings, user=None)
 
 
-def greeting(environment: Mapping[str, str]) -> Server:
-    ports = replace(wiring.make_ports(load_settings(environment)), observer=RecordingObserver())
-    server = Server("greeting", ports=lambda: ports)
-
-    @server.tool
-    def greet(ctx: Context) -> str:
-        return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
-
-    return server
+server = Server("greeting")
 
 
-def post(server: Server, **params: Any) -> Any:
-    return json.loads(server.lambda_handler(http_event(call("greet", **params)), None)["body"])
+@server.tool
+def greet(ctx: Context) -> str:
+    return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
 
 
-def asked(server: Server) -> str:
-    return str(post(server)["result"]["requestState"])
-
-
-def resumes(server: Server, state: str) -> bool:
-    answers = {"name": {"action": "accept", "content": {"value": "Ada"}}}
-    answer = post(server, inputResponses=answers, requestState=state)
-    return "result" in answer and answer["result"]["content"][0]["text"] == "Hello, Ada!"
+def resumes(environment: Configured, asked: Any) -> bool:
+    answer = environment.post_call("greet", **next_round(asked, name="Ada"))
+    return "result" in answer and text(answer["result"]) == "Hello, Ada!"
 
 
 @pytest.fixture(params=["direct", "delegated"])
@@ -103,25 +86,25 @@ def test_calls_in_flight_resume_before_and_after_each_deployment(rotation: Rotat
     for before, after in pairwise(deployments):
         # While a deployment is rolled out, environments of both serve the same callers.
         for minting in (before, after):
-            state = asked(minting)
-            assert resumes(before, state)
-            assert resumes(after, state)
+            asked = minting.call("greet")
+            assert resumes(before, asked)
+            assert resumes(after, asked)
 
 
 def test_the_old_key_is_not_needed_after_the_rotation(rotation: Rotation, kms: FakeKms) -> None:
     *_, last = documented().values()
     kms.DisableKey(KeyId=rotation.arns["OLD"])
-    server = rotation.environment(*last)
-    assert resumes(server, asked(server))
+    environment = rotation.environment(*last)
+    assert resumes(environment, environment.call("greet"))
 
 
 def test_omitting_the_first_deployment_loses_calls_in_flight(rotation: Rotation) -> None:
     documentation = documented()
     before, after = (rotation.environment(*documentation[name]) for name in ("now", "2"))
-    assert resumes(after, asked(before))
-    assert not resumes(before, asked(after))
+    assert resumes(after, before.call("greet"))
+    assert not resumes(before, after.call("greet"))
 
 
 def test_a_second_deployment_without_a_leaked_key_revokes_it(rotation: Rotation) -> None:
-    state = asked(rotation.environment(*documented()["1"]))
-    assert not resumes(rotation.environment("NEW", ""), state)
+    asked = rotation.environment(*documented()["1"]).call("greet")
+    assert not resumes(rotation.environment("NEW", ""), asked)

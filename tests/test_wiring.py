@@ -10,7 +10,6 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.aws.retries import kernel_random
@@ -22,13 +21,13 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
+from support.client_requests import next_round, text
+from support.configured import Configured
 from support.fake_kms import mac_key, signing_key
-from support.messages import call, http_event
 
 pytest_plugins = ["support.fake_kms"]
 
-AUTHORIZER = {"jwt": {"claims": {"iss": "https://idp.test/", "sub": "alice"}}}
-ALICE = Principal("jwt", "alice", "https://idp.test/")
+ALICE = Principal("jwt", "alice", "https://id")
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -36,38 +35,37 @@ def environment(**changes: str) -> dict[str, str]:
     return {**given, **{f"MCP_{name.upper()}": value for name, value in changes.items()}}
 
 
-def server_on(observer: RecordingObserver | None = None, **changes: str) -> Server:
-    """Return a server with ports from settings, as in a new execution environment."""
-    ports = replace(
-        wiring.make_ports(load_settings(environment(**changes))), observer=observer or RecordingObserver()
-    )
-    server = Server("x", ports=lambda: ports)
-
-    @server.tool
-    def greet(ctx: Context) -> str:
-        return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
-
-    @server.tool
-    def link(ctx: Context) -> str:
-        return ctx.signed_link("login", "https://x.test/go")
-
-    return server
+server = Server("x")
 
 
-def post(server: Server, name: str, **params: Any) -> Any:
-    event = http_event(call(name, **params), authorizer=AUTHORIZER)
-    return json.loads(server.lambda_handler(event, None)["body"])
+@server.tool
+def greet(ctx: Context) -> str:
+    return f"Hello, {ctx.elicit('name', 'Who?', str)}!"
 
 
-def wrong_setting(server: Server, observer: RecordingObserver) -> str:
+@server.tool
+def link(ctx: Context) -> str:
+    return ctx.signed_link("login", "https://x.test/go")
+
+
+def deploy(**changes: str) -> Configured:
+    """Return a new execution environment with these settings."""
+    return Configured(server, settings=environment(**changes), source="http_api")
+
+
+def wrong_setting(deployment: Configured) -> str:
     """Return the setting on which a call fails."""
-    assert post(server, "greet")["error"]["code"] == -32603
-    error = observer.failures[0][1]
+    assert deployment.call_error("greet")["code"] == -32603
+    error = deployment.observer.failures[0][1]
     assert isinstance(error, SettingsError)
     return error.setting
 
 
-NAMED = {"name": {"action": "accept", "content": {"value": "Ada"}}}
+def resumes(deployment: Configured, asked: Any) -> bool:
+    """Return whether a call with the state of a result that asked is completed."""
+    answer = deployment.post_call("greet", **next_round(asked, name="Ada"))
+    assert "result" in answer or answer["error"]["code"] == -32602
+    return "result" in answer and text(answer["result"]) == "Hello, Ada!"
 
 
 CONFIGURATIONS = {
@@ -90,44 +88,41 @@ def deployed(request: pytest.FixtureRequest, kms: FakeKms) -> dict[str, str]:
 
 
 def test_a_state_is_valid_in_another_environment(deployed: dict[str, str]) -> None:
-    state = post(server_on(**deployed), "greet")["result"]["requestState"]
-    done = post(server_on(**deployed), "greet", inputResponses=NAMED, requestState=state)
-    assert done["result"]["content"][0]["text"] == "Hello, Ada!"
-    assert state.count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
+    asked = deploy(**deployed).call("greet")
+    assert resumes(deploy(**deployed), asked)
+    assert asked["requestState"].count(".") == (4 if "state_encryption_key_arn" in deployed else 2)
 
 
 def test_a_warm_round_calls_kms_once_to_sign_directly_and_never_otherwise(
     kms: FakeKms, deployed: dict[str, str]
 ) -> None:
-    server = server_on(**deployed)
-    state = post(server, "greet")["result"]["requestState"]
+    warm = deploy(**deployed)
+    asked = warm.call("greet")
     before = kms.calls.copy()
-    post(server, "greet", inputResponses=NAMED, requestState=state)
+    assert resumes(warm, asked)
     assert kms.calls == before
-    post(server, "greet")
+    warm.call("greet")
     assert kms.calls - before == ({"Sign": 1} if deployed["state_signing"] == "direct" else {})
 
 
 def test_only_states_of_trusted_keys_are_accepted(kms: FakeKms, deployed: dict[str, str]) -> None:
-    state = post(server_on(**deployed), "greet")["result"]["requestState"]
+    asked = deploy(**deployed).call("greet")
     replaced = deployed | {"state_key_arn": signing_key(kms)}
     if "state_encryption_key_arn" in deployed:
         replaced["state_encryption_key_arn"] = mac_key(kms)
         trusted = {"trusted_state_encryption_key_arns": deployed["state_encryption_key_arn"]}
     else:
         trusted = {}
-    rotated = server_on(**replaced, **trusted, trusted_state_key_arns=deployed["state_key_arn"])
-    assert "result" in post(rotated, "greet", inputResponses=NAMED, requestState=state)
-    foreign_server = server_on(**replaced)
-    assert post(foreign_server, "greet", inputResponses=NAMED, requestState=state)["error"]["code"] == -32602
+    rotated = deploy(**replaced, **trusted, trusted_state_key_arns=deployed["state_key_arn"])
+    assert resumes(rotated, asked)
+    assert not resumes(deploy(**replaced), asked)
 
 
 def test_a_deployment_signs_with_its_own_key_and_not_with_another_that_it_trusts(
     kms: FakeKms, deployed: dict[str, str]
 ) -> None:
-    rotating = server_on(**deployed, trusted_state_key_arns=signing_key(kms))
-    state = post(rotating, "greet")["result"]["requestState"]
-    assert "result" in post(server_on(**deployed), "greet", inputResponses=NAMED, requestState=state)
+    rotating = deploy(**deployed, trusted_state_key_arns=signing_key(kms))
+    assert resumes(deploy(**deployed), rotating.call("greet"))
 
 
 def test_each_certificate_is_logged_with_the_id_that_revokes_it(
@@ -136,12 +131,10 @@ def test_each_certificate_is_logged_with_the_id_that_revokes_it(
     observer = RecordingObserver()
     deployed = {"state_key_arn": signing_key(kms), "state_signing": "delegated", **UNENCRYPTED}
     monkeypatch.setattr(wiring, "observer", lambda: observer)
-    state = post(server_on(**deployed), "greet")["result"]["requestState"]
+    asked = deploy(**deployed).call("greet")
     ((_, fields),) = [event for event in observer.events if event[0] == "certificate_issued"]
     assert fields["expires_at"] > 0
-    revoking = server_on(**deployed, revoked_certificates=fields["certificate"])
-    refused = post(revoking, "greet", inputResponses=NAMED, requestState=state)
-    assert refused["error"]["code"] == -32602
+    assert not resumes(deploy(**deployed, revoked_certificates=fields["certificate"]), asked)
 
 
 def test_times_of_renewals_differ_between_environments() -> None:
@@ -158,9 +151,8 @@ def pinned(kms: FakeKms, *arns: str) -> str:
 def test_pinned_public_keys_are_never_loaded_from_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
     public_keys = pinned(kms, deployed["state_key_arn"])
     before = kms.calls["GetPublicKey"]
-    server = server_on(**deployed, state_public_keys=public_keys)
-    state = post(server, "greet")["result"]["requestState"]
-    assert "result" in post(server, "greet", inputResponses=NAMED, requestState=state)
+    pinning = deploy(**deployed, state_public_keys=public_keys)
+    assert resumes(pinning, pinning.call("greet"))
     assert kms.calls["GetPublicKey"] == before
 
 
@@ -168,28 +160,32 @@ def test_pinned_public_keys_are_never_loaded_from_kms(kms: FakeKms, deployed: di
     "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
 )
 def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms: FakeKms, public_keys: str) -> None:
-    arn, observer = signing_key(kms), RecordingObserver()
+    arn = signing_key(kms)
     given = public_keys.format(key_id=arn.rpartition("/")[2])
-    server = server_on(observer, state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
-    assert wrong_setting(server, observer) == "MCP_STATE_PUBLIC_KEYS"
+    pinning = deploy(state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
+    assert wrong_setting(pinning) == "MCP_STATE_PUBLIC_KEYS"
 
 
 @pytest.mark.parametrize("name", ["state_key_arn", "state_encryption_key_arn"])
 def test_an_alias_is_refused_as_key(kms: FakeKms, name: str) -> None:
-    observer = RecordingObserver()
     given = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
-    server = server_on(observer, **{**given, name: "alias/state"})
-    assert wrong_setting(server, observer) == f"MCP_{name.upper()}"
+    assert wrong_setting(deploy(**{**given, name: "alias/state"})) == f"MCP_{name.upper()}"
 
 
 def test_a_link_is_signed_directly_by_kms(kms: FakeKms, deployed: dict[str, str]) -> None:
-    server, before = server_on(**deployed), kms.calls["Sign"]
-    url = post(server, "link")["result"]["content"][0]["text"]
+    deployment, before = deploy(**deployed), kms.calls["Sign"]
+    url = deployment.text("link")
     assert kms.calls["Sign"] == before + 1
     token = url.partition("?mcp_link=")[2]
     header = json.loads(urlsafe_b64decode(token.partition(".")[0] + "=="))
     assert header.keys() == {"alg", "kid", "typ"}
-    assert server_on(**deployed).open_link(token, ALICE).key == "login"
+    assert opened(deploy(**deployed), token, ALICE) == "login"
+
+
+def opened(deployment: Configured, token: str, visitor: Principal | None) -> str:
+    """Return the key of a link that another environment signed."""
+    page = Server("page", ports=deployment.ports)
+    return page.open_link(token, visitor).key
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "DisabledException"])
@@ -199,11 +195,11 @@ def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms: Fake
         kms.DisableKey(KeyId=arn)
     else:
         kms.fail_next(20, code)
-    observer = RecordingObserver()
-    failed = post(server_on(observer, state_key_arn=arn, **UNENCRYPTED), "greet")
-    assert failed["error"]["code"] == -32603
-    assert "Exception" not in failed["error"]["message"]
-    ((event, error),) = observer.failures
+    deployment = deploy(state_key_arn=arn, **UNENCRYPTED)
+    failed = deployment.call_error("greet")
+    assert failed["code"] == -32603
+    assert "Exception" not in failed["message"]
+    ((event, error),) = deployment.observer.failures
     assert (event, getattr(error, "reason", None)) == ("state_unavailable", code)
 
 
@@ -211,22 +207,19 @@ def test_a_failing_kms_is_an_internal_error_with_the_reason_in_the_log(kms: Fake
 def test_a_missing_setting_for_states_is_logged(missing: str, kms: FakeKms) -> None:
     given = environment(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms))
     del given[missing]
-    observer = RecordingObserver()
-    ports = replace(wiring.make_ports(load_settings(given)), observer=observer, for_endpoint=None)
-    server = server_on(state_key_arn="unused")
-    server._ports = lambda: ports
-    assert wrong_setting(server, observer) == missing
+    # Without an event there is no endpoint from which the audience could be derived.
+    assert wrong_setting(Configured(server, settings=given)) == missing
 
 
 def test_a_signed_link_opens_only_for_its_user(kms: FakeKms) -> None:
-    server = server_on(state_key_arn=signing_key(kms))
-    url = post(server, "link")["result"]["content"][0]["text"]
+    deployment = deploy(state_key_arn=signing_key(kms))
+    url = deployment.text("link")
     address, _, token = url.partition("?mcp_link=")
     assert address == "https://x.test/go"
-    assert server.open_link(token, ALICE).key == "login"
-    for somebody_else in (Principal("jwt", "bob", "https://idp.test/"), None):
+    assert opened(deployment, token, ALICE) == "login"
+    for somebody_else in (Principal("jwt", "bob", "https://id"), None):
         with pytest.raises(StateRejected):
-            server.open_link(token, somebody_else)
+            opened(deployment, token, somebody_else)
 
 
 def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,17 +288,15 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> RecordingObserver:
     return observer
 
 
-def with_keys(kms: FakeKms, **changes: str) -> Server:
-    return server_on(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms), **changes)
+def with_keys(kms: FakeKms, **changes: str) -> Configured:
+    return deploy(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms), **changes)
 
 
 def test_states_are_the_same_with_both_clients(kms: FakeKms, observed: RecordingObserver) -> None:
     keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
-    servers = [server_on(aws_client=kind, **keys) for kind in ("signed", "boto3")]
-    for asking, answering in (servers, servers[::-1]):
-        state = post(asking, "greet")["result"]["requestState"]
-        answer = post(answering, "greet", requestState=state, inputResponses=NAMED)
-        assert answer["result"]["content"][0]["text"] == "Hello, Ada!"
+    both = [deploy(aws_client=kind, **keys) for kind in ("signed", "boto3")]
+    for asking, answering in (both, both[::-1]):
+        assert resumes(answering, asking.call("greet"))
     assert [event for event in observed.events if event[0] == "boto3_needed"] == []
 
 
@@ -314,9 +305,9 @@ def test_an_environment_that_needs_boto3_is_logged_once(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = with_keys(kms)
+    deployment = with_keys(kms)
     for _ in range(2):
-        assert "requestState" in post(server, "greet")["result"]
+        assert "requestState" in deployment.call("greet")
     needed = [event for event in observed.events if event[0] == "boto3_needed"]
     assert needed == [("boto3_needed", {"reason": "proxy"})]
 
@@ -325,14 +316,8 @@ def test_an_environment_that_needs_boto3_is_logged_once(
 def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
     kms: FakeKms, remaining_ms: int, attempts: int
 ) -> None:
-    class EndingContext:
-        def get_remaining_time_in_millis(self) -> int:
-            return remaining_ms
-
-    server = with_keys(kms)
     kms.fail_next(1, "RequestTimeout", operation="Sign")
-    event = http_event(call("greet"), authorizer=AUTHORIZER)
-    server.lambda_handler(event, EndingContext())
+    with_keys(kms).by(round_ms=remaining_ms).post_call("greet")
     assert kms.calls["Sign"] == attempts
 
 
@@ -355,9 +340,9 @@ def test_audit_records_identify_the_caller_as_the_setting_says(
 ) -> None:
     kms.CreateAlias(AliasName="alias/test-audit", TargetKeyId=mac_key(kms).rpartition("/")[2])
     for _ in range(2):  # two execution environments
-        server = server_on(issuer="test", audit=f"{mode}:test-audit")
-        post(server, "no_such_tool")
-        post(server, "no_such_tool")
+        deployment = deploy(issuer="test", audit=f"{mode}:test-audit")
+        deployment.call_error("no_such_tool")
+        deployment.call_error("no_such_tool")
     lines = [json.loads(line) for line in logs.lines("test-audit")]
     assert [(line["stack"], line["function"], line["outcome"]) for line in lines] == [
         ("test", "greeter", "refused")

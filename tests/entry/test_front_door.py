@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.catalog import Catalog
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_EXTENSION
 from mcp_roundtrip.server.options import PAGE_SIZE
-from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support.deployment import Deployment
 
 plain, lasting = Server("plain"), Server("lasting")
@@ -32,12 +30,10 @@ def last(ctx: Context) -> str:
     return "done"
 
 
-def behind_door(folder: Path, *, page_size: int = PAGE_SIZE, **servers: Server) -> Deployment:
-    """Return a client of a front door of these servers. Calls are forwarded to `lasting`."""
-    path = folder / "catalog.json"
-    path.write_text(render_servers(servers))
-    door = FrontDoor("one", path, page_size=page_size)
-    return Deployment(lasting, user=None, through_door=True, front_door=door)
+def behind_door(page_size: int = PAGE_SIZE, **servers: Server) -> Deployment:
+    """Return a client of a front door of these servers."""
+    door = {"page_size": page_size}
+    return Deployment(plain, owners=servers, user=None, through_door=True, door=door)
 
 
 @given(
@@ -62,44 +58,43 @@ def test_a_malformed_catalog_is_refused(text: str) -> None:
         Catalog.read(text)
 
 
-def test_a_forwarded_call_parses_no_definition_but_that_of_its_tool(tmp_path: Path) -> None:
-    client = behind_door(tmp_path, plain=plain, lasting=lasting)
-    client.request("tools/call", name="greet", arguments={"name": "Ada"})
-    assert len(client.forwarded) == 1
+def test_a_forwarded_call_parses_no_definition_but_that_of_its_tool() -> None:
+    client = behind_door(plain=plain, lasting=lasting)
+    assert client.text("greet", name="Ada") == "Hello, Ada!"
     assert client.front_door is not None
     parsed = [name for name, entry in client.front_door.catalog.tools.items() if "members" in vars(entry)]
     assert parsed == ["greet"]
 
 
-def test_tasks_of_all_owners_are_served_by_the_front_door(tmp_path: Path) -> None:
-    client = behind_door(tmp_path, plain=plain, lasting=lasting)
+def test_tasks_of_all_owners_are_served_by_the_front_door() -> None:
+    client = behind_door(plain=plain, lasting=lasting)
     task_id = client.start("last")
     found = client.poll(task_id)
     assert (found["taskId"], found["status"]) == (task_id, "working")
     client.cancel(task_id)
     assert client.status(task_id) == "cancelled"
-    assert len(client.forwarded) == 1
+    assert [owner for owner, *_ in client.forwarded] == ["lasting"]
 
 
-def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door(tmp_path: Path) -> None:
-    client = behind_door(tmp_path, lasting=lasting)
-    task = client.task(client.run_task("last"))
-    assert task.result["_meta"][META_SERVER_INFO]["name"] == "one"
+def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door() -> None:
+    client = behind_door(lasting=lasting)
+    task = client.by(server=lasting).task(client.by(server=lasting).run_task("last"))
+    assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 
-def test_the_extension_is_advertised_if_an_owner_has_tasks(tmp_path: Path) -> None:
-    with_tasks = behind_door(tmp_path, plain=plain, lasting=lasting).result("server/discover")
-    without = behind_door(tmp_path, plain=plain).result("server/discover")
+def test_the_extension_is_advertised_if_an_owner_has_tasks() -> None:
+    with_tasks = behind_door(plain=plain, lasting=lasting).result("server/discover")
+    without = behind_door(plain=plain).result("server/discover")
     assert with_tasks["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
     assert "extensions" not in without["capabilities"]
 
 
-def test_task_methods_exist_only_if_an_owner_has_tasks(tmp_path: Path) -> None:
-    assert behind_door(tmp_path, plain=plain).error("tasks/get", taskId="A" * 32)["code"] == -32601
+def test_task_methods_exist_only_if_an_owner_has_tasks() -> None:
+    assert behind_door(plain=plain).error("tasks/get", taskId="A" * 32)["code"] == -32601
 
 
-def test_a_cached_list_is_sent_with_the_id_of_each_request(tmp_path: Path) -> None:
-    client = behind_door(tmp_path, plain=plain, lasting=lasting)
+def test_a_cached_list_is_sent_with_the_id_of_each_request() -> None:
+    client = behind_door(plain=plain, lasting=lasting)
     ids = (1, 'a "quoted" one', 1)
     answers = [client.post("tools/list", id=request_id) for request_id in ids]
     assert tuple(answer["id"] for answer in answers) == ids
@@ -107,8 +102,8 @@ def test_a_cached_list_is_sent_with_the_id_of_each_request(tmp_path: Path) -> No
     assert [tool["name"] for tool in answers[0]["result"]["tools"]] == ["greet", "last"]
 
 
-def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused(tmp_path: Path) -> None:
-    client = behind_door(tmp_path, page_size=1, plain=plain, lasting=lasting)
+def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused() -> None:
+    client = behind_door(page_size=1, plain=plain, lasting=lasting)
     for _ in range(2):
         first = client.result("tools/list")
         second = client.result("tools/list", cursor=first["nextCursor"])

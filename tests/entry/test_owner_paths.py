@@ -60,7 +60,7 @@ def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(
 ) -> None:
     event = sent_by(source, CALL, path)
     response = send(deployment, event)
-    [(forwarded, custom, _)] = deployment.forwarded
+    [(_, forwarded, custom, _)] = deployment.forwarded
     assert forwarded == event
     assert response == server.lambda_handler(event, LambdaContext(custom=custom))
 
@@ -83,7 +83,7 @@ def test_a_request_of_any_method_is_passed_on(deployment: Deployment) -> None:
 
 def test_the_owner_gets_the_time_that_is_left_and_the_correlation_id(deployment: Deployment) -> None:
     send(deployment, with_caller(post("/tools/owner", CALL)))
-    [(_, custom, timeout_s)] = deployment.forwarded
+    [(_, _, custom, timeout_s)] = deployment.forwarded
     assert timeout_s == 18
     assert custom["mcpDeadlineMs"] == int((deployment.clock() + 18) * 1000)
     assert custom["mcpCorrelationId"] == "quoted"

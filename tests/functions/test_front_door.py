@@ -1,15 +1,12 @@
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest
-from mcp_roundtrip_testing import FakeClock, load_module, make_ports
-from mcp_roundtrip_testing.observers import RecordingObserver
+from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.messages import call, message, post, prompt, read
 from mcp_roundtrip_tools.events.stable import (
@@ -22,10 +19,10 @@ from mcp_roundtrip_tools.events.stable import (
     TRIAGE,
     WORK_ITEM,
 )
+from support.deployment import Deployment
 from support.lambda_context import LambdaContext
 from support.project import FUNCTIONS
 
-Forward = Callable[[str, Mapping[str, Any], Mapping[str, Any], int], Any]
 pytest_plugins = ["support.example_services"]
 
 pytestmark = pytest.mark.usefixtures("example_services")
@@ -33,32 +30,24 @@ pytestmark = pytest.mark.usefixtures("example_services")
 OWNERS = load_function_servers(FUNCTIONS)
 
 
-class Deployment:
-    """The front door and its owners in this process. `forwarded` has the forwarded events."""
+@pytest.fixture
+def deployment() -> Deployment:
+    """Return the front door and its owners."""
+    door = load_module(FUNCTIONS / "front_door/app.py").front_door
+    return Deployment(OWNERS["weather"], owners=OWNERS, user=None, through_door=True, front_door=door)
 
-    def __init__(self, forward: Forward | None = None) -> None:
-        self.clock = FakeClock()
-        self.observer = RecordingObserver()
-        self.forwarded: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
-        self.ports: Ports = make_ports(
-            clock=self.clock, observer=self.observer, forward=forward or self._forward
-        )
-        self.front_door = load_module(FUNCTIONS / "front_door/app.py").front_door
 
-    def send(self, event: Mapping[str, Any]) -> Any:
-        context = LambdaContext(self.clock, 20_000, aws_request_id="quoted")
-        return handle(self.front_door.endpoint, event, context, lambda: self.ports)
+def send(deployment: Deployment, event: Mapping[str, Any]) -> Any:
+    return deployment.invoke(event, LambdaContext(deployment.clock, 20_000, aws_request_id="quoted"))
 
-    def result(self, event: Mapping[str, Any]) -> Any:
-        return self.send(event)["result"]
 
-    def _forward(
-        self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
-    ) -> Any:
-        assert custom["mcpDeadlineMs"] == int((self.clock() + timeout_s) * 1000)
-        self.forwarded.append((owner, event, custom))
-        context = LambdaContext(self.clock, 25_000, custom)
-        return handle(OWNERS[owner].endpoint, event, context, lambda: self.ports)
+def result(deployment: Deployment, event: Mapping[str, Any]) -> Any:
+    return send(deployment, event)["result"]
+
+
+def owners_of(deployment: Deployment) -> list[str]:
+    """Return the owners that the front door invoked."""
+    return [owner for owner, *_ in deployment.forwarded]
 
 
 @pytest.mark.parametrize(
@@ -70,12 +59,11 @@ class Deployment:
         ("resources/templates/list", "resourceTemplates", "uriTemplate"),
     ],
 )
-def test_a_list_equals_the_lists_of_the_owners(method: str, member: str, key: str) -> None:
-    deployment = Deployment()
-    listed = {each[key]: each for each in deployment.result(message(method))[member]}
-    answers = [
-        handle(server.endpoint, message(method), None, lambda: deployment.ports) for server in OWNERS.values()
-    ]
+def test_a_list_equals_the_lists_of_the_owners(
+    deployment: Deployment, method: str, member: str, key: str
+) -> None:
+    listed = {each[key]: each for each in result(deployment, message(method))[member]}
+    answers = [Deployment(server, user=None).invoke(message(method)) for server in OWNERS.values()]
     own = [each for answer in answers if "result" in answer for each in answer["result"][member]]
     assert listed == {each[key]: each for each in own}
     assert own
@@ -85,87 +73,84 @@ def test_every_owner_is_behind_the_front_door() -> None:
     assert {*OWNERS, "front_door"} == {path.parent.name for path in FUNCTIONS.glob("*/app.py")}
 
 
-def test_discovery_presents_one_server() -> None:
-    deployment = Deployment()
-    result = deployment.result(message("server/discover"))
-    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"
-    assert result["instructions"]
-    assert {"tools", "prompts", "resources", "completions"} <= result["capabilities"].keys()
+def test_discovery_presents_one_server(deployment: Deployment) -> None:
+    found = result(deployment, message("server/discover"))
+    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"
+    assert found["instructions"]
+    assert {"tools", "prompts", "resources", "completions"} <= found["capabilities"].keys()
     assert deployment.forwarded == []
 
 
-def test_a_call_is_forwarded_to_its_owner_unchanged() -> None:
-    deployment = Deployment()
+def test_a_call_is_forwarded_to_its_owner_unchanged(deployment: Deployment) -> None:
     event = post("/mcp", call("get_weather", {"location": "Tokyo"}))
-    response = deployment.send(event)
+    response = send(deployment, event)
     assert response["statusCode"] == 200
     assert json.loads(response["body"])["result"]["structuredContent"]["place"] == "Tokyo, Japan"
-    [(owner, forwarded, custom)] = deployment.forwarded
+    [(owner, forwarded, custom, _)] = deployment.forwarded
     assert (owner, forwarded) == ("weather", event)
+    door = deployment.front_door
+    assert door is not None
     definition = OWNERS["weather"].tools["get_weather"].definition()
     deadline_ms = int((deployment.clock() + 18) * 1000)
     sent = Forwarded(
         deadline_ms,
         definition_digest(definition),
         "quoted",
-        deployment.front_door.info,
-        signature_digest=deployment.front_door.catalog.tools["get_weather"].signature_digest,
+        door.info,
+        signature_digest=door.catalog.tools["get_weather"].signature_digest,
     )
     assert custom == sent.custom()
 
 
-def test_only_an_owner_that_differs_from_the_catalog_reports_drift() -> None:
-    deployment = Deployment()
+def test_only_an_owner_that_differs_from_the_catalog_reports_drift(deployment: Deployment) -> None:
     tokyo = call("get_weather", {"location": "Tokyo"})
-    deployment.send(tokyo)
+    send(deployment, tokyo)
     assert "catalog_drift" not in dict(deployment.observer.events)
-    [(owner, event, custom)] = deployment.forwarded
-    deployment._forward(owner, event, Forwarded(custom["mcpDeadlineMs"], "another").custom(), 18)
+    custom = Forwarded(None, "another").custom()
+    deployment.by(through_door=False).invoke(tokyo, LambdaContext(custom=custom))
     drift = dict(deployment.observer.events)["catalog_drift"]
     assert drift["tool"] == "get_weather"
     assert "make catalog" in drift["remedy"]
 
 
-def test_a_call_with_questions_is_forwarded_round_by_round() -> None:
-    deployment = Deployment()
-    first = deployment.result(call("update_work_item", RESOLVE))
-    second = deployment.result(
-        call("update_work_item", RESOLVE, inputResponses=DUPLICATE, requestState=first["requestState"])
+def test_a_call_with_questions_is_forwarded_round_by_round(deployment: Deployment) -> None:
+    first = result(deployment, call("update_work_item", RESOLVE))
+    second = result(
+        deployment,
+        call("update_work_item", RESOLVE, inputResponses=DUPLICATE, requestState=first["requestState"]),
     )
     original = {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}}
-    third = deployment.result(
-        call("update_work_item", RESOLVE, inputResponses=original, requestState=second["requestState"])
+    third = result(
+        deployment,
+        call("update_work_item", RESOLVE, inputResponses=original, requestState=second["requestState"]),
     )
     assert not third["isError"]
-    assert [owner for owner, _, _ in deployment.forwarded] == ["work_items"] * 3
+    assert owners_of(deployment) == ["work_items"] * 3
 
 
-def test_the_status_of_an_owners_refusal_is_unchanged() -> None:
-    deployment = Deployment()
-    response = deployment.send(post("/mcp", call("update_work_item", RESOLVE, capabilities={})))
+def test_the_status_of_an_owners_refusal_is_unchanged(deployment: Deployment) -> None:
+    response = send(deployment, post("/mcp", call("update_work_item", RESOLVE, capabilities={})))
     assert response["statusCode"] == 400
     assert json.loads(response["body"])["error"]["code"] == -32021
 
 
-def test_a_state_of_one_tool_is_refused_by_another() -> None:
-    deployment = Deployment()
-    asked = deployment.result(call("get_weather", HYDERABAD))
+def test_a_state_of_one_tool_is_refused_by_another(deployment: Deployment) -> None:
+    asked = result(deployment, call("get_weather", HYDERABAD))
     moved = call("update_work_item", RESOLVE, requestState=asked["requestState"])
-    assert deployment.send(moved)["error"]["code"] == -32602
+    assert send(deployment, moved)["error"]["code"] == -32602
 
 
-def test_an_unknown_tool_is_refused_and_not_forwarded() -> None:
-    deployment = Deployment()
-    assert deployment.send(call("no_such_tool", {}))["error"]["code"] == -32602
+def test_an_unknown_tool_is_refused_and_not_forwarded(deployment: Deployment) -> None:
+    assert send(deployment, call("no_such_tool", {}))["error"]["code"] == -32602
     assert deployment.forwarded == []
 
 
-def test_a_failing_owner_is_an_internal_error_with_the_reason_only_in_the_log() -> None:
-    def fails(owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int) -> Any:
+def test_a_failing_owner_is_an_internal_error_with_the_reason_only_in_the_log(deployment: Deployment) -> None:
+    def fails(*forwarded: Any) -> Any:
         raise ForwardingFailed("FunctionError Unhandled")
 
-    deployment = Deployment(fails)
-    response = deployment.send(post("/mcp", call("get_weather", HYDERABAD)))
+    deployment = deployment.by(given={"forward": fails})
+    response = send(deployment, post("/mcp", call("get_weather", HYDERABAD)))
     error = json.loads(response["body"])["error"]
     assert (response["statusCode"], error["code"]) == (200, -32603)
     assert "quoted" in error["message"]
@@ -176,9 +161,9 @@ def test_a_failing_owner_is_an_internal_error_with_the_reason_only_in_the_log() 
 
 
 @pytest.mark.parametrize("method", ["resources/subscribe", "tasks/result"])
-def test_unknown_methods_are_not_found(method: str) -> None:
+def test_unknown_methods_are_not_found(deployment: Deployment, method: str) -> None:
     params: dict[str, Any] = {"taskId": "none"} if method == "tasks/result" else {"uri": PRICES}
-    assert Deployment().send(message(method, **params))["error"]["code"] == -32601
+    assert send(deployment, message(method, **params))["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize(
@@ -193,12 +178,11 @@ def test_unknown_methods_are_not_found(method: str) -> None:
     ids=lambda value: value if isinstance(value, str) else value["method"],
 )
 def test_prompts_reads_and_completions_are_forwarded_to_their_owner(
-    event: Mapping[str, Any], owner: str
+    deployment: Deployment, event: Mapping[str, Any], owner: str
 ) -> None:
-    deployment = Deployment()
-    result = deployment.result(event)
-    assert result["resultType"] == "complete"
-    assert [forwarded for forwarded, _, _ in deployment.forwarded] == [owner]
+    found = result(deployment, event)
+    assert found["resultType"] == "complete"
+    assert owners_of(deployment) == [owner]
     assert "catalog_drift" not in dict(deployment.observer.events)
 
 
@@ -216,23 +200,23 @@ def test_prompts_reads_and_completions_are_forwarded_to_their_owner(
     ],
     ids=str,
 )
-def test_an_unknown_feature_is_refused_and_not_forwarded(event: Mapping[str, Any], data: Any) -> None:
-    deployment = Deployment()
-    error = deployment.send(event)["error"]
+def test_an_unknown_feature_is_refused_and_not_forwarded(
+    deployment: Deployment, event: Mapping[str, Any], data: Any
+) -> None:
+    error = send(deployment, event)["error"]
     assert (error["code"], error.get("data")) == (-32602, data)
     assert deployment.forwarded == []
 
 
-def test_a_prompt_with_questions_is_forwarded_round_by_round() -> None:
-    deployment = Deployment()
-    asked = deployment.result(prompt(TRIAGE, {}))
+def test_a_prompt_with_questions_is_forwarded_round_by_round(deployment: Deployment) -> None:
+    asked = result(deployment, prompt(TRIAGE, {}))
     [picked, *_] = asked["inputRequests"]["work_item"]["params"]["requestedSchema"]["properties"]["value"][
         "enum"
     ]
     answers = {"work_item": {"action": "accept", "content": {"value": picked}}}
     retried = prompt(TRIAGE, {}, inputResponses=answers, requestState=asked["requestState"])
-    assert picked in deployment.result(retried)["messages"][0]["content"]["text"]
-    assert [owner for owner, _, _ in deployment.forwarded] == ["work_items"] * 2
+    assert picked in result(deployment, retried)["messages"][0]["content"]["text"]
+    assert owners_of(deployment) == ["work_items"] * 2
 
 
 @pytest.mark.parametrize(
@@ -244,6 +228,8 @@ def test_a_prompt_with_questions_is_forwarded_round_by_round() -> None:
     ],
     ids=lambda event: event["method"],
 )
-def test_forwarded_responses_have_the_name_of_the_front_door(event: Mapping[str, Any]) -> None:
-    result = Deployment().result(event)
-    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"
+def test_forwarded_responses_have_the_name_of_the_front_door(
+    deployment: Deployment, event: Mapping[str, Any]
+) -> None:
+    found = result(deployment, event)
+    assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-roundtrip-examples"

@@ -62,6 +62,7 @@ class Deployment(ClientRequests, Observed):
     through_door: bool = False
     door: Mapping[str, Any] = field(default_factory=dict)
     front_door: FrontDoor | None = None
+    owners: Mapping[str, Server] = field(default_factory=dict)  # without any, the server is the only one
     source: str | None = None
     key: LocalKey = KEY
     clock: FakeClock = field(default_factory=FakeClock)
@@ -75,8 +76,8 @@ class Deployment(ClientRequests, Observed):
     given: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     replaced: Mapping[str, Any] = field(default_factory=dict)
-    # What a front door sent to the owner: the event, the client context, and the timeout.
-    forwarded: list[tuple[Any, Any, int]] = field(default_factory=list)
+    # What a front door sent: the owner, the event, the client context, and the timeout in seconds.
+    forwarded: list[tuple[str, Any, Any, int]] = field(default_factory=list)
     # The caller. `mode` None: signed in by a JWT authorizer, or anonymous without a user.
     user: str | None = "alice"
     mode: AuthMode | None = None
@@ -98,7 +99,7 @@ class Deployment(ClientRequests, Observed):
         if self.through_door and self.front_door is None:
             with TemporaryDirectory() as folder:
                 path = Path(folder, "catalog.json")
-                path.write_text(render_servers({"owner": self.server}))
+                path.write_text(render_servers(self._owners))
                 self.front_door = FrontDoor("door", path, **self.door)
 
     def by(self, **facets: Any) -> Deployment:
@@ -142,19 +143,24 @@ class Deployment(ClientRequests, Observed):
     def invoke(self, event: Mapping[str, Any], context: LambdaContext | None = None) -> Any:
         """Invoke the function that is called first: the front door, or the server."""
         entry = self.front_door if self.through_door and self.front_door is not None else self.server
-        self.server._ports = entry._ports = self.ports
+        for each in (entry, *self._owners.values()):
+            each._ports = self.ports
         before = len(self.forwarded)
         answer = entry.lambda_handler(event, context or LambdaContext(self.clock, self.round_ms))
-        assert all(forwarded == event for forwarded, *_ in self.forwarded[before:])
+        assert all(forwarded == event for _, forwarded, *_ in self.forwarded[before:])
         return answer
 
     def _forward(
         self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
     ) -> Any:
         """Invoke the owner as another process does, which has no context variables of this one."""
-        self.forwarded.append((event, custom, timeout_s))
+        self.forwarded.append((owner, event, custom, timeout_s))
         context = LambdaContext(self.clock, timeout_s * 1_000, json.loads(json.dumps(custom)))
-        return Context().run(self.server.lambda_handler, json.loads(json.dumps(event)), context)
+        return Context().run(self._owners[owner].lambda_handler, json.loads(json.dumps(event)), context)
+
+    @property
+    def _owners(self) -> Mapping[str, Server]:
+        return self.owners or {"owner": self.server}
 
     def run_workers(self) -> None:
         """Run workers until no dispatch is left."""
