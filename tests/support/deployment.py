@@ -17,8 +17,6 @@ import json
 from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
 from msgspec import structs
@@ -37,11 +35,11 @@ from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_testing.task_table import RecordingDispatcher, TaskTable
-from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support import callers
 from support.audit_lines import AuditLines
 from support.client_requests import ASKABLE, ClientRequests, responses
 from support.event_sources import event_of, response_of
+from support.front_doors import make_front_door
 from support.lambda_context import LambdaContext
 from support.observed import Observed
 
@@ -97,10 +95,7 @@ class Deployment(ClientRequests, Observed):
         if self.table is None:
             self.table = TaskTable(self.clock, self.store, self.dispatcher, max_open=self.max_open)
         if self.through_door and self.front_door is None:
-            with TemporaryDirectory() as folder:
-                path = Path(folder, "catalog.json")
-                path.write_text(render_servers(self._owners))
-                self.front_door = FrontDoor("door", path, **self.door)
+            self.front_door = make_front_door(self._owners, **self.door)
 
     def by(self, **facets: Any) -> Deployment:
         """Return another view of this deployment: another caller, client, request or store."""
@@ -108,6 +103,7 @@ class Deployment(ClientRequests, Observed):
 
     def ports(self) -> Ports:
         """Return the ports of a new environment."""
+        auth = callers.authenticator(self.auth_mode, self.clock)
         ports = make_ports(
             key=self.key,
             clock=self.clock,
@@ -115,11 +111,7 @@ class Deployment(ClientRequests, Observed):
             tasks=self.table if self.has_table else None,
             tracer=self.tracer,
             audit=None if self.audit is None else self.audit.log,
-            **{
-                "auth": callers.authenticator(self.auth_mode, self.clock),
-                "forward": self._forward,
-                **self.given,
-            },
+            **{"auth": auth, "forward": self._forward, **self.given},
         )
         config = structs.replace(ports.config, **self.config)
         changes = {"tasks": self._task_port, "config": config, "pause_ms": self._pause_ms, **self.replaced}
