@@ -48,12 +48,6 @@ def application() -> Iterator[Served]:
         yield Served(app, lines)
 
 
-@pytest.fixture
-def served(application: Served) -> Served:
-    application.lines.clear()
-    return application
-
-
 @pytest.fixture(autouse=True)
 def new_process_per_request(served: Served) -> Iterator[None]:
     before = served.app.processes_started

@@ -74,6 +74,22 @@ def shop(seen: Seen | None = None) -> Server:
     return server
 
 
+@pytest.fixture
+def ran() -> Seen:
+    """What the functions of `server` do."""
+    return Seen()
+
+
+@pytest.fixture
+def server(ran: Seen) -> Server:
+    return shop(ran)
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
 def recorded(read: Callable[[Call], Any] = lambda call: call.outcome) -> tuple[Server, Seen]:
     """Return a server with a hook that records what `read` returns at the end of each pass."""
     server = shop()
@@ -145,8 +161,7 @@ def test_a_hook_runs_around_prompts_and_resources() -> None:
     ]
 
 
-def test_no_hook_runs_around_lists_completions_and_discovery() -> None:
-    server = shop()
+def test_no_hook_runs_around_lists_completions_and_discovery(server: Server) -> None:
     server.completion("letter", "name")(lambda typed: ["Ada"])
     seen, player = record_passes(server), Player(server)
     completed = player.request(
@@ -160,9 +175,7 @@ def test_no_hook_runs_around_lists_completions_and_discovery() -> None:
     assert seen == []
 
 
-def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one() -> None:
-    server, seen = shop(), Seen()
-
+def test_a_hook_runs_again_in_the_worker_that_replaces_a_lost_one(server: Server, seen: Seen) -> None:
     @server.around
     def begin(call: Call) -> Iterator[None]:
         seen.append(call.task_id is not None)
@@ -191,8 +204,7 @@ def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app() -
     assert seen == [("order", True, "input_required"), ("order", False, "complete")]
 
 
-def test_a_refusal_after_answers_from_an_app_reaches_the_app() -> None:
-    server = shop()
+def test_a_refusal_after_answers_from_an_app_reaches_the_app(server: Server) -> None:
     app = Deployment(server, capabilities=APPS, has_table=False)
     asked = app.call("order")
     server.around(closed)
@@ -263,9 +275,7 @@ def test_a_hook_sees_that_a_call_is_refused_before_its_first_step() -> None:
     assert outcomes == [("order", "input_required"), ("pay", "protocol_error")]
 
 
-def test_before_its_yield_a_hook_knows_no_outcome() -> None:
-    server, seen = shop(), Seen()
-
+def test_before_its_yield_a_hook_knows_no_outcome(server: Server, seen: Seen) -> None:
     @server.around
     def look(call: Call) -> Iterator[None]:
         seen.append((call.outcome, call.error_type))
@@ -304,9 +314,7 @@ def test_a_prompt_and_a_resource_report_a_refusal_as_a_json_rpc_error() -> None:
     assert player.read("orders://7").error["message"] == "The shop is closed."
 
 
-def test_a_refusal_in_a_later_round_ends_the_call() -> None:
-    server = shop()
-
+def test_a_refusal_in_a_later_round_ends_the_call(server: Server) -> None:
     @server.around
     def first_pass_only(call: Call) -> Iterator[None]:
         if not call.is_first_pass:
@@ -329,10 +337,8 @@ def test_a_refusal_in_a_later_round_ends_the_call() -> None:
     ids=["ToolError", "ProtocolError", "OSError"],
 )
 def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(
-    error: Exception, status: str
+    server: Server, error: Exception, status: str
 ) -> None:
-    server = shop()
-
     @server.around
     def no_worker(call: Call) -> Iterator[None]:
         if call.task_id is not None:
@@ -356,10 +362,7 @@ def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(error:
     assert ran == []
 
 
-def test_a_hook_that_returns_before_its_yield_refuses_the_call() -> None:
-    ran = Seen()
-    server = shop(ran)
-
+def test_a_hook_that_returns_before_its_yield_refuses_the_call(server: Server, ran: Seen) -> None:
     @server.around
     def forgets(call: Call) -> Iterator[None]:
         if call.name != "order":
@@ -376,10 +379,7 @@ def test_a_hook_that_returns_before_its_yield_refuses_the_call() -> None:
 # -- order --------------------------------------------------------------------------------------------------
 
 
-def test_the_first_registered_hook_is_the_outermost() -> None:
-    ran = Seen()
-    server = shop(ran)
-
+def test_the_first_registered_hook_is_the_outermost(server: Server, ran: Seen) -> None:
     def hook(name: str, call: Call) -> Iterator[None]:
         ran.append(f"{name} begins")
         yield
@@ -403,9 +403,7 @@ def test_an_outer_hook_sees_the_refusal_of_an_inner_one_and_no_further_hook_begi
     assert ran == []
 
 
-def test_a_finally_block_of_a_hook_runs_when_a_round_suspends() -> None:
-    server, seen = shop(), Seen()
-
+def test_a_finally_block_of_a_hook_runs_when_a_round_suspends(server: Server, seen: Seen) -> None:
     @server.around
     def closing(call: Call) -> Iterator[None]:
         try:
@@ -435,9 +433,7 @@ def test_an_exception_after_the_yield_is_logged_and_the_answer_still_leaves() ->
     assert seen == ["complete"]
 
 
-def test_a_second_yield_is_logged_and_the_answer_still_leaves() -> None:
-    server = shop()
-
+def test_a_second_yield_is_logged_and_the_answer_still_leaves(server: Server) -> None:
     @server.around
     def twice(call: Call) -> Iterator[None]:
         yield
@@ -451,9 +447,7 @@ def test_a_second_yield_is_logged_and_the_answer_still_leaves() -> None:
 # -- what a hook cannot do ----------------------------------------------------------------------------------
 
 
-def test_a_hook_cannot_change_the_call() -> None:
-    server = shop()
-
+def test_a_hook_cannot_change_the_call(server: Server) -> None:
     @server.around
     def meddle(call: Call) -> Iterator[None]:
         call.arguments["item"] = "gin"
@@ -502,9 +496,7 @@ async def async_tenant(call: Call) -> AsyncIterator[None]:
     tenant.reset(token)
 
 
-def test_an_async_hook_runs_around_async_and_plain_tools() -> None:
-    server, seen = shop(), Seen()
-
+def test_an_async_hook_runs_around_async_and_plain_tools(server: Server, seen: Seen) -> None:
     @server.around
     async def open_later(call: Call) -> AsyncIterator[None]:
         yield
@@ -552,9 +544,7 @@ def test_an_async_hook_refuses_and_the_next_call_runs(error: BaseException) -> N
     assert "sure" in Player(server).send("order_later", {}, None, None).asked
 
 
-def test_an_async_hook_that_fails_after_its_yield_is_logged() -> None:
-    server = shop()
-
+def test_an_async_hook_that_fails_after_its_yield_is_logged(server: Server) -> None:
     @server.around
     async def fails(call: Call) -> AsyncIterator[None]:
         yield
