@@ -10,9 +10,8 @@ import pytest
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from support.client_requests import APPS, QUESTIONS
 from support.mailbox import Mailbox
-from support.messages import headers
 from support.question_app import view
-from support.sam_applications import http
+from support.sam_applications import rpc
 from support.served_application import Served, serve_anonymously, serve_for_alice
 
 if TYPE_CHECKING:
@@ -117,12 +116,9 @@ def test_the_official_typescript_client_takes_results_that_ask(run_module: RunMo
     assert seen["declined"]["isError"] is True
 
 
-def post(url: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def post(url: str, method: str, params: dict[str, Any]) -> Any:
     """Return the result of a request of a client that shows views."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-    response = http(url, method="POST", body=json.dumps(body).encode(), headers=headers(body)).json()
-    result: dict[str, Any] = response["result"]
-    return result
+    return rpc(url, method, meta={META_CLIENT_CAPABILITIES: APPS}, **params).json()["result"]
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/tools/provision"])

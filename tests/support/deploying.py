@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from support import forked_sam, interpreters, sam_build
 from support.aws_account import CREDENTIALS, REGION, Cloud, Stack
+from support.messages import headers, message
 
 ENVIRONMENT = "dev"
 STACK = "mcp-roundtrip-dev"
@@ -24,24 +24,7 @@ STACK = "mcp-roundtrip-dev"
 BUILT_TEMPLATE = ".aws-sam/build/template.yaml"
 PACKAGED_TEMPLATE = "packaged.yaml"
 
-LIST_TOOLS = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "tools/list",
-    "params": {
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
-            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-    },
-}
-HEADERS = {
-    "accept": "application/json, text/event-stream",
-    "content-type": "application/json",
-    "mcp-protocol-version": PROTOCOL_VERSION,
-    "mcp-method": "tools/list",
-}
+LIST_TOOLS = message("tools/list")
 
 
 @dataclass(frozen=True)
@@ -120,7 +103,7 @@ class Deployer:
     def ask_endpoint(self) -> Answer:
         """Send `tools/list` without credentials."""
         url = self.stack.endpoint("/mcp")
-        request = urllib.request.Request(url, json.dumps(LIST_TOOLS).encode(), HEADERS)
+        request = urllib.request.Request(url, json.dumps(LIST_TOOLS).encode(), headers(LIST_TOOLS))
         try:
             with urllib.request.urlopen(request, timeout=20) as response:
                 return Answer(response.status, "", response.read())

@@ -11,7 +11,9 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp
+from support.messages import META, headers, message
 
 FRONT_DOOR = """
     from pathlib import Path
@@ -73,6 +75,13 @@ def write_application(folder: Path, template: str, sources: Mapping[str, str]) -
         path.write_text(dedent(text))
     (folder / "template.yaml").write_text(dedent(template))
     return folder / "template.yaml"
+
+
+def rpc(url: str, method: str, /, *, meta: Any = None, sent: Any = None, **params: Any) -> Response:
+    """Send a request of a client that cannot be asked. `meta` and the headers `sent` replace members."""
+    body = message(method, meta={**META, META_CLIENT_CAPABILITIES: {}, **(meta or {})}, **params)
+    given = {**headers(body), **(sent or {})}
+    return http(url, method="POST", body=json.dumps(body).encode(), headers=given)
 
 
 def http(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +15,8 @@ from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
 from support.client_requests import APPS, QUESTIONS, answer_arguments, text
-from support.messages import META, call, headers
 from support.page_user import answer_page, link_in
-from support.sam_applications import http, write_application
+from support.sam_applications import rpc, write_application
 
 if TYPE_CHECKING:
     from support.console_browser import Console
@@ -96,9 +94,9 @@ class Run:
 
     def call(self, tool: str, arguments: Mapping[str, Any], capabilities: Mapping[str, Any]) -> Any:
         """Return the result of a call of a client with these capabilities."""
-        body = call(tool, arguments, meta={**META, META_CLIENT_CAPABILITIES: capabilities})
-        sent = {**headers(body), "authorization": f"Bearer {self.token}"}
-        return http(self.url, method="POST", body=json.dumps(body).encode(), headers=sent).json()["result"]
+        meta, sent = {META_CLIENT_CAPABILITIES: capabilities}, {"authorization": f"Bearer {self.token}"}
+        called = rpc(self.url, "tools/call", meta=meta, sent=sent, name=tool, arguments=arguments)
+        return called.json()["result"]
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import LocalApp, serve
-from support.sam_applications import Response, http, write_application
+from support.client_requests import ASKABLE
+from support.sam_applications import Response, http, rpc, write_application
 
 TEMPLATE = """
     Globals:
@@ -75,14 +77,7 @@ SOURCES = {
     "orders/notes.md": "# Notes\n",
 }
 
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {
-        "elicitation": {"form": {}},
-        "extensions": {"io.modelcontextprotocol/tasks": {}},
-    },
-}
+CLIENT = {META_CLIENT_CAPABILITIES: ASKABLE}
 
 WRITES = {"x-console": "1", "content-type": "application/json"}
 
@@ -113,15 +108,7 @@ class Console:
         return answer.json()
 
     def rpc(self, method: str, names: str, /, **params: Any) -> Response:
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            "mcp-protocol-version": "2026-07-28",
-            "mcp-method": method,
-            "mcp-name": names,
-        }
-        return http(self.app.url("/"), method="POST", body=json.dumps(message).encode(), headers=headers)
+        return rpc(self.app.url("/"), method, meta=CLIENT, sent={"mcp-name": names}, **params)
 
     def call(self, item: str = "tea", **params: Any) -> Response:
         return self.rpc("tools/call", "order", name="order", arguments={"name": item}, **params)
@@ -201,7 +188,7 @@ def test_activity_waits_for_the_next_request(console: Console) -> None:
     assert {
         "rpcMethod": "tools/call",
         "name": "order",
-        "client": "a test",
+        "client": "test-client",
         "outcome": "input_required",
         "asked": ["size"],
         "function": "Orders",

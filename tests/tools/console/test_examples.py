@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,10 +10,10 @@ from pathlib import Path
 from runpy import run_path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
-from urllib.request import Request, urlopen
 
 import pytest
 
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.run.http.messages import Request as Message
 from mcp_roundtrip_tools.run.http.messages import Response
@@ -22,6 +21,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.users import make_users
 from mcp_roundtrip_tools.run.services.stand_ins import Respond, load_respond, serve_stand_ins
 from support.project import FUNCTIONS
+from support.sam_applications import rpc
 
 if TYPE_CHECKING:
     from support.console_browser import Console, Visit
@@ -209,7 +209,8 @@ def test_a_refused_poll_does_not_hide_the_task_and_a_final_one_is_not_polled_aga
 
 
 def test_requests_of_other_clients_and_workers_are_listed(console: Console, examples: LocalApp) -> None:
-    _call_as_another_client(examples.url("/mcp"))
+    another = {META_CLIENT_INFO: {"name": "curl-like", "version": "1"}}
+    rpc(examples.url("/mcp"), "tools/call", meta=another, name="get_weather", arguments={"location": "Tokyo"})
     visit = console(
         "#/activity",
         ("see", "curl-like"),
@@ -228,24 +229,6 @@ def test_requests_of_other_clients_and_workers_are_listed(console: Console, exam
     assert not any("mcp-roundtrip-console" in row for row in rows)
     assert [label.split()[0].rpartition("-")[0] for label in labels] == ["front_door", "weather"]
     assert violations == []
-
-
-def _call_as_another_client(url: str) -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "curl-like", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"name": "get_weather", "arguments": {"location": "Tokyo"}, "_meta": meta}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {
-        "content-type": "application/json",
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": "get_weather",
-    }
-    urlopen(Request(url, json.dumps(body).encode(), headers)).close()
 
 
 def test_an_earlier_client_is_asked_on_a_page_and_one_without_forms_through_the_model(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.run import LocalApp, serve
-from support.sam_applications import http, write_application
+from support.sam_applications import http, rpc, write_application
 
 TEMPLATE = """
     Globals:
@@ -138,25 +137,6 @@ def at_a_terminal(template: Path, *arguments: str) -> Iterator[Terminal]:
         os.close(ours)
 
 
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-CALL = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "tools/call",
-    "params": {"name": "add", "arguments": {}, "_meta": META},
-}
-HEADERS = {
-    "Content-Type": "application/json",
-    "Accept": "application/json, text/event-stream",
-    "MCP-Protocol-Version": "2026-07-28",
-    "Mcp-Method": "tools/call",
-    "Mcp-Name": "add",
-}
-
-
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
     return write_application(tmp_path, TEMPLATE, SOURCES)
@@ -166,7 +146,7 @@ def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template: Path) -> None:
 
     with at_a_terminal(template, "--debug") as terminal, ThreadPoolExecutor() as clients:
         url = terminal.expect(r"http://127.0.0.1:\d+/mcp")[0]
-        call = clients.submit(http, url, method="POST", body=json.dumps(CALL).encode(), headers=HEADERS)
+        call = clients.submit(rpc, url, "tools/call", name="add", arguments={})
         terminal.expect(r"\(Pdb\) ")
         terminal.type("p total, PARTS")
         terminal.expect(r"\(42, \[20, 22\]\)")

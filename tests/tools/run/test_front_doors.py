@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_roundtrip_tools.catalog.__main__ import main
 from mcp_roundtrip_tools.run import LocalApp, serve
-from support.sam_applications import FRONT_DOOR, front_door_template, http, write_application
+from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
 
 TOOL = """
     from mcp_roundtrip import Server
@@ -36,18 +34,8 @@ def template(tmp_path: Path) -> Path:
     return path
 
 
-def rpc(app: LocalApp, method: str, **params: Any) -> Any:
-    prefix = "io.modelcontextprotocol/"
-    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
-    headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
-    return http(app.url(), method="POST", body=json.dumps(body).encode(), headers=headers).json()
-
-
 def names(app: LocalApp) -> list[str]:
-    return [tool["name"] for tool in rpc(app, "tools/list")["result"]["tools"]]
+    return [tool["name"] for tool in rpc(app.url(), "tools/list").json()["result"]["tools"]]
 
 
 def test_a_new_tool_is_listed_and_called_without_another_command(template: Path) -> None:
@@ -57,7 +45,7 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template: Path)
         assert names(app) == ["greet", "part"]
         source.write_text(source.read_text().replace("def greet(", "def salute("))
         assert names(app) == ["salute", "part"]
-        called = rpc(app, "tools/call", name="salute", arguments={})
+        called = rpc(app.url(), "tools/call", name="salute", arguments={}).json()
         assert called["result"]["content"][0]["text"] == "greet"
         source.write_text(source.read_text().replace("server.tool", "server.tol"))
         assert names(app) == ["salute", "part"]
@@ -92,7 +80,8 @@ def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_n
     log: list[str] = []
     with serve(template, log=log.append) as app:
         assert names(app) == ["greet"]
-        assert rpc(app, "tools/call", name="greet", arguments={})["result"]["content"][0]["text"] == "greet"
+        called = rpc(app.url(), "tools/call", name="greet", arguments={}).json()
+        assert called["result"]["content"][0]["text"] == "greet"
     assert not any("stale" in line for line in log)
 
 
@@ -129,5 +118,5 @@ def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path: Pat
     (tmp_path / "functions/front_door/catalog.json").write_text('{"tools": []}\n')
     with serve(path, watch_interval_s=0, log=lambda line: None) as app:
         assert names(app) == ["greet"]
-        called = rpc(app, "tools/call", name="greet", arguments={})
+        called = rpc(app.url(), "tools/call", name="greet", arguments={}).json()
         assert called["result"]["content"][0]["text"] == "greet"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 
-from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run import serve
-from support.messages import META, headers, message
-from support.sam_applications import http, write_application
+from support.client_requests import TASKS
+from support.sam_applications import rpc, write_application
 
 WITHIN_S = 30
 
@@ -73,10 +72,8 @@ def test_a_task_that_sleeps_in_invoke_mode_wakes_without_a_poll(tmp_path: Path) 
         if "awake" in line:
             ended.set()
 
-    capabilities = {"extensions": {TASKS_EXTENSION: {}}}
-    meta = {**META, META_CLIENT_CAPABILITIES: capabilities}
-    call = message("tools/call", meta=meta, name="nap", arguments={})
+    meta = {META_CLIENT_CAPABILITIES: TASKS}
     with serve(write_application(tmp_path, TEMPLATE, {"app.py": APP}), log=log) as app:
-        created = http(app.url(), method="POST", body=json.dumps(call).encode(), headers=headers(call)).json()
+        created = rpc(app.url(), "tools/call", meta=meta, name="nap", arguments={}).json()
         assert created["result"]["resultType"] == "task", (created, lines)
         assert ended.wait(WITHIN_S), lines

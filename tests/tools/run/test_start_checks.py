@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -23,7 +22,8 @@ from mcp_roundtrip_tools.run.execution.start_check import syntax_error
 from mcp_roundtrip_tools.run.start_checks import StartChecks
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.model import Function
-from support.sam_applications import FRONT_DOOR, Response, front_door_template, http, write_application
+from support.messages import META
+from support.sam_applications import FRONT_DOOR, Response, front_door_template, http, rpc, write_application
 
 GOOD = """
     import os
@@ -170,14 +170,8 @@ def run(template: Path, **options: Any) -> Iterator[Session]:
         yield found
 
 
-def post(app: LocalApp, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Response:
-    prefix = "io.modelcontextprotocol/"
-    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
-    body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {**params, "_meta": meta}}
-    given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    given |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **(headers or {})}
-    given |= {"Mcp-Name": params["name"]} if "name" in params else {}
-    return http(app.url(), method="POST", body=json.dumps(body).encode(), headers=given)
+def post(app: LocalApp, method: str, sent: Mapping[str, str] | None = None, **params: Any) -> Response:
+    return rpc(app.url(), method, sent=sent, id=7, **params)
 
 
 def assert_is_for_the_author(text: str, mistake: Mistake) -> None:
@@ -238,14 +232,8 @@ def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path: Path) -
     asks = GOOD.replace('return f"Hello', 'ctx.elicit("a", "?", bool); return f"Hello')
     with session(tmp_path, **{"f/app.py": asks}) as running:
         assert not running.app.problems()
-        meta = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
-        meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"  # type: ignore[assignment]
-        body = {"name": "greet", "arguments": {}}
-        message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {**body, "_meta": meta}}
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "greet"}
         running.lines.clear()
-        answer = http(running.app.url(), method="POST", body=json.dumps(message).encode(), headers=headers)
+        answer = post(running.app, "tools/call", meta=META, name="greet", arguments={})
         error = answer.json()["error"]
         assert error["code"] == -32603
         assert "SettingsError: MCP_STATE_KEY_ARN: is not set" in error["message"]

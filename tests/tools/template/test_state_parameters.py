@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,9 +15,9 @@ from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
 from mcp_roundtrip_tools.template.reader import Template, TemplateKey
-from support.messages import call, headers
+from support.messages import META
 from support.project import ROOT
-from support.sam_applications import http
+from support.sam_applications import rpc
 
 TEMPLATE = ROOT / "template.yaml"
 HYDERABAD = {"location": "Hyderabad"}
@@ -62,9 +61,8 @@ def import_keys(kms: FakeKms) -> None:
 
 
 def post(app: LocalApp, **params: Any) -> Any:
-    message = call("get_weather", HYDERABAD, **params)
-    body = json.dumps(message).encode()
-    return http(app.url("/tools/weather"), method="POST", body=body, headers=headers(message)).json()
+    url = app.url("/tools/weather")
+    return rpc(url, "tools/call", meta=META, name="get_weather", arguments=HYDERABAD, **params).json()
 
 
 def ask(app: LocalApp) -> str:
