@@ -1,30 +1,22 @@
 """The DynamoDB requests of each operation, which determine the cost and most of the latency of a task."""
 
 import secrets
-import time
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.journal import Entry, Journal, Kind
-from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import RESULT_CHUNK, TaskCall
-from mcp_roundtrip.tasks.lease import Delivery
 from mcp_roundtrip.tasks.model import Status
-from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.worker import Worker
-from mcp_roundtrip_testing.ports import make_ports
-from mcp_roundtrip_testing.task_table import RecordingDispatcher
+from support.deployment import Deployment
 from support.dynamodb_clients import new_table
 from support.heartbeat_timer import HeartbeatTimer
+from support.stored_tasks import StoredTasks
 
 pytest_plugins = ["support.ministack"]
 
-LEASE_MS = 60_000
 MB = 1_048_576
 """DynamoDB ends a page of Query after this many bytes of items."""
 ANSWER = {"action": "accept", "content": {"value": True}}
@@ -80,19 +72,14 @@ def step_at_most_once(ctx: Context) -> None:
     ctx.step("charge", lambda: None, at_most_once=True)
 
 
-@dataclass
 class CountedTasks:
-    """Tasks of `server` in a table. `taken` returns the DynamoDB operations since its last call.
+    """Tasks of `server`. Each method returns the DynamoDB operations that it took; every attempt counts."""
 
-    `sent` counts the requests. Every attempt counts.
-    """
-
-    store: DynamoStore
-    sent: Counter
-    task: object = None
-
-    def __post_init__(self):
-        self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
+    def __init__(self, dynamodb):
+        store = DynamoStore(dynamodb, new_table(dynamodb))
+        self.deployment, self.sent, self.task = Deployment(server, store=store), dynamodb.requests, None
+        self.stored = StoredTasks(self.deployment.table)
+        self.sent.clear()
 
     def taken(self):
         """Return the operations sent since the last call."""
@@ -101,38 +88,27 @@ class CountedTasks:
         return sent
 
     def create(self, tool, entries=(), **arguments):
-        """Return the requests that create a task whose journal starts with `entries`."""
-        call = TaskCall("tools/call", tool, arguments, None, None)
-        journal, capabilities = Journal("run", tuple(entries)), {"elicitation": {}}
-        self.task = self.tasks.create(
-            call, None, journal, worker="1", capabilities=capabilities, ttl_ms=600_000
-        )
+        """Create a task whose journal starts with `entries`."""
+        call, journal = TaskCall("tools/call", tool, arguments, None, None), Journal("run", tuple(entries))
+        self.task = self.stored.create(call, journal, capabilities={"elicitation": {}})
         return self.taken()
 
     def work(self):
-        body = TaskRunner(server._tool_methods, make_ports(), Invocation("worker", 1e18))
-        dispatcher = RecordingDispatcher()
-        owner = secrets.token_hex(12)
         timers.append(HeartbeatTimer())
-        worker = Worker(self.store, dispatcher, body, now_ms, lambda: owner, wait_ms=timers[-1])
-        worker.work(self.task.pk, Delivery("", 900_000, LEASE_MS))
+        self.deployment.by(replaced={"wait_ms": timers[-1]}).work({"task": self.task.pk})
         return self.taken()
 
     def poll(self):
-        self.task = self.tasks.get(None, self.task.task_id)
+        self.task = self.stored.get(self.task)
         return self.taken()
 
     def update(self, *keys):
-        self.tasks.update(None, self.task.task_id, dict.fromkeys(keys, ANSWER))
+        self.stored.tasks.update("alice", self.task.task_id, dict.fromkeys(keys, ANSWER))
         return self.taken()
 
     def cancel(self):
-        self.tasks.cancel(None, self.task.task_id)
+        self.stored.cancel(self.task)
         return self.taken()
-
-
-def now_ms():
-    return int(time.time() * 1000)
 
 
 def recorded(count, size):
@@ -142,9 +118,7 @@ def recorded(count, size):
 
 @pytest.fixture
 def counted_tasks(ministack_dynamodb):
-    store = DynamoStore(ministack_dynamodb, new_table(ministack_dynamodb))
-    ministack_dynamodb.requests.clear()
-    return CountedTasks(store, ministack_dynamodb.requests)
+    return CountedTasks(ministack_dynamodb)
 
 
 @pytest.mark.parametrize("entries", [0, 1, 10])

@@ -5,51 +5,48 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Status
-from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_testing.task_table import RecordingDispatcher
-from support.dynamodb_clients import new_table
-from support.recorded_steps import ANSWER, DELIVERY, create, lines, make_worker, now_ms
+from support.client_requests import accepted
+from support.deployment import Deployment
+from support.stored_tasks import StoredTasks
+from support.task_tools import ran, run_step
+from support.three_steps import take_three_steps
 
-pytest_plugins = ["support.ministack"]
+pytest_plugins = ["support.task_stores"]
 
 ROUNDS = 20
 TIMEOUT_S = 120
+CALL = TaskCall("tools/call", "provision", {}, None, None)
+
+server = Server("jobs")
 
 
-@pytest.fixture(params=["memory", "ministack"])
-def store(request):
-    if request.param == "memory":
-        return MemoryStore()
-    dynamodb = request.getfixturevalue("ministack_dynamodb")
-    return DynamoStore(dynamodb, new_table(dynamodb))
+@server.tool(task="required")
+def provision(ctx: Context) -> dict[str, str]:
+    return take_three_steps(ctx, run_step)
 
 
 @dataclass
 class ConcurrentClients:
     """One task under concurrent use. It is cancelled after `polls_before_cancel` polls, or never (None)."""
 
-    store: object
-    record: object
+    deployment: Deployment
     polls_before_cancel: int | None
     ended: list = field(default_factory=list)
     cancelled: list = field(default_factory=list)
-    deliveries: list = field(default_factory=list)
 
     def __post_init__(self):
-        self.tasks = Tasks(self.store, RecordingDispatcher(), now_ms)
-        self.task = create(self.tasks, self.record)
-        self.worker = make_worker(self.store)
+        self.stored = StoredTasks(self.deployment.table)
+        self.task = self.stored.create(CALL, capabilities={"elicitation": {}})
         self.begin = threading.Barrier(8)
 
     def get(self):
         """Return the task, and record it if it has ended."""
-        task = self.tasks.get(None, self.task.task_id)
+        task = self.stored.get(self.task)
         if task.is_terminal:
             self.ended.append(task)
         return task
@@ -68,10 +65,10 @@ class ConcurrentClients:
         assert task.requests.keys() <= {"go"}
 
     def update(self, task):
-        self.tasks.update(None, task.task_id, {"go": ANSWER, "unknown": ANSWER})
+        self.stored.tasks.update("alice", task.task_id, dict.fromkeys(["go", "unknown"], accepted(True)))
 
     def deliver(self, task):
-        self.deliveries.append(self.worker.work(task.pk, DELIVERY) is not None)
+        self.deployment.work({"task": task.pk})
 
     def cancel(self, task):
         if self.polls_before_cancel is None:
@@ -79,7 +76,7 @@ class ConcurrentClients:
         if self.polls_before_cancel and not task.is_terminal:
             self.polls_before_cancel -= 1
             return
-        self.tasks.cancel(None, task.task_id)
+        self.stored.tasks.cancel("alice", task.task_id)
         self.cancelled.append(self.get())
 
     def run_all(self):
@@ -88,37 +85,35 @@ class ConcurrentClients:
             list(threads.map(self.repeat_until_end, actions))
         return self
 
-    def ran(self, step):
-        return sum(words[:2] == ["ran", step] for words in lines(self.record))
-
 
 def without_lease(task):
     """Return the task without its lease, which a worker releases after a cancellation."""
     return replace(task, lease_owner=None, lease_until_ms=None, lease_delivery=None)
 
 
-def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_changes(store, tmp_path):
+def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_changes(threaded_store):
     seen = set()
     for number in range(ROUNDS):
+        ran.clear()
         polls_before_cancel = None if number % 5 == 0 else number // 5
-        clients = ConcurrentClients(store, tmp_path / str(number), polls_before_cancel).run_all()
+        deployment = Deployment(server, store=threaded_store)
+        clients = ConcurrentClients(deployment, polls_before_cancel).run_all()
         end = clients.get()
         seen.add(end.status)
         assert all(without_lease(task) == without_lease(end) for task in clients.ended)
         assert end.lease_owner is None, "the last worker has stopped"
         assert len(clients.ended) > 16, "each of eight threads saw the end twice"
-        assert end.status in (
-            {Status.COMPLETED} if polls_before_cancel is None else {Status.COMPLETED, Status.CANCELLED}
-        )
-        assert all(task.is_terminal for task in clients.cancelled), (
-            "a cancellation is acknowledged at the end"
-        )
+        if polls_before_cancel is None:
+            assert end.status is Status.COMPLETED
+        assert end.status in (Status.COMPLETED, Status.CANCELLED)
+        assert all(task.is_terminal for task in clients.cancelled), "acknowledged at the end"
         assert bool(clients.cancelled) == (polls_before_cancel is not None)
-        assert all(clients.ran(step) <= 1 for step in ("first", "once", "last"))
+        assert all(ran.count(step) <= 1 for step in ("first", "once", "last"))
         if end.status is Status.COMPLETED:
-            assert all(clients.ran(step) == 1 for step in ("first", "once", "last"))
-            assert sum(clients.deliveries) == 2, "one delivery before the question, one after it"
-        item = store.get(end.pk, TASK)
+            assert sorted(ran) == ["first", "last", "once"]
+            worked = deployment.events.count("worker_finished")
+            assert worked == 2, "one delivery before the question, one after it"
+        item = threaded_store.get(end.pk, TASK)
         assert item["rn"] == "D"
         assert not {"lo", "lu", "lr", "wake"} & item.keys()
     assert seen == {Status.COMPLETED, Status.CANCELLED}

@@ -8,14 +8,11 @@ import secrets
 import socket
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
-from typing import Any
 
 import boto3
 import pytest
-from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.client_interface import AwsError
@@ -23,19 +20,18 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dispatchers import AwsDispatcher, LambdaDispatcher, SqsDispatcher
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore
-from mcp_roundtrip_testing import FakeClock, make_ports
-from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import REGION, Function, function_arn
 from support.aws_clients import DEFAULT_KIND
+from support.deployment import Deployment
+from support.faulty_store import FaultyStore
 from support.inline_dispatcher import InlineDispatcher
+from support.stored_tasks import StoredTasks
+from support.task_tools import ran, run_step
 
 pytest_plugins = ["support.ministack"]
 
@@ -43,85 +39,66 @@ DAY_MS = 86_400_000
 JOBS = Function("Jobs", "app.worker", Path("/"), (), {}, 900, 128, alias="live")
 TIMEOUT_S = 20
 
-
-class LossyDispatcher:
-    """A dispatcher that loses every dispatch."""
-
-    def dispatch(self, worker, pk):
-        """Do nothing."""
-
-    dispatch_at = dispatch
+server = Server("jobs")
 
 
-class ThrottledStore(MemoryStore):
-    """A store that throttles updates of the partitions in `refused`."""
+@server.tool(task="required")
+def compute(ctx: Context, label: str, nap_ms: int) -> None:
+    ctx.run_as_task()
+    if nap_ms:
+        ctx.sleep("nap", nap_ms)
+    ctx.step("compute", run_step, label)
+
+
+class Dispatched:
+    """Tasks whose workers a dispatcher triggers at `address`. The store refuses the tasks in `refused`."""
+
+    address = "worker"
 
     def __init__(self):
-        super().__init__()
         self.refused = set()
-
-    def update(self, pk, sk, change):
-        if pk in self.refused:
-            raise StoreError("ThrottlingException")
-        return super().update(pk, sk, change)
-
-
-@dataclass
-class Deployment:
-    """A server with tasks. Its workers are at `address`. `ran` has the labels of the steps that ran."""
-
-    address: str = "worker"
-    dispatcher: Any = None
-    clock: FakeClock = field(default_factory=FakeClock)
-    store: ThrottledStore = field(default_factory=ThrottledStore)
-    ran: list[str] = field(default_factory=list)
-
-    def __post_init__(self):
-        self.server = Server("jobs", ports=self._ports)
-
-        @self.server.tool(task="required")
-        def compute(ctx: Context, label: str, nap_ms: int) -> None:
-            ctx.run_as_task()
-            if nap_ms:
-                ctx.sleep("nap", nap_ms)
-            ctx.step("compute", self.ran.append, label)
+        self.store = FaultyStore(matches=lambda operation: operation.pk in self.refused)
+        self.stored = StoredTasks.over(self.store, principal=None)
+        self.clock, self.now_ms = self.stored.clock, self.stored.now_ms
+        self.dispatcher = self.connect()
+        self.deployment = Deployment(
+            server, clock=self.clock, store=self.store, dispatcher=self.dispatcher, user=None
+        )
 
     def create(self, label="a", nap_ms=0):
         """Create a task without a dispatch, and return its partition key."""
         call = TaskCall("tools/call", "compute", {"label": label, "nap_ms": nap_ms}, None, None)
-        tasks, journal = Tasks(self.store, LossyDispatcher(), self._now_ms), Journal(secrets.token_hex(8))
-        return tasks.create(call, None, journal, worker=self.address, capabilities={}, ttl_ms=DAY_MS).pk
+        journal = Journal(secrets.token_hex(8))
+        return self.stored.create(call, journal, worker=self.address, ttl_ms=DAY_MS).pk
 
     def dispatch(self, pk):
         self.dispatcher.dispatch(self.address, pk)
 
+    def run(self, pk):
+        """Dispatch a worker, and wait until all due work is done."""
+        self.dispatch(pk)
+        self.settle()
+
     def work(self, event):
         """Invoke the worker with an event, as Lambda does."""
-        return self.server.worker_handler(event, None)
+        return self.deployment.work(event)
 
     def status(self, pk):
         """Return the stored status, without a poll."""
-        return Task.from_item(self.store.get(pk, TASK)).status.value
-
-    def _now_ms(self):
-        return int(self.clock() * 1000)
-
-    def _ports(self):
-        tasks = Tasks(self.store, self.dispatcher, self._now_ms)
-        hide = lambda *message: self.dispatcher.hide_message(*message)  # noqa: E731
-        port = TaskPort(tasks, self.store, self.dispatcher, lambda: self.address, hide_message=hide)
-        return replace(make_ports(clock=self.clock, observer=RecordingObserver()), tasks=lambda: port)
-
-
-class InlineDeployment(Deployment):
-    """Workers run in the process of the dispatcher, at once."""
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.dispatcher = InlineDispatcher(lambda pk: self.work({"task": pk}))
+        return Task.from_item(self.store.store.get(pk, TASK)).status.value
 
     def settle(self):
         """Wait until all due work is done. Inline work is done already."""
+
+    def close(self):
+        """Close the clients."""
+
+
+class Inline(Dispatched):
+    """Workers run in the process of the dispatcher, at once."""
+
+    def connect(self):
+        return InlineDispatcher(lambda pk: self.work({"task": pk}))
 
     def dispatch_and_fail(self, pk):
         """Dispatch a worker that fails, and discard the retry."""
@@ -129,15 +106,16 @@ class InlineDeployment(Deployment):
             self.dispatch(pk)
 
 
-class LambdaDeployment(Deployment):
+class Invoked(Dispatched):
     """Workers are invoked asynchronously. `invocations` has (qualifier, response or error) of ended ones."""
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.address, self.dispatcher = function_arn("Jobs", "live"), AwsDispatcher(clients(), self._now_ms)
+    address = function_arn("Jobs", "live")
+
+    def connect(self):
         self.invocations, self._accepted, self._ended = [], 0, Queue()
         self._api = LambdaApi(lambda: {"Jobs": JOBS}, self._invoke)
         self.api = HttpServer(self._respond, max_body=1_000_000).start()
+        return AwsDispatcher(clients(), self.now_ms)
 
     def _respond(self, request):
         reply = self._api.respond(request)
@@ -160,6 +138,11 @@ class LambdaDeployment(Deployment):
         self.settle()
         assert isinstance(self.invocations.pop()[1], StoreError)
         self._accepted -= 1
+
+    def close(self):
+        self.settle()
+        close_clients(self.dispatcher)
+        self.api.close()
 
 
 class ConsumedQueue:
@@ -208,13 +191,13 @@ class ConsumedQueue:
         return [(message, message["VisibleAt"] - message["SentTimestamp"]) for message in messages]
 
 
-class QueueDeployment(Deployment):
+class Queued(Dispatched):
     """A queue triggers workers."""
 
-    def __post_init__(self):
-        super().__post_init__()
-        self.dispatcher, self.queue = AwsDispatcher(clients(), self._now_ms), ConsumedQueue(self.work)
+    def connect(self):
+        self.queue = ConsumedQueue(self.work)
         self.address = self.queue.url
+        return AwsDispatcher(clients(), self.now_ms)
 
     def settle(self):
         while messages := self.queue.receive():
@@ -226,14 +209,22 @@ class QueueDeployment(Deployment):
         assert self.queue.deliver([message]) == [message["MessageId"]]
         self.queue.sqs.purge_queue(QueueUrl=self.address)
 
+    def close(self):
+        close_clients(self.dispatcher)
+        self.queue.sqs.close()
 
-class WokenDeployment(LambdaDeployment):
+
+class Woken(Invoked):
     """Workers are invoked asynchronously, and a queue wakes sleeping tasks."""
 
-    def __post_init__(self):
-        super().__post_init__()
+    def connect(self):
+        super().connect()
         self.queue = ConsumedQueue(self.work)
-        self.dispatcher = AwsDispatcher(clients(), self._now_ms, wake_queue=self.queue.url)
+        return AwsDispatcher(clients(), self.now_ms, wake_queue=self.queue.url)
+
+    def close(self):
+        super().close()
+        self.queue.sqs.close()
 
 
 def sqs_record(message, queue):
@@ -275,40 +266,23 @@ def close_clients(dispatcher):
             created.client.close()
 
 
-@pytest.fixture
-def inline():
-    return InlineDeployment()
+def fixture_of(kind):
+    """Return a fixture with tasks whose clients reach the services that they need."""
+
+    @pytest.fixture
+    def dispatched(request, environment):
+        if kind in (Queued, Woken):
+            environment(SQS=request.getfixturevalue("ministack"))
+        deployed = kind()
+        if isinstance(deployed, Invoked):
+            environment(LAMBDA=deployed.api.url)
+        yield deployed
+        deployed.close()
+
+    return dispatched
 
 
-@pytest.fixture
-def functions(environment):
-    deployed = LambdaDeployment()
-    environment(LAMBDA=deployed.api.url)
-    yield deployed
-    deployed.settle()
-    close_clients(deployed.dispatcher)
-    deployed.api.close()
-
-
-@pytest.fixture
-def queued(environment, ministack):
-    environment(SQS=ministack)
-    deployed = QueueDeployment()
-    yield deployed
-    close_clients(deployed.dispatcher)
-    deployed.queue.sqs.close()
-
-
-@pytest.fixture
-def woken(environment, ministack):
-    environment(SQS=ministack)
-    deployed = WokenDeployment()
-    environment(LAMBDA=deployed.api.url)
-    yield deployed
-    deployed.settle()
-    close_clients(deployed.dispatcher)
-    deployed.queue.sqs.close()
-    deployed.api.close()
+inline, functions, queued, woken = map(fixture_of, (Inline, Invoked, Queued, Woken))
 
 
 @pytest.fixture(params=["inline", "functions", "queued"])
@@ -321,52 +295,47 @@ def deployed(request):
 
 def test_a_dispatched_task_is_completed(deployed):
     pk = deployed.create()
-    deployed.dispatch(pk)
-    deployed.settle()
-    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+    deployed.run(pk)
+    assert (deployed.status(pk), ran) == ("completed", ["a"])
 
 
 def test_a_delayed_dispatch_does_nothing_at_once(deployed):
     pk = deployed.create()
-    deployed.dispatcher.dispatch_at(deployed.address, pk, deployed._now_ms() + 60_000)
+    deployed.dispatcher.dispatch_at(deployed.address, pk, deployed.now_ms() + 60_000)
     deployed.settle()
-    assert (deployed.status(pk), deployed.ran) == ("working", [])
+    assert (deployed.status(pk), ran) == ("working", [])
 
 
 def test_repeated_and_late_dispatches_have_no_effect(deployed):
     pk = deployed.create()
     deployed.dispatch(pk)
-    deployed.dispatch(pk)
-    deployed.settle()
-    deployed.dispatch(pk)
-    deployed.settle()
-    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+    deployed.run(pk)
+    deployed.run(pk)
+    assert (deployed.status(pk), ran) == ("completed", ["a"])
 
 
 def test_a_dispatch_for_a_task_that_does_not_exist_is_ignored(deployed):
     deployed.dispatch("unknown#task")
     deployed.settle()
-    assert deployed.ran == []
+    assert ran == []
 
 
 def test_each_of_several_tasks_runs_once(deployed):
     pks = [deployed.create(label) for label in "abc"]
     for pk in pks:
-        deployed.dispatch(pk)
-    deployed.settle()
+        deployed.run(pk)
     assert {deployed.status(pk) for pk in pks} == {"completed"}
-    assert sorted(deployed.ran) == ["a", "b", "c"]
+    assert sorted(ran) == ["a", "b", "c"]
 
 
 def test_a_task_whose_update_failed_is_completed_by_the_next_dispatch(deployed):
     pk = deployed.create()
-    deployed.store.refused.add(pk)
+    deployed.refused.add(pk)
     deployed.dispatch_and_fail(pk)
-    assert (deployed.status(pk), deployed.ran) == ("working", [])
-    deployed.store.refused.clear()
-    deployed.dispatch(pk)
-    deployed.settle()
-    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+    assert (deployed.status(pk), ran) == ("working", [])
+    deployed.refused.clear()
+    deployed.run(pk)
+    assert (deployed.status(pk), ran) == ("completed", ["a"])
 
 
 # addresses
@@ -405,8 +374,7 @@ def test_an_unreachable_service_is_a_store_error(environment, service, address):
 def test_a_task_runs_on_its_version_or_on_the_newest_if_that_was_deleted(functions, version, invoked):
     functions.address = function_arn("Jobs", version)
     pk = functions.create()
-    functions.dispatch(pk)
-    functions.settle()
+    functions.run(pk)
     assert functions.status(pk) == "completed"
     assert functions.invocations == [(invoked, None)]
 
@@ -431,9 +399,8 @@ def test_a_version_that_may_not_be_invoked_is_not_replaced_by_the_newest():
 
 def test_an_invocation_that_cannot_update_its_task_fails_so_that_lambda_retries_it(functions):
     pk = functions.create()
-    functions.store.refused.add(pk)
-    functions.dispatch(pk)
-    functions.settle()
+    functions.refused.add(pk)
+    functions.run(pk)
     [(_, failure)] = functions.invocations
     assert failure.reason == "ThrottlingException"
 
@@ -443,21 +410,21 @@ def test_an_invocation_that_cannot_update_its_task_fails_so_that_lambda_retries_
 
 def test_only_messages_whose_task_could_not_be_updated_stay_in_the_queue(queued):
     pks = [queued.create(label) for label in "abc"]
-    queued.store.refused.add(pks[1])
+    queued.refused.add(pks[1])
     for pk in pks:
         queued.dispatch(pk)
     messages = {json.loads(message["Body"])["task"]: message for message in queued.queue.receive()}
     left = messages[pks[1]]
     assert queued.queue.deliver(messages.values()) == [left["MessageId"]]
     assert [queued.status(pk) for pk in pks] == ["completed", "working", "completed"]
-    queued.store.refused.clear()
+    queued.refused.clear()
     assert queued.queue.receive() == [], "it stays hidden until its lease would have ended"
     queued.queue.end_visibility_timeout(left)
     again = queued.queue.receive()
     assert [message["MessageId"] for message in again] == [left["MessageId"]]
     assert queued.queue.deliver(again) == []
     assert queued.status(pks[1]) == "completed"
-    assert sorted(queued.ran) == ["a", "b", "c"]
+    assert sorted(ran) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("body", ["", "no JSON", "[]", "null", '"task"', "{}", '{"task": "p", "task": "q"}'])
@@ -476,13 +443,12 @@ def test_only_messages_without_a_task_stay_in_the_queue(queued, body):
 
 def test_a_sleeping_task_is_woken_by_the_queue_without_a_poll(queued):
     pk = queued.create(nap_ms=1_000)
-    queued.dispatch(pk)
-    queued.settle()
-    assert (queued.status(pk), queued.ran) == ("working", [])
+    queued.run(pk)
+    assert (queued.status(pk), ran) == ("working", [])
     queued.clock.advance(1)
     assert queued.queue.deliver(queued.queue.receive(wait_s=TIMEOUT_S)) == []
     queued.settle()
-    assert (queued.status(pk), queued.ran) == ("completed", ["a"])
+    assert (queued.status(pk), ran) == ("completed", ["a"])
 
 
 # sleep
@@ -490,24 +456,22 @@ def test_a_sleeping_task_is_woken_by_the_queue_without_a_poll(queued):
 
 def test_an_invoked_task_is_woken_by_its_queue_without_a_poll_and_runs_on_its_version(woken):
     pk = woken.create(nap_ms=1_000)
-    woken.dispatch(pk)
-    woken.settle()
-    assert (woken.status(pk), woken.ran) == ("working", [])
+    woken.run(pk)
+    assert (woken.status(pk), ran) == ("working", [])
     woken.clock.advance(1)
     assert woken.queue.deliver(woken.queue.receive(wait_s=TIMEOUT_S)) == []
     woken.settle()
-    assert (woken.status(pk), woken.ran) == ("completed", ["a"])
+    assert (woken.status(pk), ran) == ("completed", ["a"])
     assert woken.invocations == [("live", None)] * 2
 
 
 def test_without_a_queue_an_invoked_task_sleeps_until_a_poll(functions):
     pk = functions.create(nap_ms=1_000)
-    functions.dispatch(pk)
-    functions.settle()
+    functions.run(pk)
     functions.clock.advance(1)
     functions.settle()
     assert functions.status(pk) == "working"
-    Tasks(functions.store, functions.dispatcher, functions._now_ms).get(None, pk.partition("#")[2])
+    functions.deployment.poll(pk.partition("#")[2])
     functions.settle()
     assert functions.status(pk) == "completed"
 
@@ -515,8 +479,7 @@ def test_without_a_queue_an_invoked_task_sleeps_until_a_poll(functions):
 @pytest.mark.parametrize("deployed", ["queued", "woken"], indirect=True)
 def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(deployed):
     pk = deployed.create(nap_ms=2_000_500)
-    deployed.dispatch(pk)
-    deployed.settle()
+    deployed.run(pk)
     delays = []
     while deployed.status(pk) == "working" and len(delays) < 9:
         [(message, delay_s)] = deployed.queue.delayed()
@@ -529,19 +492,18 @@ def test_a_sleep_over_the_maximum_delay_of_sqs_is_split(deployed):
             deployed.settle()
     assert delays == [900, 900, 201]
     assert deployed.queue.delayed() == []
-    assert (deployed.status(pk), deployed.ran) == ("completed", ["a"])
+    assert (deployed.status(pk), ran) == ("completed", ["a"])
 
 
 def test_a_wake_up_that_cannot_dispatch_is_delivered_again_after_as_long_as_a_lease(woken):
     pk = woken.create(nap_ms=1_000)
-    woken.dispatch(pk)
-    woken.settle()
+    woken.run(pk)
     woken.clock.advance(1)
-    woken.store.refused.add(pk)
+    woken.refused.add(pk)
     [wake_up] = woken.queue.receive(wait_s=TIMEOUT_S)
     assert woken.queue.deliver([wake_up]) == [wake_up["MessageId"]]
     assert woken.queue.receive() == [], "the worker has hidden it"
-    woken.store.refused.clear()
+    woken.refused.clear()
     woken.queue.end_visibility_timeout(wake_up)
     [again] = woken.queue.receive(wait_s=TIMEOUT_S)
     assert woken.queue.deliver([again]) == []
