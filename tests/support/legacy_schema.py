@@ -6,18 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import _v2025_11_25 as models
+from mcp_types import methods
 from pydantic import BaseModel
 
-RESULTS: Mapping[str, type[BaseModel]] = {
-    "initialize": models.InitializeResult,
-    "tools/list": models.ListToolsResult,
-    "tools/call": models.CallToolResult,
-    "prompts/list": models.ListPromptsResult,
-    "prompts/get": models.GetPromptResult,
-    "resources/list": models.ListResourcesResult,
-    "resources/templates/list": models.ListResourceTemplatesResult,
-    "resources/read": models.ReadResourceResult,
-    "completion/complete": models.CompleteResult,
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION
+
+TASKS: Mapping[str, type[BaseModel]] = {
     "tasks/get": models.GetTaskResult,
     "tasks/cancel": models.CancelTaskResult,
     "tasks/result": models.CallToolResult,
@@ -31,9 +25,8 @@ def assert_valid(method: str, response: Mapping[str, Any], *, in_dialect: bool =
     """Check a response of 2025-11-25. The dialect of SEP-2322 has some later members and results."""
     if "error" in response:
         is_url = response["error"]["code"] == -32042
-        (models.URLElicitationRequiredError if is_url else models.JSONRPCErrorResponse).model_validate(
-            response
-        )
+        kind = models.URLElicitationRequiredError if is_url else models.JSONRPCErrorResponse
+        kind.model_validate(response)
         return
     result = models.JSONRPCResultResponse.model_validate(response).model_dump()["result"]
     if in_dialect and result.get("resultType") == "input_required":
@@ -41,5 +34,7 @@ def assert_valid(method: str, response: Mapping[str, Any], *, in_dialect: bool =
     assert in_dialect or not LATER & result.keys()
     if "task" in result:
         models.CreateTaskResult.model_validate(result)
-    elif method in RESULTS:
-        RESULTS[method].model_validate(result)
+    elif method in TASKS:
+        TASKS[method].model_validate(result)
+    elif (method, LEGACY_VERSION) in methods.SERVER_RESULTS:
+        methods.validate_server_result(method, LEGACY_VERSION, result)

@@ -15,6 +15,7 @@ import pytest
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.endpoint import Endpoint
+from mcp_roundtrip_testing.http_requests import read_messages
 from support import skills_schema
 from support.tasks_schema import assert_valid
 
@@ -30,7 +31,7 @@ def every_response_is_valid() -> Iterator[None]:
         response = respond(self, request, *rest)
         method = _method(request)
         if method is not None and response.raw is None and response.body:
-            for message in _messages(response):
+            for message in read_messages(response):
                 if not _is_beyond_the_specification(message):
                     _check(method, message)
         return response
@@ -58,12 +59,6 @@ def _method(request: HttpRequest) -> str | None:
     return (
         message["method"] if version == PROTOCOL_VERSION and isinstance(message.get("method"), str) else None
     )
-
-
-def _messages(response: HttpResponse) -> list[Mapping[str, Any]]:
-    if response.headers.get("content-type") == "text/event-stream":
-        return [json.loads(line[6:]) for line in response.body.splitlines() if line.startswith("data: ")]
-    return [json.loads(response.body)]
 
 
 def _is_beyond_the_specification(message: Mapping[str, Any]) -> bool:
