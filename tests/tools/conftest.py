@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -118,6 +119,18 @@ SOURCES = {
             return answers
         """,
 }
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Write the application of the test module, TEMPLATE and SOURCES, and return the path of its template."""
+    return write_application(tmp_path, request.module.TEMPLATE, request.module.SOURCES)
+
+
+@pytest.fixture
+def log() -> list[str]:
+    """Return an empty list for the lines of an application."""
+    return []
 
 
 @pytest.fixture(scope="session")

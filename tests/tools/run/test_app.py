@@ -13,7 +13,7 @@ import pytest
 from mcp_roundtrip_tools.run import FunctionFailed, serve
 from support.sam_applications import Running, http, write_application
 
-ONE = """
+TEMPLATE = """
     Resources:
       One:
         Type: AWS::Serverless::Function
@@ -50,11 +50,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
         threading.Event().wait(0.01)
 
 
-@pytest.fixture
-def template(tmp_path: Path) -> Path:
-    return write_application(tmp_path, ONE, SOURCES)
-
-
 def test_a_process_serves_several_requests(template: Path) -> None:
     with serve(template, log=lambda line: None) as app:
         pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
@@ -70,8 +65,7 @@ def test_with_fresh_every_request_gets_a_new_process(template: Path) -> None:
         assert not any(is_running(pid) for pid in pids)
 
 
-def test_a_change_of_code_layer_or_template_takes_effect(template: Path) -> None:
-    log: list[str] = []
+def test_a_change_of_code_layer_or_template_takes_effect(template: Path, log: list[str]) -> None:
     with serve(template, watch_interval_s=0, log=log.append) as app:
         first = http(app.url("/one")).json()
         (template.parent / "layer/shared.py").write_text("VALUE = 'changed'\n")
@@ -92,7 +86,7 @@ def test_a_change_of_code_layer_or_template_takes_effect(template: Path) -> None
 
 
 TWO = (
-    ONE
+    TEMPLATE
     + """
       Two:
         Type: AWS::Serverless::Function
@@ -105,13 +99,12 @@ TWO = (
 )
 
 
-def test_only_functions_affected_by_a_change_restart(tmp_path: Path) -> None:
+def test_only_functions_affected_by_a_change_restart(tmp_path: Path, log: list[str]) -> None:
     sources = {
         **SOURCES,
         "two/app.py": SOURCES["one/app.py"].replace("shared.VALUE", "2").replace(", shared", ""),
     }
     template = write_application(tmp_path, TWO, sources)
-    log: list[str] = []
     with serve(template, watch_interval_s=0, log=log.append) as app:
 
         def pids() -> list[int]:
@@ -150,7 +143,7 @@ def test_a_port_in_use_is_an_os_error(template: Path) -> None:
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_no_process_is_left_running_at_the_end(template: Path) -> None:
+def test_no_process_is_left_running_at_the_end(template: Path, log: list[str]) -> None:
     source = template.parent / "one/app.py"
     source.write_text(
         "import os, subprocess, time\n"
@@ -162,7 +155,6 @@ def test_no_process_is_left_running_at_the_end(template: Path) -> None:
     template.write_text(
         template.read_text().replace("Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
     )
-    log: list[str] = []
     with ThreadPoolExecutor() as workers:
         with serve(template, log=log.append) as app:
             call = workers.submit(app.invoke, "One", {})

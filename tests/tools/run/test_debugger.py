@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.run import LocalApp, serve
-from support.sam_applications import http, rpc, write_application
+from support.sam_applications import http, rpc
 
 TEMPLATE = """
     Globals:
@@ -135,11 +135,6 @@ def at_a_terminal(template: Path, *arguments: str) -> Iterator[Terminal]:
         process.terminate()
         assert process.wait(20) == 0
         os.close(ours)
-
-
-@pytest.fixture
-def template(tmp_path: Path) -> Path:
-    return write_application(tmp_path, TEMPLATE, SOURCES)
 
 
 def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template: Path) -> None:

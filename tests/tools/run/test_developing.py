@@ -10,7 +10,6 @@ from threading import Event
 import pytest
 
 from mcp_roundtrip_tools.run import LocalApp, serve
-from support.sam_applications import write_application
 
 TEMPLATE = """
     Globals: {Function: {Handler: app.handler, CodeUri: f, Timeout: 20}}
@@ -49,16 +48,7 @@ SOURCE = """
             return kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
         return {name: os.environ.get(name) for name in event.get("variables", ())}
     """
-
-
-@pytest.fixture
-def log() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def template(tmp_path: Path) -> Path:
-    return write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+SOURCES = {"f/app.py": SOURCE}
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.model import TemplateError
-from support.sam_applications import write_application
 
 TEMPLATE = """
     Metadata:
@@ -44,14 +43,12 @@ SOURCES = {
 }
 
 
-def test_functions_call_the_stand_in_that_the_template_names(tmp_path: Path) -> None:
-    template = write_application(tmp_path, TEMPLATE, SOURCES)
+def test_functions_call_the_stand_in_that_the_template_names(template: Path) -> None:
     with serve(template, log=lambda line: None) as app:
         assert app.invoke("F", {}) == ["/lamp", "EUR", "stand-in"]
 
 
-def test_a_variable_that_is_given_overrides_the_stand_in(tmp_path: Path) -> None:
-    template = write_application(tmp_path, TEMPLATE, SOURCES)
+def test_a_variable_that_is_given_overrides_the_stand_in(template: Path) -> None:
     with serve(template, log=lambda line: None, variables={"CURRENCY": "USD"}) as app:
         assert app.invoke("F", {})[1] == "USD"
 
@@ -63,8 +60,8 @@ def test_a_template_without_the_section_needs_no_variables(tmp_path: Path) -> No
         assert variables == {}
 
 
-def test_a_stand_in_is_served_until_the_block_ends(tmp_path: Path) -> None:
-    with serve_stand_ins(write_application(tmp_path, TEMPLATE, SOURCES)) as variables:
+def test_a_stand_in_is_served_until_the_block_ends(template: Path) -> None:
+    with serve_stand_ins(template) as variables:
         url = variables["PRICES_URL"]
         with urlopen(f"{url}/lamp") as response:
             assert response.read() == b"/lamp"
@@ -77,9 +74,9 @@ def test_a_stand_in_is_served_until_the_block_ends(tmp_path: Path) -> None:
     [("services/other.py", "", "is not a Python file"), ("services/prices.py", "", "defines no respond")],
 )
 def test_a_stand_in_that_cannot_be_served_is_named(
-    tmp_path: Path, file: str, source: str, message: str
+    template: Path, file: str, source: str, message: str
 ) -> None:
-    template = write_application(tmp_path, TEMPLATE, {**SOURCES, "services/prices.py": source})
+    (template.parent / "services/prices.py").write_text(source)
     template.write_text(template.read_text().replace("services/prices.py", file))
     with pytest.raises(TemplateError, match=f"{file}.*{message}"), serve(template):
         pass

@@ -222,8 +222,7 @@ def test_a_mistake_at_the_start_is_said_before_a_request(tmp_path: Path, kind: s
         assert post(running.app, "tools/list").json()["result"]["tools"]
 
 
-def test_variables_of_the_command_are_checked(tmp_path: Path) -> None:
-    template = write_application(tmp_path, TEMPLATE, SOURCES)
+def test_variables_of_the_command_are_checked(template: Path) -> None:
     with run(template, variables={"MCP_ROUND_TTL_S": "soon"}) as running:
         assert "SettingsError: MCP_ROUND_TTL_S: must be a whole number" in running.text
 

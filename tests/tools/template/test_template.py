@@ -127,9 +127,9 @@ def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path: Path) -> N
     assert "OnlyInProd.CodeUri" in application(tmp_path, Stage="prod").left_out["OnlyInProd"]
 
 
-def test_keys_are_listed_with_their_aliases(tmp_path: Path) -> None:
-    template = Template(write_application(tmp_path, TEMPLATE, SOURCES), {"Stage": "dev"})
-    assert template.keys() == (TemplateKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",)),)
+def test_keys_are_listed_with_their_aliases(template: Path) -> None:
+    key = TemplateKey("Key", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/dev",))
+    assert Template(template, {"Stage": "dev"}).keys() == (key,)
 
 
 def test_all_files_of_an_application_are_sources(tmp_path: Path) -> None:
@@ -137,14 +137,14 @@ def test_all_files_of_an_application_are_sources(tmp_path: Path) -> None:
     assert set(application(tmp_path).sources) == {tmp_path / name for name in expected}
 
 
-def test_parameters_without_default_are_listed(tmp_path: Path) -> None:
-    assert parameters_without_default(write_application(tmp_path, TEMPLATE, SOURCES)) == {"Stage"}
+def test_parameters_without_default_are_listed(template: Path) -> None:
+    assert parameters_without_default(template) == {"Stage"}
 
 
 @pytest.mark.parametrize("parameters", [{"Stage": "moon"}, {"Stage": "dev", "Nobody": "1"}])
-def test_invalid_parameters_are_refused(tmp_path: Path, parameters: Mapping[str, str]) -> None:
+def test_invalid_parameters_are_refused(template: Path, parameters: Mapping[str, str]) -> None:
     with pytest.raises(TemplateError, match=r"Stage|Nobody"):
-        Template(write_application(tmp_path, TEMPLATE, SOURCES), parameters)
+        Template(template, parameters)
 
 
 @pytest.mark.parametrize("text", ["", "- 1", "Resources: {A: {}}", "Resources: ["])
