@@ -18,7 +18,15 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deadline import RESPONSE_MARGIN_MS
 from mcp_roundtrip_tools.events.messages import Event
 from support.deployment import Deployment
-from support.event_sources import GATEWAYS, HTTP_SOURCES, any_call, sent_by, with_context, with_header
+from support.event_sources import (
+    GATEWAYS,
+    HTTP_SOURCES,
+    any_call,
+    sent_by,
+    with_context,
+    with_header,
+    with_method,
+)
 from support.json_values import any_json
 from support.messages import call, message
 
@@ -87,13 +95,7 @@ def test_a_base64_body_is_read(source: str) -> None:
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 def test_a_get_is_answered_with_405(source: str) -> None:
-    event = sent_by(source, any_call())
-    context = event["requestContext"]
-    if "http" in context:
-        got = with_context(event, http={**context["http"], "method": "GET"})
-    else:
-        got = {**event, "httpMethod": "GET"}
-    assert answer({**got, "body": None})[0] == 405
+    assert answer(with_method(sent_by(source, any_call()), "GET"))[0] == 405
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)

@@ -8,19 +8,20 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Server
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip_testing.clock import FakeClock
-from mcp_roundtrip_testing.ports import AUDIENCE, make_ports
+from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_tools.events.messages import Event
-from support.event_sources import GATEWAYS, HTTP_SOURCES, sent_by, with_context, with_header
+from support.deployment import Deployment
+from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_header, with_method
 from support.messages import call
-from support.token_issuer import ISSUER, ONE, authenticator, claims
+from support.token_issuer import ISSUER, ONE, claims
 
 ROOT = "/.well-known/oauth-protected-resource"
 METADATA = f'resource_metadata="https://mcp.test{ROOT}/mcp"'
 CLOCK = FakeClock()
-PORTS = make_ports(clock=CLOCK, auth=authenticator(CLOCK), authorization_server=ISSUER)
 
-server = Server("databases", ports=lambda: PORTS)
+server = Server("databases")
 
 
 @server.tool(scopes=["db:read"])
@@ -33,23 +34,17 @@ def drop() -> str:
     return "gone"
 
 
+deployment = Deployment(server, mode=AuthMode.BEARER, clock=CLOCK, given={"authorization_server": ISSUER})
+
+
 def answer(event: Event) -> tuple[int, str | None, Any]:
     """Return status, challenge and body."""
-    response = server.lambda_handler(event, None)
-    lists = {name: values[0] for name, values in response.get("multiValueHeaders", {}).items()}
-    headers = response.get("headers", lists)
-    return response["statusCode"], headers.get("www-authenticate"), json.loads(response["body"])
+    response = response_of(deployment.invoke(event))
+    return response.status, response.headers.get("www-authenticate"), json.loads(response.body)
 
 
 def with_token(event: Event, *tokens: str) -> Event:
     return with_header(event, "authorization", *(f"Bearer {token}" for token in tokens))
-
-
-def got(source: str, path: str) -> Event:
-    event = {**sent_by(source, call("read"), path), "body": ""}
-    if "http" in event["requestContext"]:
-        return with_context(event, http={**event["requestContext"]["http"], "method": "GET"})
-    return {**event, "httpMethod": "GET"}
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
@@ -74,7 +69,7 @@ def test_a_request_with_several_tokens_is_refused(source: str) -> None:
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 @pytest.mark.parametrize("path", [ROOT, f"{ROOT}/mcp"])
 def test_every_source_serves_the_metadata_at_both_addresses(source: str, path: str) -> None:
-    status, _, document = answer(got(source, path))
+    status, _, document = answer(with_method(sent_by(source, call("read"), path), "GET"))
     assert (status, document["resource"], document["authorization_servers"]) == (200, AUDIENCE, [ISSUER])
 
 
@@ -84,8 +79,8 @@ def test_api_gateway_gets_each_challenge_under_a_second_name(source: str) -> Non
     anonymous, scoped = sent_by(source, call("read")), with_token(sent_by(source, call("drop")), token)
     served = with_token(sent_by(source, call("read")), token)
     for event, status in ((anonymous, 401), (scoped, 403), (served, 200)):
-        response = server.lambda_handler(event, None)
-        headers = response.get("headers") or response["multiValueHeaders"]
-        assert response["statusCode"] == status
-        expected = headers.get("www-authenticate") if source in ("http_api", *GATEWAYS) else None
-        assert headers.get("x-mcp-challenge") == expected
+        response = response_of(deployment.invoke(event))
+        assert response.status == status
+        challenge = response.headers.get("www-authenticate")
+        expected = challenge if source in ("http_api", *GATEWAYS) else None
+        assert response.headers.get("x-mcp-challenge") == expected

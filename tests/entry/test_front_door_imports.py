@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +18,8 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from support import callers
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.client_requests import APPS, TASKS
+from support.fake_kms import FUNCTION
+from support.interpreters import run_program
 from support.messages import META, call, headers, http_event, message
 from support.project import ROOT
 
@@ -74,6 +74,7 @@ REQUESTS: Mapping[str, Mapping[str, Any]] = {
 PROGRAM = """
 import json, sys
 from types import SimpleNamespace
+sys.path.insert(0, sys.argv[1])
 import app
 context = SimpleNamespace(
     aws_request_id="1", client_context=None, get_remaining_time_in_millis=lambda: 29_000
@@ -98,16 +99,8 @@ class Function:
     def load(self, mode: AuthMode, initialization: str = "on-demand") -> dict[str, list[str]]:
         """Return the modules that the initialization and then each request loads first."""
         events = {name: self._event(mode, body) for name, body in REQUESTS.items()}
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            cwd=FRONT_DOOR,
-            env={**self._variables(mode), "AWS_LAMBDA_INITIALIZATION_TYPE": initialization},
-            input=json.dumps(events),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        variables = {**self._variables(mode), "AWS_LAMBDA_INITIALIZATION_TYPE": initialization}
+        done = run_program(PROGRAM, str(FRONT_DOOR), stdin=json.dumps(events), **variables)
         answers: dict[str, tuple[int, list[str]]] = json.loads(done.stderr)
         refused = {name: status for name, (status, _) in answers.items() if status not in (200, 202)}
         unknown = dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel", "an unknown tool"), 400)
@@ -129,11 +122,7 @@ class Function:
             AuthMode.LAMBDA: {"MCP_PRINCIPAL_CONTEXT_KEY": "user"},
         }
         return {
-            "PATH": os.environ["PATH"],
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "eu-west-1",
-            "AWS_DEFAULT_REGION": "eu-west-1",
+            **FUNCTION,
             "AWS_ENDPOINT_URL": self.services,
             "MCP_AUTH_MODE": mode,
             "MCP_ISSUER": "urn:test",
@@ -146,12 +135,9 @@ class Function:
 
 @pytest.fixture(scope="module")
 def deployment() -> Iterator[Function]:
-    server = HttpServer(_respond, max_body=1_000_000).start()
-    try:
-        with authorization_server() as issuer:
-            yield Function(issuer, server.url)
-    finally:
-        server.close()
+    listening = HttpServer(_respond, max_body=1_000_000).start()
+    with closing(listening), authorization_server() as issuer:
+        yield Function(issuer, listening.url)
 
 
 def _respond(request: Request) -> Response:

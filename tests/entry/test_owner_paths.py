@@ -14,7 +14,7 @@ from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip_tools.events.messages import Event, post
 from support import callers
 from support.deployment import Deployment
-from support.event_sources import HTTP_SOURCES, sent_by, with_context
+from support.event_sources import HTTP_SOURCES, sent_by, with_context, with_method
 from support.lambda_context import LambdaContext
 from support.messages import call, message
 
@@ -120,12 +120,8 @@ def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status() -> No
     def forward(*rest: Any) -> Any:
         raise ForwardingFailed("timeout")
 
-    got = {**with_method(post("/tools/owner", CALL), "GET"), "body": None}
+    got = with_method(post("/tools/owner", CALL), "GET")
     assert send(behind_door(given={"forward": forward}), got)["statusCode"] == 500
-
-
-def with_method(event: Event, method: str) -> Event:
-    return with_context(event, http={**event["requestContext"]["http"], "method": method})
 
 
 NO_OWNERS = [

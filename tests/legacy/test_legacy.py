@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from mcp_roundtrip import Completion, Context, McpHeader, ResourceNotFound, Server, ToolError
 from support.client_requests import refused, text
 from support.deployment import Deployment, legacy
+from support.interpreters import run_program
 from support.legacy_schema import assert_valid
 from support.messages import call, message
 
@@ -311,7 +310,7 @@ assert not {f"mcp_roundtrip.{name}" for name in late} & sys.modules.keys()
 assert not server.lambda_handler({**body, "params": params}, None)["result"]["isError"]
 assert "mcp_roundtrip.server.legacy" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    run_program(code)
 
 
 def test_a_mirrored_header_is_optional_but_must_agree() -> None:

@@ -76,6 +76,14 @@ def with_context(event: Event, **members: Any) -> Event:
     return {**event, "requestContext": {**event["requestContext"], **members}}
 
 
+def with_method(event: Event, method: str) -> Event:
+    """Return the event of a request with this method and no body."""
+    changed = {**event, "body": None}
+    if "http" in event["requestContext"]:
+        return with_context(changed, http={**event["requestContext"]["http"], "method": method})
+    return {**changed, "httpMethod": method}
+
+
 def any_call() -> Event:
     """Return a `tools/call` without arguments."""
     return call("whoami")
