@@ -159,14 +159,6 @@ def test_an_invalid_answer_is_asked_again_with_a_new_key(deployment):
     assert ran == ["create 4", "activate"]
 
 
-def test_answers_to_unknown_questions_are_acknowledged_and_ignored(deployment):
-    task_id = parked(deployment)
-    before = deployment.poll(task_id)
-    assert "result" in deployment.update(task_id, unknown={"ignored": True})
-    assert deployment.poll(task_id) == before
-    assert not deployment.sent
-
-
 def test_unanswered_questions_stay_outstanding(deployment):
     task_id = deployment.run_task("two")
     assert deployment.poll(task_id)["inputRequests"].keys() == {"a/name", "b/name"}
@@ -198,13 +190,6 @@ def test_a_cancelled_task_does_not_run_again(deployment):
     deployment.run_workers()
     assert deployment.status(task_id) == "cancelled"
     assert ran == []
-
-
-def test_cancelling_an_ended_task_is_acknowledged_and_has_no_effect(deployment):
-    task_id = deployment.run_task("compute", label="x")
-    before = deployment.poll(task_id)
-    assert "result" in deployment.cancel(task_id)
-    assert deployment.poll(task_id) == before
 
 
 def test_a_poll_redispatches_a_task_whose_dispatch_was_lost(deployment):
@@ -392,12 +377,6 @@ def test_a_worker_that_runs_out_of_time_checkpoints_and_dispatches_the_next():
     assert deployment.text_of(deployment.run_task("works")) == "one two three"
     assert ran == names
     assert deployment.events.count("worker_finished") == 3
-
-
-def test_tasks_of_a_removed_tool_fail(deployment):
-    task_id = deployment.start("compute", label="x")
-    deployment.by(server=Server("jobs")).run_workers()
-    assert deployment.status(task_id) == "failed"
 
 
 def test_code_that_does_not_match_the_journal_fails_the_task_with_a_reason(deployment):

@@ -249,7 +249,7 @@ def test_an_ended_task_never_changes(deployment):
     deployment.run_workers()
     ended = deployment.poll(task_id)
     deployment.update(task_id, name=accepted("Ada"))
-    deployment.cancel(task_id)
+    assert "result" in deployment.cancel(task_id)
     deployment.sent.append(delivery)
     deployment.run_workers()
     deployment.clock.advance(3_600)
@@ -316,8 +316,10 @@ def test_keys_that_are_not_outstanding_are_ignored(deployment, value):
     task_id = asked(deployment)
     deployment.update(task_id, size=accepted(3))
     before = deployment.poll(task_id)
-    deployment.update(task_id, **dict.fromkeys(["size", "never", "size~2", "", "M"], value))
+    ignored = dict.fromkeys(["size", "never", "size~2", "", "M"], value)
+    assert "result" in deployment.update(task_id, **ignored)
     assert deployment.poll(task_id) == before
+    assert not deployment.sent
     deployment.resume(task_id, name="Ada")
     assert deployment.text_of(task_id) == "Ada 3"
 

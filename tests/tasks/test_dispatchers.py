@@ -1,4 +1,4 @@
-"""The contract of a Dispatcher: inline, by asynchronous invocations of a function, and by a queue.
+"""The contract of a Dispatcher: the one of tests, asynchronous invocations of a function, and a queue.
 
 Functions are invoked through the Invoke API of `local`, queues are ministack's; the clients are AWS's own.
 """
@@ -22,6 +22,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
@@ -29,7 +30,6 @@ from mcp_roundtrip_tools.template.model import REGION, Function, function_arn
 from support.aws_clients import DEFAULT_KIND
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
-from support.inline_dispatcher import InlineDispatcher
 from support.stored_tasks import StoredTasks
 from support.task_tools import ran, run_step
 
@@ -87,23 +87,25 @@ class Dispatched:
         """Return the stored status, without a poll."""
         return Task.from_item(self.store.store.get(pk, TASK)).status.value
 
-    def settle(self):
-        """Wait until all due work is done. Inline work is done already."""
-
     def close(self):
         """Close the clients."""
 
 
-class Inline(Dispatched):
-    """Workers run in the process of the dispatcher, at once."""
+class Recorded(Dispatched):
+    """The test runs the workers that were dispatched."""
 
     def connect(self):
-        return InlineDispatcher(lambda pk: self.work({"task": pk}))
+        return RecordingDispatcher()
+
+    def settle(self):
+        """Wait until all due work is done."""
+        self.deployment.run_workers()
 
     def dispatch_and_fail(self, pk):
         """Dispatch a worker that fails, and discard the retry."""
+        self.dispatch(pk)
         with pytest.raises(StoreError):
-            self.dispatch(pk)
+            self.settle()
 
 
 class Invoked(Dispatched):
@@ -282,10 +284,10 @@ def fixture_of(kind):
     return dispatched
 
 
-inline, functions, queued, woken = map(fixture_of, (Inline, Invoked, Queued, Woken))
+recorded, functions, queued, woken = map(fixture_of, (Recorded, Invoked, Queued, Woken))
 
 
-@pytest.fixture(params=["inline", "functions", "queued"])
+@pytest.fixture(params=["recorded", "functions", "queued"])
 def deployed(request):
     return request.getfixturevalue(request.param)
 

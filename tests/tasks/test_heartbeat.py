@@ -6,19 +6,19 @@ import threading
 
 import pytest
 
-from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.heartbeat import heartbeat, wait_ms
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
 from support.task_items import NEW, NOW
 
 LEASE_MS = 60_000
 
 
-def claimed(store: MemoryStore, remaining_ms: int = 900_000) -> Lease:
+def claimed(store: TaskStore, remaining_ms: int = 900_000) -> Lease:
     store.put_new(NEW.to_item())
     lease = Lease(store, NEW.pk, "me", Delivery("", remaining_ms, LEASE_MS), lambda: NOW)
     assert lease.claim() is not None
@@ -35,17 +35,9 @@ def test_the_lease_is_renewed_until_the_pass_ends() -> None:
 
 
 def test_a_failed_renewal_is_repeated_sooner() -> None:
-    class FailingStore(MemoryStore):
-        failures = 2
-
-        def update(self, pk: str, sk: str, change: Change) -> Item | None:
-            if "rn" not in change.set and self.failures:
-                self.failures -= 1
-                raise StoreError("timeout")
-            return super().update(pk, sk, change)
-
+    store = FaultyStore(matches=lambda operation: operation.sets == {"lu"}, times=2)
     timer = HeartbeatTimer()
-    with heartbeat(claimed(FailingStore()), timer):
+    with heartbeat(claimed(store), timer):
         assert all(timer.fire() for _ in range(3))
     assert timer.pauses == [LEASE_MS / 3, LEASE_MS / 12, LEASE_MS / 12, LEASE_MS / 3]
 

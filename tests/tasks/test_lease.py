@@ -11,10 +11,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip_testing.task_table import CrashingStore
+from mcp_roundtrip_testing.workers import NEVER
+from support.faulty_store import FaultyStore
 from support.task_items import END, NEW, NOW
 
 LEASE_MS = 60_000
@@ -23,58 +25,40 @@ INVOCATION_MS = 900_000
 LONG_TASK = {**NEW.to_item(), "dead": NOW + 10 * INVOCATION_MS}
 
 
-class CountingStore(MemoryStore):
-    """A store that counts its calls, and fails while `is_down`."""
-
-    calls = 0
-    is_down = False
-
-    def get(self, pk: str, sk: str) -> Item | None:
-        self.count()
-        return super().get(pk, sk)
-
-    def update(self, pk: str, sk: str, change: Change) -> Item | None:
-        self.count()
-        return super().update(pk, sk, change)
-
-    def count(self) -> None:
-        self.calls += 1
-        if self.is_down:
-            raise StoreError("ThrottlingException")
+def stored(store: TaskStore) -> Task:
+    item = store.get(NEW.pk, TASK)
+    assert item is not None
+    return Task.from_item(item)
 
 
 @dataclass
 class Table:
-    """A table with one task, and a clock that the workers share."""
+    """A table with one task, and a clock that the workers share. The store counts its calls."""
 
     now_ms: int = NOW
-    store: CountingStore = field(default_factory=CountingStore)
+    faults: FaultyStore = field(default_factory=lambda: FaultyStore(times=0))
     renewed: int = 0
     errors: list[str] = field(default_factory=list)
     log_is_down: bool = False
 
     def __post_init__(self) -> None:
+        self.store = CrashingStore(self.faults, NEVER, is_done=False)
         self.store.put_new(LONG_TASK)
 
     @property
     def task(self) -> Task:
-        item = MemoryStore.get(self.store, NEW.pk, TASK)
-        assert item is not None
-        return Task.from_item(item)
+        return stored(self.faults.store)
+
+    def fail(self, is_down: bool = True) -> None:
+        """Let the table refuse all requests, or none."""
+        self.faults.times = float("inf") if is_down else 0
 
     def lease(self, owner: str, delivery: str = "", remaining_ms: int = INVOCATION_MS) -> Lease:
         def on_renewed() -> None:
             self.renewed += 1
 
         given = Delivery(delivery, remaining_ms, LEASE_MS, on_renewed)
-        return Lease(
-            self.store,
-            NEW.pk,
-            owner,
-            given,
-            lambda: self.now_ms,
-            self.log,
-        )
+        return Lease(self.store, NEW.pk, owner, given, lambda: self.now_ms, self.log)
 
     def log(self, event: str, error: Exception) -> None:
         if self.log_is_down:
@@ -93,7 +77,7 @@ class Table:
         self.claimed("another")
 
     def cancel(self) -> None:
-        assert MemoryStore.update(self.store, NEW.pk, TASK, transitions.cancel(now_ms=self.now_ms))
+        assert self.faults.store.update(NEW.pk, TASK, transitions.cancel(now_ms=self.now_ms))
 
 
 @pytest.fixture
@@ -182,10 +166,10 @@ def test_an_owner_does_not_renew_a_lease_after_the_worker_released_it(table: Tab
 def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(table: Table) -> None:
     lease = table.claimed()
     table.now_ms += HALF_MS
-    table.store.is_down = True
+    table.fail()
     with pytest.raises(StoreError):
         lease.check()
-    table.store.is_down = False
+    table.fail(False)
     assert lease.check()
 
 
@@ -221,10 +205,10 @@ def test_a_heartbeat_renews_the_lease_and_its_message(table: Table) -> None:
 
 def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
     lease = table.claimed()
-    table.store.is_down = True
+    table.fail()
     assert [lease.beat(), lease.beat()] == [LEASE_MS / RETRIES, LEASE_MS / RETRIES]
     assert table.errors == ["lease_renewal_failed", "lease_renewal_failed"]
-    table.store.is_down = False
+    table.fail(False)
     table.now_ms += 10 * LEASE_MS
     assert lease.beat() == LEASE_MS / RENEWALS
     assert table.renewed == 1
@@ -233,7 +217,7 @@ def test_a_failed_heartbeat_is_logged_and_soon_repeated(table: Table) -> None:
 def test_a_failed_log_line_does_not_end_the_heartbeats(table: Table) -> None:
     lease = table.claimed()
     table.log_is_down = True
-    table.store.is_down = True
+    table.fail()
     assert lease.beat() == LEASE_MS / RETRIES
 
 
@@ -253,7 +237,7 @@ def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_e
         "cancel": transitions.cancel(now_ms=table.now_ms),
         "expire": transitions.expire(now_ms=NOW + 20 * INVOCATION_MS, **END),  # type: ignore[arg-type]
     }
-    assert MemoryStore.update(table.store, NEW.pk, TASK, ends[transition])
+    assert table.faults.store.update(NEW.pk, TASK, ends[transition])
     table.now_ms += 20_000
     assert lease.beat() == LEASE_MS / RENEWALS
     assert lease.is_lost
@@ -266,7 +250,7 @@ def test_a_heartbeat_after_the_pass_does_nothing(table: Table, is_down: bool) ->
     """The environment was frozen before the thread ended, and runs another invocation now."""
     lease = table.claimed()
     lease.close()
-    table.store.is_down = is_down
+    table.fail(is_down)
     before = table.task
     assert lease.beat() is None
     assert (table.task, table.store.calls, table.renewed, table.errors) == (before, 0, 0, [])
@@ -285,7 +269,7 @@ class LeaseStateMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now_ms = NOW
-        self.store = CountingStore()
+        self.store = MemoryStore()
         self.store.put_new(LONG_TASK)
         self.leases: dict[int, Lease] = {}
         self.lost: set[int] = set()
@@ -297,9 +281,7 @@ class LeaseStateMachine(RuleBasedStateMachine):
 
     @property
     def task(self) -> Task:
-        item = MemoryStore.get(self.store, NEW.pk, TASK)
-        assert item is not None
-        return Task.from_item(item)
+        return stored(self.store)
 
     @rule(ms=st.sampled_from([1, 1_000, LEASE_MS // 3, HALF_MS, LEASE_MS, 3 * LEASE_MS]))
     def time_passes(self, ms: int) -> None:
