@@ -9,6 +9,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player
+from support.client_requests import responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
 
@@ -48,15 +49,11 @@ def changes(play: Player) -> list[tuple[str, str]]:
     return [(fields["key"], fields["changed"]) for fields in events]
 
 
-def consent(key: str, value: object = True) -> dict[str, Any]:
-    return {key: {"action": "accept", "content": {"value": value}}}
-
-
 def test_a_changed_text_is_logged_without_the_text() -> None:
     play = Player(changing(Server("x")))
     asked = play.call("by_time")
     assert changes(play) == []
-    assert "sure" in asked.respond(consent("sure")).asked
+    assert "sure" in asked.respond(responses(sure=True)).asked
     assert changes(play) == [("sure", "message")]
     assert SECRET not in str(play.observer.events)
     [fields] = [fields for event, fields in play.observer.events if event == "question_changed"]
@@ -71,7 +68,7 @@ def test_a_changed_form_is_logged_even_without_an_answer() -> None:
 
 def test_every_round_with_a_changed_question_is_logged() -> None:
     play = Player(changing(Server("x")))
-    play.call("one_of_two").respond(consent("name", "Ann")).respond(consent("sure"))
+    play.call("one_of_two").respond(responses(name="Ann")).respond(responses(sure=True))
     assert changes(play) == [("sure", "message"), ("sure", "message")]
 
 
@@ -83,7 +80,7 @@ def test_a_discarded_answer_is_logged() -> None:
         return list(ctx.ask(Elicit("price", next(texts), bool), Elicit("name", "Who?", str)))
 
     play = Player(server)
-    again = play.call("buy").respond(consent("price")).respond(consent("name", "Ann"))
+    again = play.call("buy").respond(responses(price=True)).respond(responses(name="Ann"))
     assert again.question("price") == "11 EUR?"
     assert changes(play) == [("price", "message")]
 
@@ -91,13 +88,13 @@ def test_a_discarded_answer_is_logged() -> None:
 def test_a_changed_question_of_a_task_is_logged() -> None:
     play = Player(changing(Server("x")), WITH_TASKS)
     task = play.call("later").task
-    task.respond(consent("sure"))
+    task.respond(responses(sure=True))
     assert ("sure", "message") in changes(play)
 
 
 def test_invalid_answers_and_new_questions_are_not_logged_as_changes() -> None:
     play = Player(changing(Server("x")))
-    again = play.call("steady").respond(consent("size", "many"))
+    again = play.call("steady").respond(responses(size="many"))
     assert "not accepted" in again.question("size")
-    again.respond(consent("size", 2)).respond({}).respond(consent("sure"))
+    again.respond(responses(size=2)).respond({}).respond(responses(sure=True))
     assert changes(play) == []

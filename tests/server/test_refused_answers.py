@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, Player, Round
+from support.client_requests import accepted, responses
 
 SECRET = "hunter2"
 
@@ -86,10 +87,6 @@ def refusals(play: Player) -> list[dict[str, Any]]:
     return [fields for event, fields in play.observer.events if event == "answer_refused"]
 
 
-def accepted(**content: Any) -> dict[str, Any]:
-    return {"action": "accept", "content": content}
-
-
 SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "short"}}
 
 MALFORMED: list[tuple[str, Any, str]] = [
@@ -124,7 +121,7 @@ def test_a_malformed_answer_is_an_error_that_names_the_member(tool: str, answer:
 
 
 GOOD: dict[str, Any] = {
-    "form": accepted(name="ada"),
+    "form": accepted({"name": "ada"}),
     "url": {"action": "accept"},
     "sampling": SAMPLED,
     "roots": {"roots": []},
@@ -145,7 +142,7 @@ def test_a_refused_form_tells_the_user_and_the_operator(
     content: dict[str, Any], shown: str, logged: str
 ) -> None:
     play = Player(server)
-    again = play.call("form").respond({"q": {"action": "accept", "content": content}})
+    again = play.call("form").respond({"q": accepted(content)})
     assert shown in again.question("q")
     [line] = refusals(play)
     assert logged in line["reason"]
@@ -161,7 +158,7 @@ def last_round(play: Player, tool: str, answer: Any) -> Round:
 
 def test_the_error_after_the_last_round_names_the_question_and_the_reason() -> None:
     play = Player(server)
-    ended = last_round(play, "form", accepted(name=SECRET * 3))
+    ended = last_round(play, "form", accepted({"name": SECRET * 3}))
     assert "'q'" in ended.text
     assert "16 characters" in ended.text
     assert SECRET not in ended.text
@@ -177,7 +174,7 @@ def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_r
         return ctx.elicit("q", f"It is {next(minutes)} past five in {SECRET}. Who?", str)
 
     play = Player(changing)
-    ended = last_round(play, "tool", accepted(value="ada"))
+    ended = last_round(play, "tool", accepted({"value": "ada"}))
     assert "'q'" in ended.text
     assert "changed" in ended.text
     assert SECRET not in ended.text
@@ -189,8 +186,8 @@ def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_r
 @pytest.mark.parametrize(
     ("tool", "answer", "good"),
     [
-        ("form_in_task", {"action": "Accept"}, accepted(name="ada")),
-        ("form_in_task", SECRET, accepted(name="ada")),
+        ("form_in_task", {"action": "Accept"}, accepted({"name": "ada"})),
+        ("form_in_task", SECRET, accepted({"name": "ada"})),
         ("sampling_in_task", {**SAMPLED, "role": SECRET}, SAMPLED),
     ],
 )
@@ -212,15 +209,15 @@ def test_tasks_update_refuses_a_malformed_answer_and_stores_nothing(
 def test_tasks_update_ignores_malformed_answers_to_questions_that_are_not_open() -> None:
     play = Player(server, WITH_TASKS)
     task = play.call("form_in_task").task
-    again = task.respond({"q": accepted(name=SECRET), "never-issued": SECRET})
+    again = task.respond({"q": accepted({"name": SECRET}), "never-issued": SECRET})
     assert again.asked.keys() == {"q~2"}
-    done = again.respond({"q": SECRET, "q~2": accepted(name="ada")})
+    done = again.respond({"q": SECRET, "q~2": accepted({"name": "ada"})})
     assert done.status == "completed"
 
 
 def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent() -> None:
     play = Player(server, WITH_TASKS)
-    again = play.call("form_in_task").task.respond({"q": accepted(name=SECRET)})
+    again = play.call("form_in_task").task.respond(responses(q={"name": SECRET}))
     assert "taken" in again.question("q")
     again.poll().poll()
     assert [line["key"] for line in refusals(play)] == ["q"]
@@ -232,19 +229,19 @@ def test_a_refused_form_of_a_task_is_logged_once_and_a_null_is_stored_as_absent(
 
 def test_a_refused_form_is_logged_once_while_another_branch_sleeps() -> None:
     play = Player(server, WITH_TASKS)
-    task = play.call("form_beside_sleep").task.respond({"a/q": accepted(name=SECRET)})
+    task = play.call("form_beside_sleep").task.respond({"a/q": accepted({"name": SECRET})})
     for _ in range(3):
         task = task.wake()
     assert [line["key"] for line in refusals(play)] == ["a/q"]
-    task = task.respond({"a/q~2": accepted(name=SECRET)})
+    task = task.respond({"a/q~2": accepted({"name": SECRET})})
     assert len(refusals(play)) == 2
-    assert task.respond({"a/q~3": accepted(name="ada")}).status == "completed"
+    assert task.respond({"a/q~3": accepted({"name": "ada"})}).status == "completed"
 
 
 def test_the_error_of_a_task_that_asked_too_often_names_the_reason() -> None:
     task = Player(server, WITH_TASKS).call("form_in_task").task
     while task.asked:
-        task = task.respond(dict.fromkeys(task.asked, accepted(name=SECRET * 3)))
+        task = task.respond(dict.fromkeys(task.asked, accepted({"name": SECRET * 3})))
     assert "'q'" in task.text
     assert "16 characters" in task.text
     assert SECRET not in task.text
