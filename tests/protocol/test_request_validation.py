@@ -23,13 +23,23 @@ CLIENT = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
-def run(body: dict[str, Any], **changes: str | None) -> ValidRequest | Notification | InvalidRequest:
+def run(body: dict[str, Any], **changes: str | None) -> Outcome:
     return validate_request(headers(body, **changes), json.dumps(body))
 
 
-def code(outcome: ValidRequest | Notification | InvalidRequest) -> int:
+Outcome = ValidRequest | Notification | InvalidRequest
+
+
+def invalid(outcome: Outcome, code: int) -> InvalidRequest:
+    """Return a request that was refused with this code."""
     assert isinstance(outcome, InvalidRequest), outcome
-    return outcome.failure.code
+    assert outcome.failure.code == code
+    return outcome
+
+
+def valid(outcome: Outcome) -> ValidRequest:
+    assert isinstance(outcome, ValidRequest), outcome
+    return outcome
 
 
 def without(name: str) -> dict[str, Any]:
@@ -37,14 +47,13 @@ def without(name: str) -> dict[str, Any]:
 
 
 def test_a_valid_request_has_all_declared_members() -> None:
-    route = run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"}))
-    assert isinstance(route, ValidRequest)
+    route = valid(run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"})))
     assert (route.id, route.method) == ("x", "tools/list")
     assert route.meta == RequestMeta("2026-07-28", META[CAPABILITIES], META[CLIENT], 3, "info")
 
 
 def test_client_info_is_optional() -> None:
-    assert isinstance(run(message("tools/list", meta=without(CLIENT))), ValidRequest)
+    valid(run(message("tools/list", meta=without(CLIENT))))
 
 
 def test_a_notification_needs_neither_headers_nor_meta() -> None:
@@ -55,10 +64,7 @@ def test_a_notification_needs_neither_headers_nor_meta() -> None:
 
 @pytest.mark.parametrize("meta", [None, without(VERSION), without(CAPABILITIES), {}, "x", [], 7])
 def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any) -> None:
-    outcome = run(message("server/discover", id=101, meta=meta))
-    assert code(outcome) == -32602
-    assert isinstance(outcome, InvalidRequest)
-    assert outcome.id == 101
+    assert invalid(run(message("server/discover", id=101, meta=meta)), -32602).id == 101
 
 
 @pytest.mark.parametrize(
@@ -79,69 +85,60 @@ def test_a_missing_required_field_is_invalid_params_and_echoes_the_id(meta: Any)
     ],
 )
 def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> None:
-    assert code(run(message("tools/list", meta={**META, **change}))) == -32602
+    invalid(run(message("tools/list", meta={**META, **change})), -32602)
 
 
 @pytest.mark.parametrize("name", [CLIENT, LOG_LEVEL, "progressToken", "traceparent", "baggage"])
 def test_an_optional_field_that_is_null_counts_as_absent(name: str) -> None:
     absent, null = (run(message("tools/list", meta=meta)) for meta in (without(name), {**META, name: None}))
-    assert isinstance(null, ValidRequest)
-    assert isinstance(absent, ValidRequest)
-    assert null.meta == absent.meta
+    assert valid(null).meta == valid(absent).meta
 
 
 @pytest.mark.parametrize("token", ["x" * 1_024, 10**1_024 - 1, 1 - 10**1_023, "", 0])
 def test_a_progress_token_may_be_as_long_as_an_id(token: str | int) -> None:
-    route = run(message("tools/list", id=token, meta={**META, "progressToken": token}))
-    assert isinstance(route, ValidRequest)
+    route = valid(run(message("tools/list", id=token, meta={**META, "progressToken": token})))
     assert (route.id, route.meta.progress_token) == (token, token)
 
 
 def test_headers_are_compared_before_the_version_is_checked() -> None:
-    assert code(run(message("server/discover", meta={**META, VERSION: "v999.0.0"}))) == -32020
+    invalid(run(message("server/discover", meta={**META, VERSION: "v999.0.0"})), -32020)
 
 
 def test_an_unsupported_version_names_the_supported_ones() -> None:
     outcome = run(message("server/discover", meta={**META, VERSION: "v999"}), mcp_protocol_version="v999")
-    assert code(outcome) == -32022
-    assert isinstance(outcome, InvalidRequest)
-    assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "v999"}
+    refused = invalid(outcome, -32022).failure
+    assert refused.data == {"supported": ["2026-07-28"], "requested": "v999"}
 
 
 def test_a_legacy_initialize_gets_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-    outcome = validate_request({}, json.dumps(body))
-    assert code(outcome) == -32022
-    assert isinstance(outcome, InvalidRequest)
-    assert outcome.failure.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
-    assert "2026-07-28" in outcome.failure.message
+    refused = invalid(validate_request({}, json.dumps(body)), -32022).failure
+    assert refused.data == {"supported": ["2026-07-28"], "requested": "2025-06-18"}
+    assert "2026-07-28" in refused.message
 
 
 def test_a_legacy_request_with_its_version_header_gets_the_supported_versions() -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    outcome = validate_request({"mcp-protocol-version": "2025-11-25"}, json.dumps(body))
-    assert code(outcome) == -32022
+    invalid(validate_request({"mcp-protocol-version": "2025-11-25"}, json.dumps(body)), -32022)
 
 
 def test_an_initialize_with_modern_metadata_is_an_unknown_method_that_names_the_versions() -> None:
-    assert isinstance(run(message("initialize")), ValidRequest)
+    valid(run(message("initialize")))
     failure = unknown_method("initialize")
     assert failure.code == -32601
     assert "2026-07-28" in failure.message
 
 
 def test_headers_are_checked_before_meta() -> None:
-    assert code(run(message("server/discover", meta=None), mcp_method=None)) == -32020
+    invalid(run(message("server/discover", meta=None), mcp_method=None), -32020)
 
 
 @pytest.mark.parametrize("name", [7, None, ["x"], {}])
 def test_a_name_of_the_wrong_type_is_not_a_header_mismatch(name: Any) -> None:
-    assert isinstance(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"), ValidRequest)
+    valid(run(call("x") | {"params": {"name": name, "_meta": META}}, mcp_name="x"))
 
 
-def legacy(
-    body: dict[str, Any], headers: dict[str, str] | None = None
-) -> ValidRequest | Notification | InvalidRequest:
+def legacy(body: dict[str, Any], headers: dict[str, str] | None = None) -> Outcome:
     return validate_request(headers or {}, json.dumps(body), serves_legacy=True)
 
 
@@ -159,16 +156,14 @@ def legacy(
 def test_a_legacy_request_is_valid_if_legacy_clients_are_served(
     headers: dict[str, str], version: str, meta: Any
 ) -> None:
-    route = legacy(message("tools/list", meta=meta), headers)
-    assert isinstance(route, ValidRequest)
+    route = valid(legacy(message("tools/list", meta=meta), headers))
     assert route.is_legacy
     token = (meta or {}).get("progressToken")
     assert route.meta == RequestMeta(version, {}, progress_token=token, knows_capabilities=False)
 
 
 def test_a_legacy_client_may_declare_capabilities_as_later_ones_do() -> None:
-    route = legacy(message("tools/list", meta={CAPABILITIES: {"sampling": {}}}))
-    assert isinstance(route, ValidRequest)
+    route = valid(legacy(message("tools/list", meta={CAPABILITIES: {"sampling": {}}})))
     assert route.meta.capabilities == {"sampling": {}}
 
 
@@ -191,32 +186,28 @@ def test_headers_of_a_legacy_request_are_optional_but_must_agree(
     body = message("tools/call", meta=None)
     body["params"]["name"] = "x"
     outcome = legacy(body, headers)
-    assert isinstance(outcome, ValidRequest) if accepted else code(outcome) == -32020
+    if accepted:
+        valid(outcome)
+    else:
+        invalid(outcome, -32020)
 
 
 @pytest.mark.parametrize(
     "meta", ["x", [], 7, {CAPABILITIES: []}, {"progressToken": True}, {"progressToken": "x" * 1_025}]
 )
 def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> None:
-    outcome = legacy(message("tools/list", meta=meta))
-    assert code(outcome) == -32602
-    assert isinstance(outcome, InvalidRequest)
-    assert outcome.is_legacy
+    assert invalid(legacy(message("tools/list", meta=meta)), -32602).is_legacy
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", ""])
 def test_an_unknown_legacy_version_is_refused(version: str) -> None:
     outcome = legacy(message("tools/list", meta=None), {"mcp-protocol-version": version})
-    assert code(outcome) == -32022
-    assert isinstance(outcome, InvalidRequest)
-    assert not outcome.is_legacy
+    assert not invalid(outcome, -32022).is_legacy
 
 
 def test_modern_requests_are_checked_equally_if_legacy_clients_are_served() -> None:
     body = message("server/discover")
-    good = validate_request(headers(body), json.dumps(body), serves_legacy=True)
-    assert isinstance(good, ValidRequest)
-    assert not good.is_legacy
-    assert code(legacy(body)) == -32020
+    assert not valid(legacy(body, headers(body))).is_legacy
+    invalid(legacy(body), -32020)
     bare = message("server/discover", meta=None)
-    assert code(validate_request(headers(bare), json.dumps(bare), serves_legacy=True)) == -32602
+    invalid(legacy(bare, headers(bare)), -32602)
