@@ -234,9 +234,9 @@ def test_a_task_of_another_principal_is_unknown_and_unchanged(deployment, method
 def test_no_result_of_a_task_has_a_request_state_or_names_related_tasks(deployment):
     created = deployment.post_call("asks_first", **next_round(deployment.call("asks_first"), size=4))
     task_id = created["result"]["taskId"]
-    working = deployment.get(task_id)
+    working = deployment.post("tasks/get", taskId=task_id)
     deployment.run_workers()
-    ended = deployment.get(task_id)
+    ended = deployment.post("tasks/get", taskId=task_id)
     for response in (created, working, ended, deployment.update(task_id), deployment.cancel(task_id)):
         text = json.dumps(response)
         assert "requestState" not in text

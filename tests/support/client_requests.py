@@ -183,9 +183,6 @@ class ClientRequests(ABC):
         assert result["resultType"] == "task"
         return str(result["taskId"])
 
-    def get(self, task_id: str) -> Any:
-        return self.post("tasks/get", taskId=task_id)
-
     def poll(self, task_id: str) -> Any:
         """Return a task as its client sees it."""
         return self.result("tasks/get", taskId=task_id)

@@ -155,7 +155,7 @@ def test_a_poll_that_cannot_read_the_table_does_not_lose_the_task(deployment, wi
     task_id = parked(deployment)
     for name in ("missing", "throttled", "overloaded"):
         with wire.failing_with(TABLE_ERRORS[name]):
-            assert_unavailable(deployment.get(task_id), deployment, TABLE_ERRORS[name])
+            assert_unavailable(deployment.post("tasks/get", taskId=task_id), deployment, TABLE_ERRORS[name])
     assert_completes(deployment, task_id)
 
 

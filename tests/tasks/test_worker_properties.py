@@ -14,24 +14,22 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task
-from mcp_roundtrip_testing import FakeClock, make_ports
-from mcp_roundtrip_testing.task_table import TaskTable, WorkerKilled
-from mcp_roundtrip_testing.workers import RETRY_DELAY_S, WorkerContext
+from mcp_roundtrip.tasks.model import ENTRY, Status, Task
+from mcp_roundtrip_testing.task_table import WorkerKilled
+from mcp_roundtrip_testing.workers import RETRY_DELAY_S
+from support.client_requests import accepted
+from support.deployment import Deployment
+from support.lambda_context import LambdaContext
 from support.lease_lock import holds_lease_lock
+from support.stored_tasks import StoredTasks
 from support.three_steps import take_three_steps
 
 WITHIN_S = 30
-INVOCATION_MS = 900_000
 AT_ONCE = 3
 MAX_KILLS = 4
-ANSWER = {"action": "accept", "content": {"value": True}}
 MOMENTS_S = st.sampled_from([0.001, 20.0, 31.0, 61.0])
 
 server = Server("properties")
@@ -50,7 +48,7 @@ def provision(ctx: Context) -> dict[str, str]:
 class SteppedWorker:
     """A worker that makes one call of the store for each `step`, and none after it was killed."""
 
-    def __init__(self, table: TaskTable, pk: str, request_id: str) -> None:
+    def __init__(self, deployment: Deployment, pk: str, request_id: str) -> None:
         self.pk = pk
         self.request_id = request_id
         self.is_suspended = False
@@ -58,7 +56,7 @@ class SteppedWorker:
         self.next_call = ""
         self.read: set[str] = set()
         self.blocks_heartbeat = False
-        self._table = table
+        self._deployment = deployment
         self._killed = ""
         self._go, self._arrived = threading.Semaphore(0), threading.Semaphore(0)
         self._beat, self._has_beaten = threading.Semaphore(0), threading.Semaphore(0)
@@ -98,25 +96,23 @@ class SteppedWorker:
             pass
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        operation = getattr(self._table.store, name)
+        operation = getattr(self._deployment.store, name)
         return lambda *arguments: self._call(lambda: operation(*arguments), name)
 
     def query(self, pk: str) -> Any:
-        rows = self._call(lambda: self._table.store.query(pk))
+        rows = self._call(lambda: self._deployment.store.query(pk))
         self.read = {str(row["sk"]) for row in rows}
         return rows
 
     def _run(self) -> None:
-        clock = self._table.clock
-        context = WorkerContext(clock, clock.monotonic_ms() + INVOCATION_MS, self.request_id)
-        ports = replace(
-            make_ports(clock=clock, tasks=self._table),
-            tasks=lambda: self._table.port(self),  # type: ignore[arg-type]
-            wait_ms=self._wait_ms,
-            pause_ms=lambda duration_ms: self._call(lambda: clock.advance(duration_ms / 1000)),
-        )
+        clock = self._deployment.clock
+        ports = {
+            "wait_ms": self._wait_ms,
+            "pause_ms": lambda duration_ms: self._call(lambda: clock.advance(duration_ms / 1000)),
+        }
+        context = LambdaContext(clock, aws_request_id=self.request_id)
         try:
-            work(server._tool_methods, {"task": self.pk}, context, lambda: ports)
+            self._deployment.by(store=self, replaced=ports).work({"task": self.pk}, context)
         except WorkerKilled:
             pass
         finally:
@@ -162,14 +158,12 @@ class WorkerStateMachine(RuleBasedStateMachine):
         super().__init__()
         global on_effect
         on_effect = self._effect
-        self.clock = FakeClock()
-        self.table = TaskTable(self.clock)
-        self.tasks = self.table.port().tasks
+        self.deployment = Deployment(server)
+        self.clock, self.table = self.deployment.clock, self.deployment.table
+        self.stored = StoredTasks(self.table)
         call = TaskCall("tools/call", "provision", {}, None, None)
-        created = self.tasks.create(
-            call, None, Journal("w"), worker="w", capabilities={"elicitation": {}}, ttl_ms=10**9
-        )
-        self.pk, self.task_id = created.pk, created.task_id
+        self.created = self.stored.create(call, capabilities={"elicitation": {}}, ttl_ms=10**9)
+        self.pk = self.created.pk
         self.workers: list[SteppedWorker] = []
         self.retries: list[tuple[float, str]] = []
         self.invocations = 0
@@ -181,9 +175,7 @@ class WorkerStateMachine(RuleBasedStateMachine):
 
     @property
     def task(self) -> Task:
-        item = self.table.store.get(self.pk, TASK)
-        assert item is not None
-        return Task.from_item(item)
+        return self.stored.stored(self.created)
 
     @property
     def running(self) -> list[SteppedWorker]:
@@ -205,7 +197,7 @@ class WorkerStateMachine(RuleBasedStateMachine):
         return value
 
     def _start(self, request_id: str) -> None:
-        worker = SteppedWorker(self.table, self.pk, request_id)
+        worker = SteppedWorker(self.deployment, self.pk, request_id)
         self.workers.append(worker)
         worker.start()
 
@@ -295,17 +287,18 @@ class WorkerStateMachine(RuleBasedStateMachine):
 
     @rule()
     def poll(self) -> None:
-        self.tasks.get(None, self.task_id)
+        self.stored.get(self.created)
 
     @precondition(lambda self: self.task.requests)
     @rule()
     def answer(self) -> None:
-        self.tasks.update(None, self.task_id, dict.fromkeys(self.task.requests, ANSWER))
+        answers = dict.fromkeys(self.task.requests, accepted(True))
+        self.stored.tasks.update("alice", self.created.task_id, answers)
 
     @precondition(lambda self: len(self.workers) > 6)
     @rule()
     def cancel(self) -> None:
-        self.tasks.cancel(None, self.task_id)
+        self.stored.tasks.cancel("alice", self.created.task_id)
 
     # invariants
 
