@@ -118,13 +118,6 @@ def test_only_states_of_trusted_keys_are_accepted(kms: FakeKms, deployed: dict[s
     assert not resumes(deploy(**replaced), asked)
 
 
-def test_a_deployment_signs_with_its_own_key_and_not_with_another_that_it_trusts(
-    kms: FakeKms, deployed: dict[str, str]
-) -> None:
-    rotating = deploy(**deployed, trusted_state_key_arns=signing_key(kms))
-    assert resumes(deploy(**deployed), rotating.call("greet"))
-
-
 def test_each_certificate_is_logged_with_the_id_that_revokes_it(
     kms: FakeKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 
 from faults.seeded import LAYER, ROOT, Fault, find_faults
 
-TIMEOUT_S = 600
+TIMEOUT_S = 300
 
 SAME_EXAMPLES = "--hypothesis-seed=0"
 """With and without a fault, so that a test that fails on a rare example does not seem to catch a fault."""
@@ -37,35 +37,24 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only the faults whose names contain one of these")
     parser.add_argument("--tests", default="", help="try these files and folders, and list what catches it")
     options = parser.parse_args()
-    faults = list(find_faults(*options.names))
+    faults, tried = list(find_faults(*options.names)), options.tests.split()
     if not faults:
         parser.error("no fault has such a name")
-    tried = options.tests.split()
-    started = time.monotonic()
-    try:
-        failed = run_without_fault(tried or sorted({test for fault in faults for test in fault.tests}))
-    except NotRun as error:
-        print(f"Without a fault: {error}")
-        return 1
-    if failed:
-        print("These tests fail without a fault:", *failed, sep="\n")
-        return 1
+    started, cores = time.monotonic(), os.cpu_count()
+    with copied_layer() as layer:
+        check_import(layer)
+        listed = tried or sorted({test for fault in faults for test in fault.tests})
+        if failed := run_tests(layer, listed, f"--numprocesses={cores}", "--dist=loadfile"):
+            sys.exit("\n".join(["These tests fail without a fault:", *failed]))
     print(f"The tests pass without a fault ({time.monotonic() - started:.0f} s).", flush=True)
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(cores) as threads:
         caught = list(threads.map(lambda fault: report(fault, tried), faults))
     print(f"{sum(caught)} of {len(caught)} faults are caught ({time.monotonic() - started:.0f} s).")
     return 0 if all(caught) else 1
 
 
-def run_without_fault(tests: Sequence[str]) -> Mapping[str, float]:
-    """Run tests with an unchanged copy of the layer, in parallel. Raises NotRun."""
-    with copied_layer() as layer:
-        check_import(layer)
-        return run_tests(layer, tests, f"--numprocesses={os.cpu_count()}", "--dist=loadfile")
-
-
 def report(fault: Fault, tried: Sequence[str]) -> bool:
-    """Try a fault, print the result, and return whether a test noticed it."""
+    """Seed a fault, print which of its tests, or of those `tried`, notice it; return whether any did."""
     started = time.monotonic()
     try:
         with copied_layer(fault) as layer:
@@ -84,41 +73,39 @@ def report(fault: Fault, tried: Sequence[str]) -> bool:
 @contextmanager
 def copied_layer(fault: Fault | None = None) -> Iterator[Path]:
     """Copy the layer into a temporary folder, with a fault. Raises NotRun if its patch does not fit."""
+    half_written = shutil.ignore_patterns("*.pyc.*")  # by tests that run at the same time
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         layer = Path(folder) / LAYER
-        shutil.copytree(ROOT / LAYER / "mcp_roundtrip", layer / "mcp_roundtrip")
+        shutil.copytree(ROOT / LAYER / "mcp_roundtrip", layer / "mcp_roundtrip", ignore=half_written)
         if fault is not None and not fault.apply(Path(folder)):
             raise NotRun("the patch does not apply")
         yield layer
 
 
+def environment(layer: Path) -> Mapping[str, str]:
+    """Return the variables of tests that import a copy of the layer, and keep no examples of a fault."""
+    hypothesis = str(layer.parent / "hypothesis")
+    return {**os.environ, "PYTHONPATH": str(layer), "HYPOTHESIS_STORAGE_DIRECTORY": hypothesis}
+
+
 def check_import(layer: Path) -> None:
-    """Raise NotRun if the installed layer comes before the copy."""
+    """End the program if the installed layer comes before the copy."""
     command = [sys.executable, "-c", "import mcp_roundtrip; print(mcp_roundtrip.__file__)"]
-    found = subprocess.run(command, env=environment_of(layer), capture_output=True, text=True, check=True)
-    if not found.stdout.startswith(str(layer)):
-        raise NotRun(f"the tests import {found.stdout.strip()}")
+    found = subprocess.run(command, env=environment(layer), capture_output=True, text=True, check=True).stdout
+    if not found.startswith(str(layer)):
+        sys.exit(f"The tests import {found.strip()} in place of the copy.")
 
 
 def run_tests(layer: Path, tests: Sequence[str], *options: str) -> Mapping[str, float]:
     """Run tests with a copy of the layer; return the seconds of those that fail. Raises NotRun."""
     results = layer / "results.xml"
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *tests,
-        *options,
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        SAME_EXAMPLES,
-    ]
+    command = [sys.executable, "-m", "pytest", *tests, *options, "--tb=no", "-p", "no:cacheprovider"]
+    command += [SAME_EXAMPLES, f"--junitxml={results}"]
     try:
         done = subprocess.run(
-            [*command, f"--junitxml={results}"],
+            command,
             cwd=ROOT,
-            env=environment_of(layer),
+            env=environment(layer),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
@@ -128,18 +115,9 @@ def run_tests(layer: Path, tests: Sequence[str], *options: str) -> Mapping[str, 
         raise NotRun(f"the tests do not end within {TIMEOUT_S} s") from None
     if done.returncode not in (0, 1):  # 1: a test failed; others: a file could not be imported, for example
         raise NotRun(f"the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    cases = ElementTree.parse(results).iter("testcase")
-    return {node_id(case): float(case.get("time", 0)) for case in cases if is_failed(case)}
-
-
-def environment_of(layer: Path) -> Mapping[str, str]:
-    """Return the variables of tests that import a copy of the layer, and keep no examples of a fault."""
-    hypothesis = str(layer.parent / "hypothesis")
-    return {**os.environ, "PYTHONPATH": str(layer), "HYPOTHESIS_STORAGE_DIRECTORY": hypothesis}
-
-
-def is_failed(case: ElementTree.Element) -> bool:
-    return case.find("failure") is not None or case.find("error") is not None
+    cases = list(ElementTree.parse(results).iter("testcase"))
+    failed = [case for case in cases if {child.tag for child in case} & {"failure", "error"}]
+    return {node_id(case): float(case.get("time", 0)) for case in failed}
 
 
 def node_id(case: ElementTree.Element) -> str:
@@ -149,4 +127,7 @@ def node_id(case: ElementTree.Element) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except NotRun as error:
+        sys.exit(f"Without a fault: {error}")
