@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from support.html_form import BrowserForm, Element
-
-if TYPE_CHECKING:
-    from support.browser import RunProgram
 
 PROGRAM: Final = Path(__file__).with_name("question_page.mjs")
 
@@ -56,7 +53,9 @@ def decline_page(link: str) -> None:
     _post(link, _open(link).body("decline"))
 
 
-def visit_page(run_in_browser: RunProgram, *steps: Any, tamper: str = "", **options: Any) -> Any:
+def visit_page(
+    run_in_browser: Callable[[Path, Any], Any], *steps: Any, tamper: str = "", **options: Any
+) -> Any:
     """Follow steps in Chromium: verbs of question_page.mjs, or pairs of a verb and its argument.
 
     Return what the steps saw in their order, and the complaints and requests of the browser.
