@@ -17,7 +17,8 @@ import pytest
 from mcp_roundtrip_tools.run.execution.runtime_api import Ready, Responded, RuntimeApi, RuntimeEvent
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from support.fake_kms import FUNCTION, mac_key, signing_key
+from support.aws_clients import FUNCTION
+from support.fake_kms import mac_key, signing_key
 from support.interpreters import run_program
 from support.messages import call
 

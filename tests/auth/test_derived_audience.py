@@ -21,8 +21,10 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import serve
 from mcp_roundtrip_tools.template.model import REGION
 from support.authorization_server import AuthorizationServer, authorization_server
+from support.aws_clients import FUNCTION
 from support.configured import Configured
 from support.event_sources import with_context, with_header
+from support.fake_kms import mac_key, signing_key
 from support.messages import call
 
 HOST = f"a1b2c3d4e5.execute-api.{REGION}.amazonaws.com"
@@ -71,25 +73,16 @@ def services() -> Iterator[Services]:
     kms = FakeKms()
     with serve(kms) as endpoint, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
         for name, value in {
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": REGION,
-            "AWS_DEFAULT_REGION": REGION,
+            **FUNCTION,
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
         }.items():
             patch.setenv(name, value)
         patch.setattr(wiring, "observer", RecordingObserver)
-        kinds = {
-            "MCP_STATE_KEY_ARN": ("ECC_NIST_P256", "SIGN_VERIFY"),
-            "MCP_STATE_ENCRYPTION_KEY_ARN": ("HMAC_256", "GENERATE_VERIFY_MAC"),
+        keys = {
+            "MCP_STATE_KEY_ARN": signing_key(kms),
+            "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
         }
-        yield (
-            issuer,
-            {
-                name: str(kms.CreateKey(KeySpec=spec, KeyUsage=usage)["KeyMetadata"]["Arn"])
-                for name, (spec, usage) in kinds.items()
-            },
-        )
+        yield issuer, keys
 
 
 server = Server("greetings")

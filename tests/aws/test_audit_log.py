@@ -18,21 +18,16 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import serve as serve_kms
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY, FakeLogs
-from support.aws_clients import REGION
+from support.aws_clients import FUNCTION, REGION
 from support.moto_server import serve_moto
 
 GROUP = "shop-audit"
-ENVIRONMENT = {
-    "AWS_DEFAULT_REGION": REGION,
-    "AWS_ACCESS_KEY_ID": "testing",
-    "AWS_SECRET_ACCESS_KEY": "testing",
-}
 
 Lines = Callable[[], list[str]]
 
 
 def clients(*, signs: bool = True) -> AwsClients:
-    return AwsClients(signs=signs, environment=ENVIRONMENT)
+    return AwsClients(signs=signs, environment=FUNCTION)
 
 
 @contextmanager
@@ -61,7 +56,7 @@ def service(request: pytest.FixtureRequest) -> Iterator[tuple[str, Lines]]:
 
 @pytest.fixture(params=[True, False], ids=["signed", "boto3"])
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AwsClient]:
-    for name, value in ENVIRONMENT.items():
+    for name, value in FUNCTION.items():
         monkeypatch.setenv(name, value)
     return lambda url: clients(signs=request.param).client("logs", REGION, url)
 

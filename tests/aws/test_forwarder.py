@@ -2,49 +2,30 @@
 
 import json
 import socket
-import struct
 import threading
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
 from mcp_roundtrip.aws.forwarder import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.http.server import HttpServer
+from support.aws_clients import FUNCTION
+from support.scripted_server import Reply, ScriptedServer, hang, reset, respond, respond_and_close, scripted
 
-OK = Response(200, (("Content-Type", "application/json"),), b'{"statusCode": 200, "body": "x"}')
-
-
-class Lambda:
-    """A minimal Invoke API that records requests and returns one reply."""
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.reply = OK
-
-    def respond(self, request: Request) -> Response:
-        self.requests.append(request)
-        return self.reply
+WEATHER: Final[Any] = ("weather", {}, {}, 9)
+"""Arguments of a call that is forwarded."""
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lambda]:
-    lambda_api = Lambda()
-    server = HttpServer(lambda_api.respond, max_body=10_000_000).start()
-    for name, value in {
-        "AWS_ENDPOINT_URL_LAMBDA": server.url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    yield lambda_api
-    server.close()
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    """Yield an Invoke API, which answers an empty object if its script is empty."""
+    with scripted() as server:
+        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_LAMBDA": server.url}.items():
+            monkeypatch.setenv(name, value)
+        yield server
 
 
 @pytest.fixture
@@ -58,17 +39,18 @@ def clients(request: pytest.FixtureRequest, now: list[float]) -> AwsClients:
 
 
 @pytest.fixture
-def forward(aws: Lambda, clients: AwsClients) -> Iterator[LambdaForwarder]:
+def forward(aws: ScriptedServer, clients: AwsClients) -> Iterator[LambdaForwarder]:
     client = clients.invoke_client()
     yield LambdaForwarder(client)
     client.close()
 
 
 def test_the_event_is_forwarded_unchanged_with_the_added_fields(
-    aws: Lambda, forward: LambdaForwarder
+    aws: ScriptedServer, forward: LambdaForwarder
 ) -> None:
-    event = {"version": "2.0", "body": "Größe 世界"}
-    assert forward("weather", event, {"mcpDeadlineMs": 5}, 9) == {"statusCode": 200, "body": "x"}
+    event, answer = {"version": "2.0", "body": "Größe 世界"}, {"statusCode": 200, "body": "x"}
+    aws.script = [respond(200, answer)]
+    assert forward("weather", event, {"mcpDeadlineMs": 5}, 9) == answer
     (request,) = aws.requests
     assert request.target == "/2015-03-31/functions/weather/invocations"
     assert json.loads(request.body) == event
@@ -77,22 +59,26 @@ def test_the_event_is_forwarded_unchanged_with_the_added_fields(
     }
 
 
-def test_text_is_forwarded_without_escaping(aws: Lambda, forward: LambdaForwarder) -> None:
+def test_text_is_forwarded_without_escaping(aws: ScriptedServer, forward: LambdaForwarder) -> None:
     forward("weather", {"body": "Я" * 1_000}, {}, 9)
     assert len(aws.requests[0].body) < 2_100
 
 
-def test_a_lone_surrogate_is_forwarded(aws: Lambda, forward: LambdaForwarder) -> None:
+def test_a_lone_surrogate_is_forwarded(aws: ScriptedServer, forward: LambdaForwarder) -> None:
     forward("weather", {"body": "\ud800"}, {}, 9)
     assert json.loads(aws.requests[0].body) == {"body": "\ud800"}
 
 
-def _error(status: int, code: str) -> Response:
-    return Response(status, (("X-Amzn-ErrorType", code),), b"{}")
+def fails_with(reason: str) -> Any:
+    return pytest.raises(ForwardingFailed, check=lambda failure: failure.reason == reason)
 
 
-def _failed(payload: Any) -> Response:
-    return Response(200, (("X-Amz-Function-Error", "Unhandled"),), json.dumps(payload).encode())
+def _error(status: int, code: str) -> Reply:
+    return respond(status, {}, X_Amzn_ErrorType=code)
+
+
+def _failed(payload: Any) -> Reply:
+    return respond(200, json.dumps(payload).encode(), X_Amz_Function_Error="Unhandled")
 
 
 @pytest.mark.parametrize(
@@ -102,172 +88,78 @@ def _failed(payload: Any) -> Response:
         (_error(500, "ServiceException"), "ServiceException"),
         (_failed({"errorType": "Sandbox.Timedout", "errorMessage": "secret"}), "Sandbox.Timedout"),
         (_failed("odd"), "unhandled"),
-        (Response(200, (), b"null"), "malformed_answer"),
-        (Response(200, (), b"not json"), "malformed_answer"),
+        (respond(200, b"null"), "malformed_answer"),
+        (respond(200, b"not json"), "malformed_answer"),
     ],
 )
 def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(
-    aws: Lambda, forward: LambdaForwarder, reply: Response, reason: str
+    aws: ScriptedServer, forward: LambdaForwarder, reply: Reply, reason: str
 ) -> None:
-    aws.reply = reply
-    with pytest.raises(ForwardingFailed) as failed:
-        forward("weather", {}, {}, 9)
-    assert failed.value.reason == reason
+    aws.script = [reply]
+    with fails_with(reason):
+        forward(*WEATHER)
     assert len(aws.requests) == 1
 
 
-def test_an_unreachable_owner_is_a_failed_owner(
-    monkeypatch: pytest.MonkeyPatch, aws: Lambda, clients: AwsClients
-) -> None:
-    server = HttpServer(aws.respond, max_body=1)
-    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
-    server.close()
-    with pytest.raises(ForwardingFailed) as failed:
-        LambdaForwarder(clients.invoke_client())("weather", {}, {}, 9)
-    assert failed.value.reason == "EndpointConnectionError"
+def test_an_unreachable_owner_is_a_failed_owner(aws: ScriptedServer, forward: LambdaForwarder) -> None:
+    aws.close()
+    with fails_with("EndpointConnectionError"):
+        forward(*WEATHER)
 
 
-def test_an_owner_that_does_not_respond_times_out(
-    monkeypatch: pytest.MonkeyPatch, clients: AwsClients
-) -> None:
-    over = threading.Event()
-
-    def hang(request: Request) -> Response:
-        over.wait()
-        return OK
-
-    server = HttpServer(hang, max_body=1_000).start()
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
-        monkeypatch.setenv(name, "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", server.url)
-    try:
-        with pytest.raises(ForwardingFailed) as failed:
-            LambdaForwarder(clients.invoke_client())("weather", {}, {}, 1)
-        assert failed.value.reason == "timeout"
-    finally:
-        over.set()
-        server.close()
+def test_an_owner_that_does_not_respond_times_out(aws: ScriptedServer, forward: LambdaForwarder) -> None:
+    aws.script = [hang()]
+    with fails_with("timeout"):
+        forward("weather", {}, {}, 1)
 
 
 # idle connections that were closed
 
 
-class Endpoint:
-    """A keep-alive HTTP endpoint on raw sockets. `closes` says when and how it closes connections.
-
-    `requests` has the connection number of each request. `connections` counts the connections.
-    """
-
-    def __init__(self, closes: str = "never") -> None:
-        self.closes = closes
-        self.requests: list[int] = []
-        self.connections = 0
-        self.closed = threading.Event()
-        self.serve(socket.create_server(("127.0.0.1", 0)))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-
-    def serve(self, listening: socket.socket) -> None:
-        self._socket = listening
-        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
-
-    def _accept(self, listening: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = listening.accept()
-                self.connections += 1
-                threading.Thread(target=self._serve, args=(connection, self.connections), daemon=True).start()
-
-    def _serve(self, connection: socket.socket, number: int) -> None:
-        with connection, connection.makefile("rb") as stream, suppress(OSError):
-            while self._reads_request(stream):
-                self.requests.append(number)
-                if self.closes == "on the second request" and len(self.requests) == 2:
-                    # SO_LINGER with 0 s: the client gets an RST, as from a host that restarted.
-                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    return
-                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-                if self.closes == "after a response":
-                    break
-        self.closed.set()
-
-    @staticmethod
-    def _reads_request(stream: Any) -> bool:
-        head = []
-        while (line := stream.readline()) not in (
-            b"",
-            b"\r\n",
-        ):  # empty at the end of the stream, and ever after
-            head.append(line)
-        if not head:
-            return False
-        lengths = [int(line.split(b":")[1]) for line in head if line.lower().startswith(b"content-length:")]
-        stream.read(*lengths)
-        return True
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(
-                socket.SHUT_RDWR
-            )  # shutdown() interrupts accept() in its thread; close() does not
-        self._socket.close()
+def connections_used(server: ScriptedServer) -> list[int]:
+    return [request.connection for request in server.requests]
 
 
-@pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch, aws: Lambda) -> Iterator[Endpoint]:
-    endpoint = Endpoint()
-    monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", endpoint.url)
-    yield endpoint
-    endpoint.close()
-
-
-@pytest.fixture
-def forward_at(endpoint: Endpoint, clients: AwsClients) -> Iterator[LambdaForwarder]:
-    """Return a function that forwards a call at the time `now`."""
-    client = clients.invoke_client()
-    yield LambdaForwarder(client)
-    client.close()
-
-
-def test_a_connection_is_reused_within_seconds(endpoint: Endpoint, forward_at: LambdaForwarder) -> None:
+def test_a_connection_is_reused_within_seconds(aws: ScriptedServer, forward: LambdaForwarder) -> None:
     for _ in range(3):
-        assert forward_at("weather", {}, {}, 9) == {}
-    assert endpoint.requests == [1, 1, 1]
+        assert forward(*WEATHER) == {}
+    assert connections_used(aws) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("passed_s", [MAX_IDLE_BEFORE_INVOKE_S + 1, -1])
 def test_a_connection_that_may_be_stale_is_replaced_before_sending(
-    endpoint: Endpoint, forward_at: LambdaForwarder, now: list[float], passed_s: float
+    aws: ScriptedServer, forward: LambdaForwarder, now: list[float], passed_s: float
 ) -> None:
-    forward_at("weather", {}, {}, 9)
+    forward(*WEATHER)
     now[0] += passed_s
-    assert forward_at("weather", {}, {}, 9) == {}
-    assert endpoint.requests == [1, 2]
+    assert forward(*WEATHER) == {}
+    assert connections_used(aws) == [1, 2]
 
 
 def test_a_connection_closed_by_the_endpoint_is_replaced(
-    endpoint: Endpoint, forward_at: LambdaForwarder
+    aws: ScriptedServer, forward: LambdaForwarder
 ) -> None:
-    endpoint.closes = "after a response"
-    forward_at("weather", {}, {}, 9)
-    assert endpoint.closed.wait(9)
-    assert forward_at("weather", {}, {}, 9) == {}
-    assert endpoint.requests == [1, 2]
+    closed = threading.Event()
+    aws.script = [respond_and_close(closed)]
+    forward(*WEATHER)
+    assert closed.wait(9)
+    assert forward(*WEATHER) == {}
+    assert connections_used(aws) == [1, 2]
 
 
 def test_a_request_that_may_have_arrived_is_not_retried(
-    endpoint: Endpoint, forward_at: LambdaForwarder
+    aws: ScriptedServer, forward: LambdaForwarder
 ) -> None:
-    endpoint.closes = "on the second request"
-    forward_at("weather", {}, {}, 9)
-    with pytest.raises(ForwardingFailed) as failed:
-        forward_at("weather", {}, {}, 9)
-    assert failed.value.reason == "ConnectionClosedError"
-    assert len(endpoint.requests) == 2
+    aws.script = [respond(200, {}), reset]
+    forward(*WEATHER)
+    with fails_with("ConnectionClosedError"):
+        forward(*WEATHER)
+    assert len(aws.requests) == 2
 
 
 @pytest.mark.parametrize("signs", [True, False])
 def test_a_refused_connection_is_retried_once(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, signs: bool
+    aws: ScriptedServer, monkeypatch: pytest.MonkeyPatch, signs: bool
 ) -> None:
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))  # refuses connections until it listens
@@ -277,11 +169,11 @@ def test_a_refused_connection_is_retried_once(
     def on_request(service: str, operation: str) -> None:
         attempts.append((service, operation))
         if len(attempts) == 2:
-            endpoint.close()
+            aws.close()
             bound.listen()
-            endpoint.serve(bound)
+            aws.serve(bound)
 
     client = AwsClients(signs=signs, on_request=on_request).invoke_client()
-    assert LambdaForwarder(client)("weather", {}, {}, 9) == {}
-    assert (attempts, endpoint.requests) == (2 * [("lambda", "Invoke")], [1])
+    assert LambdaForwarder(client)(*WEATHER) == {}
+    assert (attempts, connections_used(aws)) == (2 * [("lambda", "Invoke")], [1])
     client.close()

@@ -1,7 +1,6 @@
 """The signed client against a strict server: failures, retries and connections."""
 
 import os
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -14,7 +13,7 @@ from mcp_roundtrip.aws.clients import MAX_IDLE_S
 from mcp_roundtrip.aws.connections import MAX_KEPT
 from mcp_roundtrip.aws.retries import ConnectRetry
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
-from support.scripted_server import hang, reset, respond, scripted, send
+from support.scripted_server import hang, reset, respond, respond_and_close, scripted, send
 from support.signed_callers import Caller, calling, fails_with
 
 OK = respond(200, {})
@@ -181,14 +180,7 @@ def test_a_connection_that_was_idle_for_too_long_is_replaced(passed_s):
 
 def test_a_connection_that_the_server_closed_is_replaced_before_sending():
     closed = threading.Event()
-
-    def respond_and_close(connected):
-        OK(connected)
-        connected.socket.shutdown(socket.SHUT_RDWR)
-        closed.set()
-        return False
-
-    with calling(respond_and_close, retries=ConnectRetry()) as call:
+    with calling(respond_and_close(closed), retries=ConnectRetry()) as call:
         call()
         assert closed.wait(9)
         assert call() == {}

@@ -15,8 +15,7 @@ from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
 from mcp_roundtrip import wiring
@@ -27,6 +26,7 @@ from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
 from mcp_roundtrip.settings import Traces
 from mcp_roundtrip.tracers import make_tracer
+from support.traces import MemoryTracer
 
 SECRET = "arn-of-a-key"
 
@@ -47,24 +47,15 @@ class Client:
 
 
 @pytest.fixture
-def exporter() -> InMemorySpanExporter:
-    return InMemorySpanExporter()
+def tracer() -> MemoryTracer:
+    return MemoryTracer()
 
 
-@pytest.fixture
-def tracer(exporter: InMemorySpanExporter) -> OpenTelemetryTracer:
-    provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    return OpenTelemetryTracer(provider, lambda: None)
-
-
-def test_a_call_is_a_client_span_without_its_parameters(
-    tracer: OpenTelemetryTracer, exporter: InMemorySpanExporter
-) -> None:
+def test_a_call_is_a_client_span_without_its_parameters(tracer: MemoryTracer) -> None:
     with tracer.span("message", "server", {}):
         TracedClient(Client(), "kms", tracer).call("Sign", KeyId=SECRET)
         TracedClient(Client(), "dynamodb", tracer).call("PutItem", Item={"pk": SECRET})
-    sign, put, message = exporter.get_finished_spans()
+    sign, put, message = tracer.exporter.get_finished_spans()
     assert (sign.name, sign.kind, dict(sign.attributes or {})) == (
         "KMS.Sign",
         SpanKind.CLIENT,
@@ -80,11 +71,9 @@ def test_a_call_is_a_client_span_without_its_parameters(
     assert SECRET not in sign.to_json() + put.to_json()
 
 
-def test_a_call_in_a_thread_of_its_own_has_no_span(
-    tracer: OpenTelemetryTracer, exporter: InMemorySpanExporter
-) -> None:
+def test_a_call_in_a_thread_of_its_own_has_no_span(tracer: MemoryTracer) -> None:
     assert TracedClient(Client(), "dynamodb", tracer).call("UpdateItem") == {"Signature": b""}
-    assert exporter.get_finished_spans() == ()
+    assert tracer.exporter.get_finished_spans() == ()
 
 
 @pytest.mark.parametrize(
@@ -95,8 +84,7 @@ def test_a_call_in_a_thread_of_its_own_has_no_span(
     ],
 )
 def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(
-    tracer: OpenTelemetryTracer,
-    exporter: InMemorySpanExporter,
+    tracer: MemoryTracer,
     code: str,
     attribute: str,
     status: StatusCode,
@@ -104,15 +92,13 @@ def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(
     client = TracedClient(Client(AwsError(code, SECRET, status=400)), "dynamodb", tracer)
     with tracer.span("message", "server", {}), pytest.raises(AwsError, match=code):
         client.call("PutItem")
-    span = exporter.get_finished_spans()[0]
+    span = tracer.exporter.get_finished_spans()[0]
     assert (span.attributes or {})[attribute] == code
     assert span.status.status_code is status
     assert SECRET not in span.to_json()
 
 
-def test_all_clients_of_a_deployment_that_traces_make_spans(
-    tracer: OpenTelemetryTracer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_clients_of_a_deployment_that_traces_make_spans(tracer: MemoryTracer) -> None:
     given = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     clients = TracedAwsClients(tracer, environment=given)
     for client in (clients.client("kms"), clients.invoke_client()):
@@ -120,19 +106,17 @@ def test_all_clients_of_a_deployment_that_traces_make_spans(
 
 
 def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provider(
-    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+    tracer: MemoryTracer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: tracer.provider)
     settings = load_settings(
         {"MCP_AUTH_MODE": "none", "MCP_TRACES": "on", "MCP_AUDIENCE": "https://a.example"}
     )
-    tracer = wiring.make_ports(settings).tracer
-    assert tracer is not None
-    with tracer.span("tools/call", "server", {}):
+    made = wiring.make_ports(settings).tracer
+    assert made is not None
+    with made.span("tools/call", "server", {}):
         pass
-    assert [span.name for span in exporter.get_finished_spans()] == ["tools/call"]
+    assert [span.name for span in tracer.exporter.get_finished_spans()] == ["tools/call"]
     assert isinstance(wiring._aws_clients(settings), TracedAwsClients)
     assert wiring.make_ports(replace(settings, traces=Traces.OFF)).tracer is None
 

@@ -17,8 +17,8 @@ from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support import callers
 from support.authorization_server import AuthorizationServer, authorization_server
+from support.aws_clients import FUNCTION
 from support.client_requests import APPS, TASKS
-from support.fake_kms import FUNCTION
 from support.interpreters import run_program
 from support.messages import META, call, headers, http_event, message
 from support.project import ROOT

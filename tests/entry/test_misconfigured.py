@@ -10,6 +10,7 @@ import pytest
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from support.aws_clients import FUNCTION
 from support.logged_lines import logged_lines
 from support.messages import META, call, http_event, message
 
@@ -48,13 +49,9 @@ def plain() -> str:
 def log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Return a function that sets the environment and returns the settings in new log lines."""
     wiring.ports.cache_clear()
-    monkeypatch.setenv("AWS_REGION", "eu-west-1")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
 
     def set_up(environment: dict[str, str]) -> list[str]:
-        for name, value in environment.items():
+        for name, value in {**FUNCTION, **environment}.items():
             monkeypatch.setenv(name, value)
         return [line["reason"] for line in logged_lines(capsys) if line["message"] == "misconfigured"]
 

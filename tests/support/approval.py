@@ -17,6 +17,7 @@ from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.emulator import Emulator, serve
 from mcp_roundtrip_tools.template.model import Storage
+from support.aws_clients import FUNCTION
 from support.mailbox import APPROVERS, Mailbox, token_in
 from support.project import FUNCTIONS
 from support.sample_events import TABLE
@@ -77,9 +78,7 @@ def approval(storage: tuple[Emulator, str], monkeypatch: pytest.MonkeyPatch) -> 
             "APPROVERS": APPROVERS,
             "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
             "AWS_ENDPOINT_URL_SESV2": ses.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_DEFAULT_REGION": "us-east-1",
+            **FUNCTION,
         }.items():
             monkeypatch.setenv(name, value)
         yield found

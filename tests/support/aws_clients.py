@@ -20,6 +20,14 @@ from mcp_roundtrip.aws.sigv4 import AwsCredentials
 
 REGION = "us-east-1"
 
+FUNCTION = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_REGION": REGION,
+    "AWS_DEFAULT_REGION": REGION,
+}
+"""The variables that Lambda sets for every function."""
+
 KINDS = ("signed", "boto3")
 
 DEFAULT_KIND = os.environ.get("MCP_AWS_CLIENT", "signed")

@@ -8,14 +8,7 @@ import pytest
 
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import serve
-
-FUNCTION = {
-    "AWS_ACCESS_KEY_ID": "test",
-    "AWS_SECRET_ACCESS_KEY": "test",
-    "AWS_REGION": "us-east-1",
-    "AWS_DEFAULT_REGION": "us-east-1",
-}
-"""Variables of every function."""
+from support.aws_clients import FUNCTION
 
 
 @pytest.fixture

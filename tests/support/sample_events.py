@@ -22,6 +22,7 @@ from mcp_roundtrip_tools.run.services.kms_api import serve
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD, LambdaApi
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.model import Storage
+from support.aws_clients import FUNCTION
 
 ROOT = Path(__file__).parents[2]
 EVENTS = ROOT / "events"
@@ -187,10 +188,7 @@ def environment() -> Iterator[dict[str, str]]:
             "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
             "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
             "AWS_ENDPOINT_URL_LAMBDA": nowhere.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-            "AWS_DEFAULT_REGION": "us-east-1",
+            **FUNCTION,
         }
 
 

@@ -79,6 +79,18 @@ def respond(status: int, body: bytes | dict[str, Any], **headers: str) -> Reply:
     return send(head.encode() + content)
 
 
+def respond_and_close(closed: threading.Event) -> Reply:
+    """Send an empty object, and close the connection although the response does not say so."""
+
+    def reply(connected: Connected) -> bool:
+        respond(200, {})(connected)
+        connected.socket.shutdown(socket.SHUT_RDWR)
+        closed.set()
+        return False
+
+    return reply
+
+
 @dataclass
 class ScriptedServer:
     """Answers one request with each element of `script`; without any left, with an empty JSON object.
@@ -94,10 +106,14 @@ class ScriptedServer:
     over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.serve(socket.create_server(("127.0.0.1", 0)))
         scheme = "http" if self.tls is None else "https"
         self.url = f"{scheme}://127.0.0.1:{self._listening.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+
+    def serve(self, listening: socket.socket) -> None:
+        """Accept the connections of a socket."""
+        self._listening = listening
+        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
 
     def close(self) -> None:
         self.over.set()
@@ -105,10 +121,10 @@ class ScriptedServer:
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept()
         self._listening.close()
 
-    def _accept(self) -> None:
+    def _accept(self, listening: socket.socket) -> None:
         with suppress(OSError):
             while True:
-                accepted, _ = self._listening.accept()
+                accepted, _ = listening.accept()
                 self.connections += 1
                 arguments = (accepted, self.connections)
                 threading.Thread(target=self._serve, args=arguments, daemon=True).start()
