@@ -9,6 +9,7 @@ This module is the only one of the package that imports ``mcp_roundtrip_tools``.
 """
 
 from mcp_roundtrip_tools.catalog.skill_folders import manifest_text
+from mcp_roundtrip_tools.events.live import development_ports
 from mcp_roundtrip_tools.run import FunctionFailed, LocalApp, TemplateError, serve
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.issuer.users import make_users
@@ -20,6 +21,7 @@ __all__ = [
     "Request",
     "Response",
     "TemplateError",
+    "development_ports",
     "json_response",
     "make_users",
     "manifest_text",

@@ -125,8 +125,8 @@ import json
 import pytest
 
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip_tools.events.live import development_ports
 from mcp_roundtrip_testing import $imports
+from mcp_roundtrip_testing.serving import development_ports
 from support.project import FUNCTIONS
 from support.sample_events import ASKS, EVENTS, TOOL_ERROR, Outcome, outcome
 
