@@ -20,7 +20,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.configured import Configured
-from support.messages import call, headers
+from support.oauth_client import post_call
 from support.project import ROOT
 
 ROUTE = Route("ANY", "$default", "function")
@@ -57,9 +57,7 @@ class AuthorizedServer:
     observer: RecordingObserver
 
     def post(self, token: str | None, tool: str = "read") -> httpx2.Response:
-        body = call(tool)
-        given = {} if token is None else {"authorization": f"Bearer {token}"}
-        return httpx2.post(self.url, content=json.dumps(body), headers={**headers(body), **given})
+        return post_call(self.url, token, tool)
 
     @property
     def reasons(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +14,7 @@ from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from support.authorization_server import AuthorizationServer, authorization_server
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
 
@@ -42,6 +44,24 @@ def serve_anonymously() -> Iterator[Served]:
     lines: list[str] = []
     with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lines.append) as app:
         yield Served(app.url(FRONT_DOOR), lines)
+
+
+@dataclass
+class ServedWithIssuer(Served):
+    """An application whose functions verify the tokens of this issuer."""
+
+    issuer: AuthorizationServer
+
+
+@contextmanager
+def serve_with_issuer() -> Iterator[ServedWithIssuer]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url, lines = f"http://127.0.0.1:{port}{FRONT_DOOR}", list[str]()
+    with authorization_server() as issuer:
+        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "EndpointUri": url}
+        with serve(TEMPLATE, port=port, parameters=parameters, log=lines.append):
+            yield ServedWithIssuer(url, lines, issuer)
 
 
 @contextmanager

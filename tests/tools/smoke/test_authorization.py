@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.smoke.calls import Call
 from mcp_roundtrip_tools.smoke.findings import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Settings, check
-from support.authorization_server import AuthorizationServer, authorization_server
+from support.authorization_server import AuthorizationServer
 from support.scripted_server import Reply, respond, scripted
-from support.served_application import FRONT_DOOR, TEMPLATE
+from support.served_application import ServedWithIssuer, serve_with_issuer
 from support.token_issuer import Key
 
 WEATHER = Call("get_weather", {"location": "Hyderabad"})
 METADATA = "/.well-known/oauth-authorization-server/tenant"
 
 
-@dataclass(frozen=True)
-class Running:
-    url: str
-    issuer: AuthorizationServer
-
-
 @pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    """Yield the examples with AuthMode bearer."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}{FRONT_DOOR}"
-    with authorization_server() as issuer:
-        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "EndpointUri": url}
-        with serve(TEMPLATE, port=port, parameters=parameters, log=lambda line: None):
-            yield Running(url, issuer)
+def running() -> Iterator[ServedWithIssuer]:
+    with serve_with_issuer() as served:
+        yield served
 
 
 def findings_of(settings: Settings) -> dict[str, Finding]:
@@ -48,7 +33,7 @@ def findings_of(settings: Settings) -> dict[str, Finding]:
     return {each.check: each for each in findings.found}
 
 
-def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: Running) -> None:
+def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: ServedWithIssuer) -> None:
     found = findings_of(Settings(running.url, token=running.issuer.token(running.url), call=WEATHER))
     assert list(found) == [
         *("anonymous", "metadata", "issuer", "token", "discovery", "tools", "function", "call", "client"),
@@ -56,19 +41,19 @@ def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: Running) 
     assert {each.status for each in found.values()} == {"ok"}
 
 
-def test_a_machine_signs_in_with_its_client_credentials(running: Running) -> None:
+def test_a_machine_signs_in_with_its_client_credentials(running: ServedWithIssuer) -> None:
     found = findings_of(Settings(running.url, client_id="app", client_secret="secret", call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
     assert "sign-in" in found
 
 
-def test_a_refused_client_is_named_with_the_reason(running: Running) -> None:
+def test_a_refused_client_is_named_with_the_reason(running: ServedWithIssuer) -> None:
     found = findings_of(Settings(running.url, client_id="app", client_secret="wrong"))
     assert found["sign-in"].status == "wrong"
     assert "unknown client" in found["sign-in"].text
 
 
-def test_without_a_token_the_metadata_is_still_checked(running: Running) -> None:
+def test_without_a_token_the_metadata_is_still_checked(running: ServedWithIssuer) -> None:
     found = findings_of(Settings(running.url))
     assert {name: each.status for name, each in found.items()} == {
         "anonymous": "ok",
@@ -90,19 +75,21 @@ WRONG_CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changes", "text"), WRONG_CLAIMS.values(), ids=WRONG_CLAIMS)
-def test_the_claim_of_a_refused_token_is_named(running: Running, changes: dict[str, Any], text: str) -> None:
+def test_the_claim_of_a_refused_token_is_named(
+    running: ServedWithIssuer, changes: dict[str, Any], text: str
+) -> None:
     found = findings_of(Settings(running.url, token=running.issuer.token(running.url, **changes)))
     assert list(found)[-1] == "token"
     assert text in found["token"].text
 
 
-def test_a_token_with_another_signature_is_refused_with_a_hint(running: Running) -> None:
+def test_a_token_with_another_signature_is_refused_with_a_hint(running: ServedWithIssuer) -> None:
     other = AuthorizationServer(running.issuer.url, keys=[Key("one-more")])
     found = findings_of(Settings(running.url, token=other.token(running.url)))
     assert "its signature" in found["token"].text
 
 
-def test_a_token_that_is_not_a_jwt_is_refused_with_a_hint(running: Running) -> None:
+def test_a_token_that_is_not_a_jwt_is_refused_with_a_hint(running: ServedWithIssuer) -> None:
     found = findings_of(Settings(running.url, token="opaque"))
     assert "not a JWT" in found["token"].text
 
@@ -116,7 +103,7 @@ ISSUERS: dict[str, tuple[Response, str, str]] = {
 
 @pytest.mark.parametrize(("document", "status", "text"), ISSUERS.values(), ids=ISSUERS)
 def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
-    running: Running, document: Response, status: str, text: str
+    running: ServedWithIssuer, document: Response, status: str, text: str
 ) -> None:
     if document.body == b"{}":
         document = Response(200, body=json.dumps({"issuer": running.issuer.issuer}).encode())
@@ -130,7 +117,7 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
 
 
 @pytest.mark.parametrize("url", ["http://id.example/token", "file:///etc/passwd", "ftp://id.example/", ""])
-def test_the_secret_of_a_client_is_only_sent_over_https(running: Running, url: str) -> None:
+def test_the_secret_of_a_client_is_only_sent_over_https(running: ServedWithIssuer, url: str) -> None:
     document = {"issuer": running.issuer.issuer, "token_endpoint": url}
     running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
     try:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
-import httpx2
 import jwt
 import pytest
 from mcp.client.auth import oauth2
@@ -20,8 +18,7 @@ from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.run.issuer.users import User
 from support.authorized_server import deployed
 from support.clients import block_of
-from support.messages import call, headers
-from support.oauth_client import WITHIN_S, MemoryTokenStorage, signed_in_client
+from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client
 from support.served_application import FRONT_DOOR, TEMPLATE
 from support.sign_in_page import SigningIn
 
@@ -42,11 +39,7 @@ def issuer(app: LocalApp) -> LocalIssuer:
 
 
 def status(app: LocalApp, token: str | None) -> int:
-    body = call("get_weather", WEATHER)
-    given = {} if token is None else {"authorization": f"Bearer {token}"}
-    return httpx2.post(
-        app.url(FRONT_DOOR), content=json.dumps(body), headers={**headers(body), **given}, timeout=WITHIN_S
-    ).status_code
+    return post_call(app.url(FRONT_DOOR), token, "get_weather", **WEATHER).status_code
 
 
 def claims_of(token: str) -> dict[str, Any]:
