@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import pytest
@@ -26,6 +24,7 @@ from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
 from mcp_roundtrip.settings import Traces
 from mcp_roundtrip.tracers import make_tracer
+from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
 
 SECRET = "arn-of-a-key"
@@ -151,28 +150,14 @@ def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
 
 
 @pytest.fixture
-def collector() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:
-    """Receive OTLP over HTTP; yield the URL and the requests."""
-    received: list[ExportTraceServiceRequest] = []
+def collector() -> Iterator[ScriptedServer]:
+    with scripted() as server:
+        yield server
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            if self.headers.get("content-encoding") == "gzip":
-                body = gzip.decompress(body)
-            received.append(ExportTraceServiceRequest.FromString(body))
-            self.send_response(200)
-            self.end_headers()
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1/traces", received
-        server.shutdown()
-        thread.join()
+def received(collector: ScriptedServer) -> list[ExportTraceServiceRequest]:
+    """Return what a collector received as OTLP over HTTP."""
+    return [ExportTraceServiceRequest.FromString(request.body) for request in collector.requests]
 
 
 def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
@@ -203,40 +188,33 @@ def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
     ],
 )
 def test_a_function_without_a_provider_exports_as_the_variables_of_opentelemetry_say(
-    collector: tuple[str, list[ExportTraceServiceRequest]],
-    monkeypatch: pytest.MonkeyPatch,
-    variables: dict[str, str],
-    service: str,
+    collector: ScriptedServer, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], service: str
 ) -> None:
-    url, received = collector
     created = list[TracerProvider]()
     monkeypatch.setattr(trace, "set_tracer_provider", created.append)
-    for name, value in {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": url, **variables}.items():
+    for name, value in {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url, **variables}.items():
         monkeypatch.setenv(name, value)
     tracer = make_tracer(lambda: None, {"AWS_LAMBDA_FUNCTION_NAME": "orders"})
     with tracer.span("tools/list", "server", {}):
         pass
     tracer.flush()
-    (sent,) = received[0].resource_spans
+    (sent,) = received(collector)[0].resource_spans
     assert {each.key: each.value.string_value for each in sent.resource.attributes}["service.name"] == service
     assert sent.scope_spans[0].spans[0].name == "tools/list"
     (provider,) = created
     provider.shutdown()
 
 
-def test_spans_reach_a_collector_before_the_response_leaves(
-    collector: tuple[str, list[ExportTraceServiceRequest]],
-) -> None:
-    url, received = collector
+def test_spans_reach_a_collector_before_the_response_leaves(collector: ScriptedServer) -> None:
     provider = TracerProvider(shutdown_on_exit=False)
-    processor = BatchSpanProcessor(OTLPSpanExporter(url), schedule_delay_millis=3_600_000)
+    processor = BatchSpanProcessor(OTLPSpanExporter(collector.url), schedule_delay_millis=3_600_000)
     provider.add_span_processor(processor)
     tracer = OpenTelemetryTracer(provider, lambda: None)
     with tracer.span("tools/call add", "server", {"mcp.method.name": "tools/call"}) as span:
         span.fail("tool_error")
-    assert received == []
+    assert collector.requests == []
     tracer.flush()
-    (scope,) = received[0].resource_spans[0].scope_spans
+    (scope,) = received(collector)[0].resource_spans[0].scope_spans
     assert (scope.scope.name, scope.schema_url) == (
         "mcp_roundtrip",
         "https://opentelemetry.io/schemas/1.44.0",

@@ -17,6 +17,7 @@ from support.tokens import (
     KEY,
     MAC,
     NOW,
+    FailingKeys,
     claims_of,
     codec,
     decrypted,
@@ -144,16 +145,6 @@ def test_a_token_contains_neither_principal_nor_arguments():
 
 def test_tokens_of_one_principal_cannot_be_linked():
     assert claims_of(sealed())["sub"] != claims_of(sealed())["sub"]
-
-
-class FailingKeys:
-    """Keys whose lookup raises `error`."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def find(self, kid):
-        raise self.error
 
 
 def test_an_unavailable_key_is_a_key_service_error_and_not_an_invalid_token():

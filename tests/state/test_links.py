@@ -13,6 +13,7 @@ from support.tokens import (
     ALICE,
     BINDING,
     NOW,
+    FailingKeys,
     claims_of,
     links,
     sealed,
@@ -113,13 +114,6 @@ def test_an_anonymous_caller_gets_no_link(wrong):
 
 
 def test_an_unexpected_error_refuses_a_link_and_a_key_service_error_is_raised():
-    class FailingKeys:
-        def __init__(self, error):
-            self.error = error
-
-        def find(self, kid):
-            raise self.error
-
     assert refusal(link(), keys=FailingKeys(LookupError())) == "unexpected_LookupError"
     with pytest.raises(KeyServiceError):
         opened(link(), keys=FailingKeys(KeyServiceError("timeout")))

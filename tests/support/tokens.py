@@ -193,6 +193,16 @@ def with_signature(token: str, signature: bytes) -> str:
     return f"{token.rpartition('.')[0]}.{b64(signature)}"
 
 
+class FailingKeys:
+    """Keys whose lookup raises `error`."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def find(self, kid: str) -> ec.EllipticCurvePublicKey | None:
+        raise self.error
+
+
 def lower_s(token: str) -> str:
     """Return the token with the lower of the two valid values of s. Libraries mint either."""
     raw = unb64(token.rpartition(".")[2])
