@@ -24,6 +24,9 @@ from support.moto_server import serve_moto
 GROUP = "shop-audit"
 
 Lines = Callable[[], list[str]]
+Service = tuple[str, Lines]
+"""The URL of the log, and the lines in it."""
+Client = Callable[[str], AwsClient]
 
 
 def clients(*, signs: bool = True) -> AwsClients:
@@ -65,9 +68,7 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def test_lines_are_stored_in_a_stream_that_the_first_one_creates(
-    service: tuple[str, Lines], client: Callable[[str], AwsClient]
-) -> None:
+def test_lines_are_stored_in_a_stream_that_the_first_one_creates(service: Service, client: Client) -> None:
     url, lines = service
     log = CloudWatchAuditLog(lambda: client(url), GROUP, "2026/11/23/weather[3]0123")
     log.write(now_ms(), '{"record":"1"}')
@@ -75,27 +76,21 @@ def test_lines_are_stored_in_a_stream_that_the_first_one_creates(
     assert lines() == ['{"record":"1"}', '{"record":"2"}']
 
 
-def test_two_environments_may_share_a_stream(
-    service: tuple[str, Lines], client: Callable[[str], AwsClient]
-) -> None:
+def test_two_environments_may_share_a_stream(service: Service, client: Client) -> None:
     url, lines = service
     for number in range(2):
         CloudWatchAuditLog(lambda: client(url), GROUP, "stream").write(now_ms(), str(number))
     assert lines() == ["0", "1"]
 
 
-def test_a_missing_log_group_is_a_failure_with_its_code(
-    service: tuple[str, Lines], client: Callable[[str], AwsClient]
-) -> None:
+def test_a_missing_log_group_is_a_failure_with_its_code(service: Service, client: Client) -> None:
     url, _ = service
     with pytest.raises(AuditFailed) as failed:
         CloudWatchAuditLog(lambda: client(url), "no-such-group", "stream").write(now_ms(), "line")
     assert failed.value.reason == "ResourceNotFoundException"
 
 
-def test_a_line_that_is_rejected_for_its_time_is_a_failure(
-    service: tuple[str, Lines], client: Callable[[str], AwsClient]
-) -> None:
+def test_a_line_that_is_rejected_for_its_time_is_a_failure(service: Service, client: Client) -> None:
     url, lines = service
     with pytest.raises(AuditFailed) as failed:
         CloudWatchAuditLog(lambda: client(url), GROUP, "stream").write(now_ms() + 10 * 3_600_000, "line")

@@ -50,9 +50,7 @@ PROVISIONED = (
 )
 
 
-def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result(
-    show: Show,
-) -> None:
+def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result(show: Show) -> None:
     with serve_for_alice(Mailbox()) as served:
         again = ("call", "provision_database", {"name": "orders"})
         log = show(*PROVISIONED, again, server=host(served))

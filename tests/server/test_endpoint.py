@@ -228,9 +228,7 @@ def test_an_unknown_tool_is_invalid_params() -> None:
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", None])
-def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served(
-    version: str | None,
-) -> None:
+def test_initialize_gets_the_supported_versions_if_legacy_clients_are_not_served(version: str | None) -> None:
     modern = legacy(Server("modern", legacy_clients=False))
     response = modern.send(OPENING, mcp_protocol_version=version)
     assert refused(response) == (400, -32022)

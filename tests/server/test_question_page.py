@@ -304,9 +304,7 @@ def test_a_fault_is_logged_and_its_page_tells_nothing(page: QuestionPage) -> Non
 # Headers and logs
 
 
-def test_no_response_is_cached_framed_scripted_or_tells_another_site_its_address(
-    page: QuestionPage,
-) -> None:
+def test_no_response_is_cached_framed_scripted_or_tells_another_site_its_address(page: QuestionPage) -> None:
     token, _ = ask_size(page)
     body = page.form(token, "4").body()
     responses = [

@@ -104,9 +104,7 @@ def test_notifications_do_not_displace_a_result(talkative: Deployment) -> None:
     assert not talkative.failures
 
 
-def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(
-    talkative: Deployment,
-) -> None:
+def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(talkative: Deployment) -> None:
     answer = limited(talkative, call("order", {"count": 1_000, "text": '"' * 100}, meta=TOKEN), 50_000)
     assert 45_000 < len(json.dumps(answer.body)) <= 50_000
     assert "ordered" in answer.body

@@ -79,9 +79,7 @@ def test_each_live_event_has_the_outcome_in_the_table(invoke: Invoke) -> None:
     assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
-def test_events_with_the_development_key_are_valid_wherever_that_key_is_configured(
-    invoke: Invoke,
-) -> None:
+def test_events_with_the_development_key_are_valid_wherever_that_key_is_configured(invoke: Invoke) -> None:
     events = live_events(invoker(FUNCTIONS, development_ports()))
     assert unexpected_outcomes(invoke, events, LIVE) == {}
 
