@@ -28,6 +28,7 @@ from mcp_roundtrip_testing import FakeClock
 from support.client_requests import refused, text
 from support.deployment import Deployment, legacy
 from support.json_values import any_json
+from support.servers import server_of
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -59,10 +60,7 @@ def by_support(ctx: Context) -> list[bool]:
 
 def serving(*tools: Callable[..., Any], user: str | None = None, **options: Any) -> Deployment:
     """Return a client of a server without a table that has these tools."""
-    server = Server("asks", **options)
-    for tool in tools:
-        server.tool(tool)
-    return legacy(server, user=user)
+    return legacy(server_of(*tools, **options), user=user)
 
 
 # -- an error, or a default -----------------------------------------------------------------------------

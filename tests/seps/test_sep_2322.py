@@ -17,6 +17,7 @@ from mcp_roundtrip_tools.events.stable import WORK_ITEMS
 from support.processes import WITHIN_S, invoke, new_process
 from support.project import FUNCTIONS
 from support.sample_events import environment
+from support.servers import server_of
 
 NAME = {"name": "octocat"}
 
@@ -30,16 +31,14 @@ class Login(BaseModel):
 
 def build(*logins: str) -> Server:
     """Return a build of the tool that asks for these logins in one round."""
-    server = Server("logins")
 
-    @server.tool
     def sign_in(ctx: Context) -> list[str]:
         answers = ctx.ask(
             *(Elicit(f"{login}_login", f"Please provide your {login} username", Login) for login in logins)
         )
         return [answer.name for answer in answers]
 
-    return server
+    return server_of(sign_in)
 
 
 @pytest.fixture
@@ -86,16 +85,10 @@ def test_a_changed_question_is_asked_again() -> None:
     old = Player(lambda: build("github"))
     asked = old.call("sign_in")
 
-    def changed() -> Server:
-        server = Server("logins")
+    def sign_in(ctx: Context) -> list[str]:
+        return [ctx.elicit("github_login", "Who are you on GitHub now?", Login).name]
 
-        @server.tool
-        def sign_in(ctx: Context) -> list[str]:
-            return [ctx.elicit("github_login", "Who are you on GitHub now?", Login).name]
-
-        return server
-
-    again = on(Player(changed, key=old.key, clock=old.clock), asked, github_login="octocat")
+    again = on(Player(server_of(sign_in), key=old.key, clock=old.clock), asked, github_login="octocat")
     assert again.question("github_login") == "Who are you on GitHub now?"
 
 
@@ -109,14 +102,11 @@ def test_a_server_without_time_continues_in_the_next_round() -> None:
         ran.append(part)
         return part.upper()
 
+    def report(ctx: Context) -> list[str]:
+        return [ctx.step(part, compute, part) for part in ("a", "b", "c")]
+
     def heavy() -> Server:
-        server = Server("heavy")
-
-        @server.tool
-        def report(ctx: Context) -> list[str]:
-            return [ctx.step(part, compute, part) for part in ("a", "b", "c")]
-
-        return server
+        return server_of(report)
 
     clock = FakeClock()
     busy = Player(heavy, clock=clock, remaining_ms=0)
@@ -131,18 +121,12 @@ def test_a_server_without_time_continues_in_the_next_round() -> None:
 
 
 def test_a_tool_can_request_a_checkpoint() -> None:
-    def cautious() -> Server:
-        server = Server("cautious")
+    def report(ctx: Context) -> str:
+        found = ctx.step("search", lambda: "found")
+        ctx.checkpoint(needs_ms=20_000)
+        return found
 
-        @server.tool
-        def report(ctx: Context) -> str:
-            found = ctx.step("search", lambda: "found")
-            ctx.checkpoint(needs_ms=20_000)
-            return found
-
-        return server
-
-    short = Player(cautious, remaining_ms=10_000)
+    short = Player(lambda: server_of(report), remaining_ms=10_000)
     first = short.send("report", {}, None, None)
     assert "inputRequests" not in first.result
     assert first.respond().text == "found"
@@ -160,14 +144,11 @@ NOT_REQUESTED = {
 
 @pytest.fixture
 def weather() -> Player:
-    server = Server("weather")
-
-    @server.tool
     def get_weather(ctx: Context, location: str) -> str:
         login = ctx.elicit("github_login", "Please provide your GitHub username", Login)
         return f"{login.name}: {location}"
 
-    return Player(server)
+    return Player(server_of(get_weather))
 
 
 def test_missing_information_is_requested_again_and_unexpected_information_ignored(weather: Player) -> None:

@@ -19,6 +19,7 @@ from mcp_roundtrip_testing.observers import RecordingObserver
 from support.deployment import Deployment
 from support.lambda_context import LambdaContext
 from support.messages import call
+from support.servers import server_of
 
 
 def forwarded(*members: Any, **named: Any) -> LambdaContext:
@@ -68,11 +69,10 @@ def test_the_longest_server_name_fits_into_a_client_context(letter: str) -> None
 
 
 def test_an_owner_reports_a_catalog_with_another_definition() -> None:
-    server = Server("x")
-
-    @server.tool
     def one() -> str:
         return "x"
+
+    server = server_of(one)
 
     def drifted(definition: str | None) -> bool:
         return reports_drift_for(server, call("one"), forwarded(None, definition))
@@ -114,11 +114,9 @@ def test_a_digest_of_another_pydantic_version_is_not_drift() -> None:
 
 def tool_of(parameters: str) -> Server:
     """Return a server whose tool `one` has these parameters."""
-    server = Server("x")
     names: dict[str, Any] = {"Annotated": Annotated, "Field": Field, "McpHeader": McpHeader}
     exec(f"def one({parameters}) -> str: return ''", names)
-    server.tool(names["one"])
-    return server
+    return server_of(names["one"])
 
 
 def reports_drift(cataloged: Server, deployed: Server) -> bool:
@@ -145,26 +143,20 @@ def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
         def record(self, event: str, **fields: Any) -> None:
             tags[event] = dict(self.tags)
 
-    server = Server("x")
-
-    @server.tool
     def one(count: int) -> None: ...
 
-    owner = Deployment(server, user=None, observer=Tagged())
+    owner = Deployment(server_of(one), user=None, observer=Tagged())
     owner.invoke(call("one", {"count": "many"}), forwarded(None, "another"))
     flows = {tags[event]["flow"] for event in ("catalog_drift", "request_completed")}
     assert len(flows) == 1
 
 
 def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door() -> None:
-    server = Server("x")
-
-    @server.tool
     def fails() -> None:
         raise RuntimeError
 
     context = forwarded(None, None, "front-door-1")
-    answer = Deployment(server, user=None).invoke(call("fails"), context)
+    answer = Deployment(server_of(fails), user=None).invoke(call("fails"), context)
     assert "front-door-1" in answer["result"]["content"][0]["text"]
 
 
@@ -179,12 +171,9 @@ def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(
 
 
 def test_an_owner_responds_with_the_name_of_the_front_door() -> None:
-    server = Server("owner")
-
-    @server.tool
     def one() -> str:
         return "x"
 
     door = {"name": "door", "version": "2"}
-    answer = Deployment(server, user=None).invoke(call("one"), forwarded(server_info=door))
+    answer = Deployment(server_of(one), user=None).invoke(call("one"), forwarded(server_info=door))
     assert answer["result"]["_meta"] == {"io.modelcontextprotocol/serverInfo": door}

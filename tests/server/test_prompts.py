@@ -23,6 +23,7 @@ from mcp_roundtrip import (
     ToolError,
 )
 from mcp_roundtrip_testing import DECLINE, Player
+from support.servers import server_of
 
 server = Server("prompts")
 
@@ -205,13 +206,10 @@ def test_a_declined_question_is_an_error_that_names_it(play: Player) -> None:
 
 
 def test_a_step_that_failed_its_last_attempt_is_an_internal_error() -> None:
-    other = Server("other")
-
-    @other.prompt
     def fails(ctx: Context) -> str:
         return ctx.step("fetch", lambda: str(1 / 0), retry=Retry(attempts=1, on=ZeroDivisionError))
 
-    error = Player(other).prompt("fails").error
+    error = Player(server_of(prompts=[fails])).prompt("fails").error
     assert (error["code"], "'fetch'" in error["message"]) == (-32603, True)
 
 
@@ -270,12 +268,10 @@ def test_a_server_without_prompts_does_not_have_their_methods() -> None:
 
 
 def test_an_alias_is_the_name_of_the_argument() -> None:
-    other = Server("other")
-
-    @other.prompt
     def aliased(class_: Annotated[Literal["first", "second"], Field(alias="class")]) -> str:
         return class_
 
+    other = server_of(prompts=[aliased])
     play = Player(other)
     [listed] = play.request("prompts/list")["result"]["prompts"]
     assert listed["arguments"] == [{"name": "class", "required": True}]
@@ -302,9 +298,7 @@ def test_an_argument_may_have_any_type_that_text_can_express(annotation: Any, se
         return "x"
 
     prompt.__annotations__["argument"] = annotation
-    other = Server("other")
-    other.prompt(prompt)
-    assert Player(other).prompt("prompt", {"argument": sent}).messages
+    assert Player(server_of(prompts=[prompt])).prompt("prompt", {"argument": sent}).messages
 
 
 def test_a_prompt_argument_cannot_be_mirrored_by_a_header() -> None:
@@ -316,14 +310,11 @@ def test_a_prompt_argument_cannot_be_mirrored_by_a_header() -> None:
 
 
 def test_notifications_before_an_error_precede_it_on_the_stream() -> None:
-    other = Server("other")
-
-    @other.prompt
     def fails(ctx: Context) -> str:
         ctx.progress(1, 2)
         raise ToolError("No prompt today.")
 
-    play = Player(other)
+    play = Player(server_of(prompts=[fails]))
     failed = play.prompt("fails")
     assert failed.error == {"code": -32602, "message": "No prompt today."}
     assert [each["method"] for each in failed.notifications] == ["notifications/progress"]
@@ -332,15 +323,12 @@ def test_notifications_before_an_error_precede_it_on_the_stream() -> None:
 
 
 def test_a_prompt_that_never_completes_ends_in_an_error() -> None:
-    other = Server("other")
-
-    @other.prompt
     def endless(ctx: Context) -> str:
         for number in range(100):
             ctx.elicit(f"q{number}", "And?", str)
         return "x"
 
-    played = Player(other).prompt("endless")
+    played = Player(server_of(prompts=[endless])).prompt("endless")
     for number in range(9):
         played = played.answer(**{f"q{number}": "x"})
     assert played.error["code"] == -32603

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from support.client_requests import refused
 from support.deployment import Deployment, legacy
 from support.event_sources import sent_by
 from support.messages import META, call, headers, http_event, message
+from support.servers import server_of
 
 TOKEN = {**META, "progressToken": 1}
 
@@ -27,19 +29,25 @@ def limited(client: Deployment, body: dict[str, Any], limit: int) -> HttpRespons
     return client.server.endpoint.respond(request, client.ports(), invocation)
 
 
+def signing_in(text: str) -> Callable[[Context], str]:
+    """Return a tool that sends the user to a page with this text."""
+
+    def sign_in(ctx: Context) -> str:
+        ctx.elicit_url("sign in", text, "https://mcp.test/sign-in", done=lambda: False)
+        return ""
+
+    return sign_in
+
+
 @pytest.mark.parametrize("text", ["世" * 1_000_000, "a" * 6_000_001, '"' * 2_000_000])
 def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text: str) -> None:
-    large = Server("large")
-
-    @large.tool
     def result() -> str:
         return text
 
-    @large.tool
     def question(ctx: Context) -> str:
         return ctx.elicit("q", text, str)
 
-    client = Deployment(large, user=None)
+    client = Deployment(server_of(result, question), user=None)
     for name in ("result", "question"):
         response = client.invoke(http_event(call(name)))
         assert len(json.dumps(response)) < 6_000_000
@@ -52,19 +60,13 @@ def test_a_result_over_the_limit_of_lambda_is_a_tool_error_for_the_model(text: s
 @pytest.mark.parametrize("notifications", [0, 40])
 def test_no_response_exceeds_the_limit_of_its_event_source(limit: int, notifications: int) -> None:
     text = "a" * limit
-    server = Server("large")
 
-    @server.tool
     def result(ctx: Context) -> str:
         for number in range(notifications):
             ctx.progress(number, message="a" * (limit // 40))
         return text
 
-    @server.tool
-    def sign_in(ctx: Context) -> str:
-        ctx.elicit_url("sign in", text, "https://mcp.test/sign-in", done=lambda: False)
-        return ""
-
+    server = server_of(result, signing_in(text))
     server.prompt("prompt")(lambda: text)
     server.resource("text://long", name="resource")(lambda: text)
     client = Deployment(server, user=None)
@@ -84,15 +86,12 @@ def test_no_response_exceeds_the_limit_of_its_event_source(limit: int, notificat
 
 @pytest.fixture
 def talkative() -> Deployment:
-    server = Server("talkative")
-
-    @server.tool
     def order(ctx: Context, count: int, text: str) -> str:
         for number in range(count):
             ctx.progress(number, message=text)
         return "ordered"
 
-    return Deployment(server, user=None)
+    return Deployment(server_of(order), user=None)
 
 
 def test_notifications_do_not_displace_a_result(talkative: Deployment) -> None:
@@ -123,14 +122,7 @@ def test_no_response_exceeds_the_limit_of_a_load_balancer(source: str) -> None:
 
 
 def test_an_error_over_the_limit_for_a_legacy_client_is_replaced() -> None:
-    server = Server("large")
-
-    @server.tool
-    def sign_in(ctx: Context) -> str:
-        ctx.elicit_url("sign in", "a" * 5_000, "https://mcp.test/sign-in", done=lambda: False)
-        return ""
-
-    client = legacy(server)
+    client = legacy(server_of(signing_in("a" * 5_000)))
     codes = []
     for limit in (20_000, 5_000):
         answer = limited(client, client.body("tools/call", name="sign_in", arguments={}), limit)

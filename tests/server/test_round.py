@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +17,7 @@ from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
 from support.client_requests import refused
 from support.deployment import Deployment
+from support.servers import Function, server_of
 
 server = Server("test")
 
@@ -121,12 +121,9 @@ def player(**options: Any) -> Player:
     return Player(server, **options)
 
 
-def player_of(*tools: Callable[..., Any], **options: Any) -> Player:
+def player_of(*tools: Function, **options: Any) -> Player:
     """Return a player for a server with these tools."""
-    other = Server("other")
-    for tool in tools:
-        other.tool(tool)
-    return Player(other, **options)
+    return Player(server_of(*tools), **options)
 
 
 # -- results ----------------------------------------------------------------------------------------------
@@ -310,15 +307,12 @@ def test_a_result_that_violates_the_output_schema_is_a_failed_tool() -> None:
 
 def test_drift_names_the_key_in_the_error_and_in_the_log() -> None:
     def build(message: str) -> Server:
-        built = Server("build")
-
-        @built.tool
         def tool(ctx: Context) -> str:
             ctx.elicit("which", message, str)
             ctx.step("effect", int)
             return ctx.elicit("more", "More?", str)
 
-        return built
+        return server_of(tool)
 
     builds = [build("Which?"), build("Which?"), build("Which one?")]
     playing = Player(lambda: builds.pop(0))
@@ -577,9 +571,6 @@ def test_a_state_is_valid_in_every_environment_with_the_key() -> None:
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it() -> None:
-    other = Server("other")
-
-    @other.tool
     def link(ctx: Context) -> str:
         with suppress(Exception):
             return ctx.signed_link("link", "https://x.test")
@@ -588,7 +579,7 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     def failing() -> Any:
         raise KeyServiceError("ThrottlingException")
 
-    client = Deployment(other, user=None, replaced={"links": failing})
+    client = Deployment(server_of(link), user=None, replaced={"links": failing})
     assert client.call_error("link")["code"] == -32603
     assert client.failures[0] == "state_unavailable"
 

@@ -1,0 +1,20 @@
+"""Servers for functions that a test defines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mcp_roundtrip import Server
+
+Function = Callable[..., Any]
+
+
+def server_of(*tools: Function, prompts: Sequence[Function] = (), **options: Any) -> Server:
+    """Return a server with these tools and prompts. `options` are those of Server."""
+    server = Server(**{"name": "x", **options})
+    for tool in tools:
+        server.tool(tool)
+    for prompt in prompts:
+        server.prompt(prompt)
+    return server
