@@ -22,6 +22,7 @@ from support.json_values import any_json
 from support.lambda_context import LambdaContext
 from support.logged_lines import logged_lines
 from support.messages import call, http_event, message
+from support.servers import server_of
 
 CLOCK = FakeClock()
 PORTS = make_ports(clock=CLOCK)
@@ -144,16 +145,13 @@ def test_a_direct_message_with_a_lone_surrogate_is_refused_in_valid_json(event: 
 
 
 def test_a_deeply_nested_result_is_returned_to_a_direct_caller() -> None:
-    deep = Server("deep", ports=lambda: PORTS)
-
-    @deep.tool
     def nested():  # type: ignore[no-untyped-def]  # an author's function without annotations
         value: list[Any] = []
         for _ in range(80):
             value = [value]
         return {"value": value}
 
-    assert "result" in deep.lambda_handler(call("nested"), LambdaContext())
+    assert "result" in Deployment(server_of(nested), user=None).invoke(call("nested"))
 
 
 ANYTHING = any_json()
@@ -188,15 +186,12 @@ MARKER = "hunter2"
 
 
 def test_answers_arguments_headers_and_states_are_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
-    secretive = Server("secretive")
-
-    @secretive.tool
     def tool(ctx: Context, text: str, number: int = 0) -> str:
         ctx.list_roots()
         said = ctx.sample("say", "?", max_tokens=1).text
         return text + said + ctx.elicit("name", "?", str)
 
-    client = Deployment(secretive, user=None, observer=LogObserver(), source="http_api")
+    client = Deployment(server_of(tool), user=None, observer=LogObserver(), source="http_api")
 
     def post(arguments: dict[str, Any], **params: Any) -> Any:
         body = call("tool", arguments, **params)

@@ -13,6 +13,7 @@ from support.deployment import Deployment, legacy
 from support.interpreters import run_program
 from support.legacy_schema import assert_valid
 from support.messages import call, message
+from support.servers import server_of
 
 VERSIONS = ["2025-11-25", "2025-06-18", None]
 
@@ -154,10 +155,7 @@ def test_list_items_have_only_members_of_the_legacy_version(client: Deployment) 
 
 
 def test_lists_are_paginated() -> None:
-    paged = Server("paged", page_size=1)
-    paged.tool(add)
-    paged.tool(numbers)
-    client = legacy(paged)
+    client = legacy(server_of(add, numbers, page_size=1))
     first = client.result("tools/list")
     second = client.result("tools/list", cursor=first["nextCursor"])
     assert [tool["name"] for page in (first, second) for tool in page["tools"]] == ["add", "numbers"]

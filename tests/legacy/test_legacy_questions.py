@@ -176,12 +176,10 @@ def test_prompts_and_resources_say_it_in_an_error_of_the_protocol() -> None:
 
 
 def test_prompts_and_resources_fall_back_where_the_server_says_so() -> None:
-    server = Server("asks", channels=("default",))
-
-    @server.prompt()
     def greeting(ctx: Context) -> str:
         return ctx.elicit("name", "Who are you?", str, default="nobody")
 
+    server = server_of(prompts=[greeting], channels=("default",))
     assert "nobody" in json.dumps(legacy(server).result("prompts/get", name="greeting"))
 
 

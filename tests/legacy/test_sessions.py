@@ -16,6 +16,7 @@ from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import text
 from support.deployment import Deployment, legacy
 from support.event_sources import HTTP_SOURCES
+from support.servers import server_of
 
 UI = "io.modelcontextprotocol/ui"
 URLS: dict[str, Any] = {"elicitation": {"url": {}}}
@@ -157,15 +158,13 @@ def test_every_event_source_delivers_the_session_in_both_directions(source: str)
 
 def test_a_session_is_no_part_of_the_caller() -> None:
     contexts = []
-    plain = Server("plain")
 
-    @plain.tool
     def who(ctx: Context) -> str:
         contexts.append((ctx.principal, ctx.reference("x")))
         return ""
 
     for session_id in (session(URLS), session(URLS), "foreign"):
-        legacy(plain, user="alice", session_id=session_id).call("who")
+        legacy(server_of(who), user="alice", session_id=session_id).call("who")
     assert len(set(contexts)) == 1
 
 

@@ -17,24 +17,23 @@ from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_UR
 from mcp_roundtrip_testing import EVERYTHING, Player
 from support.client_requests import FORMS, accepted, text
 from support.deployment import Deployment, legacy
+from support.servers import server_of
+
+
+def order(ctx: Context, item: str) -> dict[str, Any]:
+    amount = ctx.elicit("amount", f"How many {item}?", int)
+    paid = ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
+    return {"amount": amount, "paid": paid}
+
+
+async def order_later(ctx: AsyncContext, item: str) -> dict[str, Any]:
+    amount = await ctx.elicit("amount", f"How many {item}?", int)
+    paid = await ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
+    return {"amount": amount, "paid": paid}
 
 
 def server(**options: Any) -> Server:
-    made = Server("shop", **options)
-
-    @made.tool
-    def order(ctx: Context, item: str) -> dict[str, Any]:
-        amount = ctx.elicit("amount", f"How many {item}?", int)
-        paid = ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
-        return {"amount": amount, "paid": paid}
-
-    @made.tool
-    async def order_later(ctx: AsyncContext, item: str) -> dict[str, Any]:
-        amount = await ctx.elicit("amount", f"How many {item}?", int)
-        paid = await ctx.elicit("sure", f"Pay for {amount}?", bool, default=False)
-        return {"amount": amount, "paid": paid}
-
-    return made
+    return server_of(order, order_later, **options)
 
 
 TOOLS = pytest.mark.parametrize("tool", ["order", "order_later"])
@@ -74,14 +73,11 @@ def test_a_client_that_shows_forms_is_asked_itself_and_knows_no_answers_of_a_mod
 
 
 def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions() -> None:
-    made = Server("shop", channels=("model",))
-
-    @made.tool
     def summarize(ctx: Context) -> str:
         summary = ctx.sample("summary", "Summarize.", max_tokens=10).text
         return summary + ctx.elicit("title", "Which title?", str)
 
-    player = Player(made, {"sampling": {}})
+    player = Player(server_of(summarize, channels=("model",)), {"sampling": {}})
     made_up = {"summary": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}}
     asked = player.call("summarize", {"input_responses": {**made_up, "title": "!"}})
     assert asked.asked.keys() == {"summary"}
@@ -90,14 +86,11 @@ def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questio
 
 
 def test_a_question_after_a_step_is_not_asked_through_the_model() -> None:
-    made = Server("shop", channels=("model",))
-
-    @made.tool
     def late(ctx: Context) -> str:
         ctx.step("begin", lambda: None)
         return ctx.elicit("name", "Who?", str)
 
-    player = Player(made, {})
+    player = Player(server_of(late, channels=("model",)), {})
     assert "has started its work" in player.call("late").text
     assert any(event == "asked_after_steps" for event, _ in player.observer.events)
 
@@ -111,14 +104,11 @@ def test_answers_that_are_no_object_are_a_tool_error_in_2026_too(answers: Any) -
 
 
 def test_a_state_is_bound_to_the_arguments_without_the_models_answers() -> None:
-    made = Server("shop", channels=("model",))
-
-    @made.tool
     def summarize(ctx: Context, word: str) -> str:
         ctx.sample("summary", "Summarize.", max_tokens=10)
         return word + ctx.elicit("title", "Which title?", str)
 
-    player = Player(made, {"sampling": {}})
+    player = Player(server_of(summarize, channels=("model",)), {"sampling": {}})
     state = player.call("summarize", {"word": "a"}).state
     sampled = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
     answered = {"word": "a", "input_responses": {"title": "!"}}

@@ -20,6 +20,7 @@ from support.deployment import Deployment, legacy
 from support.event_sources import response_of
 from support.json_values import any_json
 from support.messages import META, call, headers, http_event, message
+from support.servers import server_of
 
 server = Server("test", instructions="Ask away.")
 
@@ -264,13 +265,10 @@ def test_a_name_with_a_lone_surrogate_is_an_unknown_tool() -> None:
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id() -> None:
-    broken = Server("x")
-
-    @broken.tool
     def asks(ctx: Context) -> str:
         return ctx.elicit("q", "?", str)
 
-    faulty = Deployment(broken, config={"max_rounds": None})
+    faulty = Deployment(server_of(asks), config={"max_rounds": None})
     response = faulty.request("tools/call", name="asks", id=7)
     answer = json.loads(response.body)
     assert (refused(response), answer["id"]) == ((200, -32603), 7)
