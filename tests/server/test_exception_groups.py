@@ -6,13 +6,12 @@ import asyncio
 
 from mcp_roundtrip import AsyncContext, Server, ToolError
 from mcp_roundtrip_testing import Player
+from support.servers import server_of
 
 
 def branches(*kinds: type[Exception] | None) -> Server:
     """Return a tool with a branch per kind. A branch raises an exception of its kind, or asks."""
-    built = Server("branches")
 
-    @built.tool
     async def tool(ctx: AsyncContext) -> None:
         async def branch(ctx: AsyncContext, kind: type[Exception] | None) -> None:
             if kind is None:
@@ -25,7 +24,7 @@ def branches(*kinds: type[Exception] | None) -> Server:
             for number, kind in enumerate(kinds):
                 group.create_task(branch(ctx.branch(f"b{number}"), kind))
 
-    return built
+    return server_of(tool)
 
 
 def test_missing_capabilities_of_several_branches_are_named_together() -> None:

@@ -11,6 +11,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
 from mcp_roundtrip.schema.mcp_header import McpHeader
 from mcp_roundtrip_testing import Player
+from support.servers import server_of
 
 
 def test_the_decorator_returns_the_function_unchanged() -> None:
@@ -99,10 +100,8 @@ def test_checking_definitions_refuses_headers_that_clients_refuse() -> None:
 
     with pytest.raises(DefinitionError, match="x-mcp-header"):
         Server("x").tool(input_schema=mirrored)(raw)
-    server = Server("x")
-    server.tool(typed)
     with pytest.raises(DefinitionError, match="x-mcp-header"):
-        server.check_definitions()
+        server_of(typed).check_definitions()
 
 
 def test_the_output_schema_comes_from_the_return_type() -> None:
@@ -112,10 +111,8 @@ def test_the_output_schema_comes_from_the_return_type() -> None:
     def text() -> str:
         return "x"
 
-    server = Server("x")
-    server.tool(numbers)
-    server.tool(text)
-    listed = {tool["name"]: tool for tool in Player(server).request("tools/list")["result"]["tools"]}
+    tools = Player(server_of(numbers, text)).request("tools/list")["result"]["tools"]
+    listed = {tool["name"]: tool for tool in tools}
     assert listed["numbers"]["outputSchema"] == {"type": "array", "items": {"type": "integer"}}
     assert "outputSchema" not in listed["text"]
 

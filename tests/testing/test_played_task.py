@@ -7,33 +7,23 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
-from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, NotReplayable, PlayedTask, Player
+from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, FakeClock, NotReplayable, PlayedTask, Player
 from mcp_roundtrip_testing import played_task as driver
+from support.task_tools import no_step_ran, ran, run_step, task_server  # noqa: F401 - a fixture is among them
 
 server = Server("jobs")
-RAN: list[str] = []
-
-
-@pytest.fixture(autouse=True)
-def reset_ran() -> None:
-    RAN.clear()
-
-
-def record_run(what: str) -> str:
-    RAN.append(what)
-    return what
 
 
 @server.tool(task="optional")
 def provision(ctx: Context, name: str) -> dict[str, object]:
     size = ctx.elicit("size", f"How large is {name}?", int)
     ctx.run_as_task()
-    made = ctx.step("create", record_run, f"create {size}")
+    made = ctx.step("create", run_step, f"create {size}")
     ctx.progress(1, 2, "created")
     return {
         "made": made,
         "kept": ctx.elicit("keep", f"Keep {made}?", bool),
-        "record_run": ctx.step("end", record_run, "end"),
+        "end": ctx.step("end", run_step, "end"),
     }
 
 
@@ -42,7 +32,7 @@ async def compare(ctx: AsyncContext) -> dict[str, str]:
     await ctx.run_as_task()
 
     async def quote(branch: AsyncContext) -> str:
-        return await branch.step("quote", record_run, await branch.elicit("name", "Name?", str))
+        return await branch.step("quote", run_step, await branch.elicit("name", "Name?", str))
 
     return await ctx.gather({"a": quote, "b": quote})
 
@@ -50,9 +40,9 @@ async def compare(ctx: AsyncContext) -> dict[str, str]:
 @server.tool(task="required")
 def naps(ctx: Context) -> str:
     ctx.run_as_task()
-    ctx.step("before", record_run, "before")
+    ctx.step("before", run_step, "before")
     ctx.sleep("nap", 30_000)
-    return ctx.step("after", record_run, "after")
+    return ctx.step("after", run_step, "after")
 
 
 @server.tool(task="required")
@@ -84,8 +74,8 @@ def provisioning(*, always_replay: bool = False) -> PlayedTask:
 def test_a_task_is_played_in_three_lines() -> None:
     task = Player(server, WITH_TASKS).call("provision", {"name": "db"}, size=4).task
     assert task.question("keep") == "Keep create 4?"
-    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "record_run": "end"}
-    assert RAN == ["create 4", "end"]
+    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "end": "end"}
+    assert ran == ["create 4", "end"]
 
 
 def test_a_waiting_task_shows_the_view_of_its_client() -> None:
@@ -99,7 +89,7 @@ def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_toget
     task = start("compare")
     assert task.asked.keys() == {"a/name", "b/name"}
     partly = task.answer(**{"a/name": "Ada"})
-    assert (partly.status, partly.asked.keys(), RAN) == ("input_required", {"b/name"}, [])
+    assert (partly.status, partly.asked.keys(), ran) == ("input_required", {"b/name"}, [])
     assert partly.answer(**{"b/name": "Bob"}).structured == {"a": "Ada", "b": "Bob"}
     together = start("compare").answer(**{"a/name": "Ada", "b/name": "Bob"})
     assert together.structured == {"a": "Ada", "b": "Bob"}
@@ -138,12 +128,12 @@ def test_raw_responses_can_be_sent() -> None:
 def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time() -> None:
     play = Player(server, WITH_TASKS)
     task = play.call("naps").task
-    assert (task.status, RAN) == ("working", ["before"])
+    assert (task.status, ran) == ("working", ["before"])
     play.clock.advance(29)
     assert task.poll().status == "working"
     play.clock.advance(1)
     assert task.poll().text == "after"
-    assert RAN == ["before", "after"]
+    assert ran == ["before", "after"]
 
 
 def test_sleeps_of_a_task_can_be_skipped() -> None:
@@ -157,7 +147,7 @@ def test_sleeps_of_a_task_can_be_skipped() -> None:
 
 def test_a_cancelled_task_does_not_run_again() -> None:
     cancelled = provisioning().cancel()
-    assert (cancelled.status, RAN) == ("cancelled", ["create 4"])
+    assert (cancelled.status, ran) == ("cancelled", ["create 4"])
     assert cancelled.cancel().detailed == cancelled.detailed
 
 
@@ -193,56 +183,46 @@ def test_an_expired_task_has_failed() -> None:
 
 
 def test_a_worker_without_time_is_followed_by_the_next() -> None:
-    play, other = Player(server, WITH_TASKS), Server("other")
-
-    @other.tool(task="required")
-    def long(ctx: Context) -> str:
-        ctx.run_as_task()
-        return " ".join(ctx.step(name, slow, name) for name in ("one", "two", "three"))
+    clock = FakeClock()
 
     def slow(name: str) -> str:
-        play.clock.advance(55)
-        return record_run(name)
+        clock.advance(55)
+        return run_step(name)
 
-    play = Player(other, WITH_TASKS, worker_ms=60_000)
-    assert play.call("long").task.text == "one two three"
-    assert RAN == ["one", "two", "three"]
+    def long(ctx: Context) -> str:
+        return " ".join(ctx.step(name, slow, name) for name in ("one", "two", "three"))
+
+    play = Player(task_server(long), WITH_TASKS, clock=clock, worker_ms=60_000)
+    assert play.call("works").task.text == "one two three"
+    assert ran == ["one", "two", "three"]
     assert [event for event, _ in play.observer.events].count("worker_finished") == 3
 
 
 def test_workers_with_little_time_apply_an_answer_once_and_continue() -> None:
-    server = Server("hasty")
-
-    @server.tool(task="required")
     def hasty(ctx: Context) -> str:
-        ctx.run_as_task()
         ctx.elicit("q", "?", bool)
-        return ctx.step("s", record_run, "s")
+        return ctx.step("s", run_step, "s")
 
-    play = Player(server, WITH_TASKS, worker_ms=1)
-    assert play.call("hasty").task.answer(q=True).text == "s"
+    play = Player(task_server(hasty), WITH_TASKS, worker_ms=1)
+    assert play.call("works").task.answer(q=True).text == "s"
 
 
 def test_a_task_that_never_settles_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = Server("other")
-
-    @other.tool(task="required")
     def endless(ctx: Context) -> None:
-        ctx.run_as_task()
         for number in range(1_000_000):
-            ctx.step(str(number), record_run, "work")
+            ctx.step(str(number), run_step, "work")
 
     monkeypatch.setattr(driver, "MAX_TURNS", 20)
-    created = Player(other, WITH_TASKS, always_replay=True).call("endless")
+    created = Player(task_server(endless), WITH_TASKS, always_replay=True).call("works")
     with pytest.raises(AssertionError, match="does not rest"):
         _ = created.task
-    assert len(RAN) <= 20
+    assert len(ran) <= 20
 
 
 def test_with_always_replay_every_step_runs_in_another_worker() -> None:
     task = provisioning(always_replay=True)
-    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "record_run": "end"}
-    assert RAN == ["create 4", "end"]
+    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "end": "end"}
+    assert ran == ["create 4", "end"]
     again = provisioning(always_replay=True).answer(keep="maybe")
     assert again.answer(keep=True).structured["kept"] is True
 
@@ -250,20 +230,15 @@ def test_with_always_replay_every_step_runs_in_another_worker() -> None:
 def test_with_always_replay_a_sleep_happens_once() -> None:
     play = Player(server, WITH_TASKS, always_replay=True)
     assert play.call("naps").task.wake().text == "after"
-    assert RAN == ["before", "after"]
+    assert ran == ["before", "after"]
 
 
 def test_always_replay_detects_a_nondeterministic_task() -> None:
-    numbers, other = iter(range(100)), Server("other")
-
-    @other.tool(task="required")
-    def fickle(ctx: Context) -> str:
-        ctx.run_as_task()
-        return ctx.elicit("q", f"Question {next(numbers)}?", str)
-
+    numbers = iter(range(100))
+    fickle = task_server(lambda ctx: ctx.elicit("q", f"Question {next(numbers)}?", str))
     with pytest.raises(NotReplayable):
-        _ = Player(other, WITH_TASKS, always_replay=True).call("fickle").task
-    assert Player(other, WITH_TASKS).call("fickle").task.asked.keys() == {"q"}
+        _ = Player(fickle, WITH_TASKS, always_replay=True).call("works").task
+    assert Player(fickle, WITH_TASKS).call("works").task.asked.keys() == {"q"}
 
 
 MODULE = """
