@@ -72,10 +72,7 @@ def services() -> Iterator[Services]:
     """Return an issuer, and the two settings of the keys."""
     kms = FakeKms()
     with serve(kms) as endpoint, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
-        for name, value in {
-            **FUNCTION,
-            "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
-        }.items():
+        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url}.items():
             patch.setenv(name, value)
         patch.setattr(wiring, "observer", RecordingObserver)
         keys = {

@@ -11,6 +11,7 @@ from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.deployment import legacy
+from support.servers import server_of
 
 
 def raising(error: Exception) -> Server:
@@ -99,9 +100,6 @@ def test_a_forbidden_error_code_of_a_task_is_replaced_too() -> None:
 
 
 def asking() -> Server:
-    server = Server("asks")
-
-    @server.tool
     def order(ctx: Context, early: bool = False) -> str:
         if early:
             ctx.elicit("size", "How large?", int)
@@ -109,26 +107,21 @@ def asking() -> Server:
         ctx.now("when")
         return str(ctx.sample("advice", "Advice?", max_tokens=9, tools=[]).text)
 
-    @server.tool
     def in_rounds(ctx: Context) -> str:
         ctx.step("reserve", int)
         ctx.elicit("size", "How large?", int)
         return str(ctx.sample("advice", "Advice?", max_tokens=9, tools=[]).text)
 
-    @server.tool
     def several(ctx: Context) -> str:
         return str(ctx.ask(*(Elicit(f"q{number}", "?", int) for number in range(5))))
 
-    @server.tool
     async def branches(ctx: AsyncContext) -> None:
         async with asyncio.TaskGroup() as group:
             for name in ("a", "b"):
                 group.create_task(work(ctx.branch(name)))
 
-    @server.tool(requires=["sampling.tools", "extensions.com.example/x"])
-    def needy() -> str:
-        return ""
-
+    server = server_of(order, in_rounds, several, branches)
+    server.tool("needy", requires=["sampling.tools", "extensions.com.example/x"])(lambda: "")
     return server
 
 
