@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from secrets import token_bytes
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec import structs
 
@@ -45,11 +45,9 @@ class StoredTasks:
     dialect: str = "extension"
 
     @classmethod
-    def over(
-        cls, store: Any, clock: FakeClock | None = None, *, max_open: int = 0, **more: Any
-    ) -> StoredTasks:
+    def over(cls, store: Any, **more: Any) -> Self:
         """Return the tasks in a store."""
-        return cls(TaskTable(clock or FakeClock(), store, max_open=max_open), **more)
+        return cls(TaskTable(FakeClock(), store), **more)
 
     @property
     def clock(self) -> FakeClock:

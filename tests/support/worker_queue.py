@@ -56,7 +56,7 @@ class WorkerQueue(RecordingDispatcher):
 
     def dispatch(self, worker: str, pk: str) -> None:
         RecordingDispatcher.dispatch(self, worker, pk)
-        if self.triggers:
+        if self.triggers and self.sent:
             self.sent.pop()
             self._send(self.clock(), {"task": pk, "queue": worker})
 
