@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -17,10 +16,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, ORDERS, RESOLVE
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from support.aws_account import Cloud, Stack, deploy
-from support.clients import MODEL, SUMMARY, Answer, Person, fast_mcp, official
+from support.clients import SUMMARY, Person, fast_mcp, official
+from support.example_calls import CALLS
 from support.project import ROOT
 from support.sam_build import Built
 
@@ -33,53 +32,6 @@ WORKERS = 2
 """The first worker stops at the question, and a second one resumes after the answer."""
 
 WORKER_S = 60
-
-
-@dataclass(frozen=True)
-class Call:
-    """The route of a tool, its arguments, the answers to its questions, and members of its result."""
-
-    route: str
-    arguments: Mapping[str, Any]
-    answers: tuple[Answer, ...]
-    expected: Mapping[str, Any]
-
-
-CALLS = {
-    "get_weather": Call(
-        "/tools/weather",
-        HYDERABAD,
-        ({"value": "Hyderabad, Sindh, Pakistan"},),
-        {"place": "Hyderabad, Sindh, Pakistan", "temperature_c": 22.3},
-    ),
-    "compare_weather": Call(
-        "/tools/weather",
-        {"locations": ["Hyderabad", "Tokyo"]},
-        ({"value": "Hyderabad, Sindh, Pakistan"},),
-        {},
-    ),
-    "update_work_item": Call(
-        "/tools/work_items",
-        RESOLVE,
-        ({"resolution": "Duplicate"}, {"duplicateOfId": 4301}),
-        {
-            "text": "Bug #4522 resolved as Duplicate of Bug #4301. "
-            "State set to Resolved and duplicate link created."
-        },
-    ),
-    "summarize": Call(
-        "/tools/summarize",
-        DOCUMENT,
-        (),
-        {"summary": SUMMARY, "model": MODEL, "project": "engine"},
-    ),
-    "provision_database": Call(
-        "/tools/provision",
-        ORDERS,
-        ({"value": "small"}, {"value": "eu-west-1"}, {"value": True}),
-        {"name": "orders", "size": "small", "region": "eu-west-1", "price": "$26.28 a month"},
-    ),
-}
 
 
 @pytest.fixture(scope="module")

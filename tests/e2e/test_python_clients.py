@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,15 +12,12 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists, load_function_servers
 from mcp_roundtrip_tools.events.stable import (
-    DOCUMENT,
     EXPENSE,
-    HYDERABAD,
-    ORDERS,
     PRICES,
-    RESOLVE,
     TOKYO_FORECAST,
 )
-from support.clients import MODEL, SUMMARY, Answer, Connect, Person, fast_mcp, official
+from support.clients import Connect, Person, fast_mcp, official
+from support.example_calls import CALLS
 from support.mailbox import Mailbox, decide
 from support.project import FUNCTIONS
 from support.served_application import Served, serve_for_alice
@@ -36,43 +32,6 @@ FORECAST = "weather://forecast/{place}"
 def connect(request: pytest.FixtureRequest) -> Connect:
     client: Connect = request.param
     return client
-
-
-@dataclass(frozen=True)
-class Call:
-    """Arguments, ordered answers, and members of the structured content."""
-
-    arguments: Mapping[str, Any]
-    answers: tuple[Answer, ...]
-    expected: Mapping[str, Any]
-
-
-CALLS = {
-    "get_weather": Call(
-        HYDERABAD,
-        ({"value": "Hyderabad, Sindh, Pakistan"},),
-        {"place": "Hyderabad, Sindh, Pakistan", "temperature_c": 22.3},
-    ),
-    "compare_weather": Call(
-        {"locations": ["Hyderabad", "Tokyo"]},
-        ({"value": "Hyderabad, Sindh, Pakistan"},),
-        {},
-    ),
-    "update_work_item": Call(
-        RESOLVE,
-        ({"resolution": "Duplicate"}, {"duplicateOfId": 4301}),
-        {
-            "text": "Bug #4522 resolved as Duplicate of Bug #4301. "
-            "State set to Resolved and duplicate link created."
-        },
-    ),
-    "summarize": Call(DOCUMENT, (), {"summary": SUMMARY, "model": MODEL, "project": "engine"}),
-    "provision_database": Call(
-        ORDERS,
-        ({"value": "small"}, {"value": "eu-west-1"}, {"value": True}),
-        {"name": "orders", "size": "small", "region": "eu-west-1", "price": "$26.28 a month"},
-    ),
-}
 
 
 def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,9 @@ import anyio
 import mcp_types as types
 from mcp.client import Client
 
-from mcp_roundtrip_tools.events.stable import DOCUMENT, EXPENSE, HYDERABAD, ORDERS, PRICES, RESOLVE
+from mcp_roundtrip_tools.events.stable import EXPENSE, ORDERS, PRICES, RESOLVE
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
+from support.example_calls import CALLS
 from support.interpreters import python_with
 from support.mailbox import Mailbox, decide
 from support.page_user import choose_first_on_page, link_in
@@ -29,9 +30,6 @@ from support.whole_template import whole_template
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
 CITIES = {"locations": ["Hyderabad", "Tokyo"]}
-PLACE: Answer = {"value": "Hyderabad, Sindh, Pakistan"}
-DUPLICATE: tuple[Answer, ...] = ({"resolution": "Duplicate"}, {"duplicateOfId": 4301})
-DATABASE: tuple[Answer, ...] = ({"value": "small"}, {"value": "eu-west-1"}, {"value": True})
 
 WITH_FLOWS = {"approval", "provision", "summarize", "weather", "work_items"}
 """The owners whose tools `every_flow` calls by name."""
@@ -86,11 +84,10 @@ def after_a_deployment(folder: Path) -> Path:
 
 async def every_flow(served: Served, mailbox: Mailbox) -> None:
     """Use tools, a prompt and a resource through the front door, and directly if that makes a difference."""
-    await call(official, served, "/mcp", "get_weather", HYDERABAD, PLACE)
-    await call(official, served, "/mcp", "update_work_item", RESOLVE, *DUPLICATE)
-    await call(official, served, "/mcp", "summarize", DOCUMENT)
+    for tool in ("get_weather", "update_work_item", "summarize"):
+        await call(official, served, "/mcp", tool, CALLS[tool].arguments, *CALLS[tool].answers)
     for path in ("/mcp", "/tools/provision"):
-        await call(official, served, path, "provision_database", ORDERS, *DATABASE)
+        await call(official, served, path, "provision_database", ORDERS, *CALLS["provision_database"].answers)
         await run_task(served, path)
 
     def approve(url: str = "") -> None:
@@ -171,7 +168,7 @@ async def call_without_forms(
 
 
 async def run_task(served: Served, path: str) -> None:
-    await call(fast_mcp, served, path, "provision_database", ORDERS, *DATABASE)
+    await call(fast_mcp, served, path, "provision_database", ORDERS, *CALLS["provision_database"].answers)
 
 
 async def call(
