@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.http import HttpResponse, accepts, build_response
+from mcp_roundtrip.http import HttpResponse, accepts, build_response, payload_size
 from mcp_roundtrip_testing import Player
 from support.function_calls import count_function_calls
 
@@ -62,6 +62,13 @@ def test_every_event_of_a_stream_is_valid(texts: list[str]) -> None:
     body = build_response(response, events, {"accept": "text/event-stream"}).body
     read = [from_json(line.removeprefix("data: ")) for line in body.splitlines() if line]
     assert read == [repaired(text) for text in texts]
+
+
+@given(st.lists(st.lists(PIECES).map("".join), min_size=1))
+def test_a_body_has_the_size_that_it_takes_in_the_response_of_the_function(texts: list[str]) -> None:
+    *events, message = map(compact_json, texts)
+    body = build_response(message, events, {"accept": "text/event-stream"}).body
+    assert payload_size(body) == len(json.dumps(body)) - len('""')
 
 
 def test_text_without_lone_surrogates_is_unchanged() -> None:

@@ -114,6 +114,13 @@ def test_a_deployment_can_require_the_type_of_access_tokens() -> None:
             caller(ONE.sign(claims(NOW), typ=other), requires_at_jwt=True)
 
 
+LONGEST = "Bearer " + "a" * (MAX_TOKEN - len("Bearer "))
+
+
+def test_a_header_may_be_as_long_as_the_limit() -> None:
+    assert bearer_token(LONGEST) == LONGEST.removeprefix("Bearer ")
+
+
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER ", " Bearer   ", "\tBearer "])
 def test_the_scheme_is_case_insensitive_and_may_have_space_around_it(scheme: str) -> None:
     headers = {"authorization": f"{scheme}{ONE.sign(claims(NOW))} "}
@@ -430,7 +437,7 @@ def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str
         "Bearer {token}\n",
         "Bearer é",
         "Bearer token={token};",
-        "Bearer " + "a" * MAX_TOKEN,
+        LONGEST + "a",
     ],
 )
 def test_a_header_without_exactly_one_token_is_malformed(form: str) -> None:

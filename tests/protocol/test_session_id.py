@@ -104,6 +104,12 @@ def test_what_is_unknown_is_dropped_before_what_is_known() -> None:
     }
 
 
+def test_an_id_of_the_longest_length_drops_nothing() -> None:
+    padded = [create({"experimental": {"a": "x" * length}}) for length in range(MAX_LENGTH)]
+    longest = max(len(each.encode()) for each in padded if "experimental" in each.capabilities)
+    assert longest == MAX_LENGTH
+
+
 def test_an_elicitation_of_unknown_modes_does_not_become_one_of_forms() -> None:
     kept = create({"elicitation": {"voice": {"a": "x" * MAX_LENGTH}}}).capabilities
     assert not declares(kept, ELICITATION_FORM)

@@ -215,6 +215,13 @@ def test_a_form_is_built_once_per_type():
 # One field
 
 
+def test_choices_are_shown_in_their_order():
+    """The types are equal in Python."""
+    choices = ["a", "b"], ["b", "a"]
+    forms = [Form.from_model(Literal[tuple(each)]) for each in choices]
+    assert [form.requested_schema["properties"]["value"]["enum"] for form in forms] == [*choices]
+
+
 @pytest.mark.parametrize(
     ("annotation", "schema", "answer", "value"),
     [
