@@ -1,7 +1,9 @@
 """Run programs against one store in every order of their operations, with crashes.
 
 Each program runs in a thread of its own, and waits before each operation of its store. Only one thread runs
-at a time, so an order of the operations always has the same outcome.
+at a time, so an order of the operations always has the same outcome. Two operations that follow each other
+have the same outcome in either order if both only read, or if they are about different rows: only one of the
+two orders is run.
 """
 
 from __future__ import annotations
@@ -31,9 +33,41 @@ class Crash:
     is_done: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation of a store that waits to be executed, and the rows that it is about; "" is all of them."""
+
+    is_read: bool
+    rows: frozenset[tuple[str, str]]
+
+    @classmethod
+    def called(cls, name: str, given: tuple[Any, ...]) -> Operation:
+        match name, given:
+            case "get" | "update", (pk, sk, *_):
+                rows = {(pk, sk)}
+            case "query", (pk,):
+                rows = {(pk, "")}
+            case "put_new" | "put_new_and_update", (item, *updates):
+                rows = {(item["pk"], item["sk"]), *((each.pk, each.sk) for each in updates)}
+            case _:
+                raise AssertionError(name)
+        return cls(name in {"get", "query"}, frozenset(rows))
+
+    def commutes_with(self, other: Operation) -> bool:
+        """Return whether the outcome does not depend on which of the two comes first."""
+        return (self.is_read and other.is_read) or not any(
+            pk == other_pk and (sk == other_sk or not sk or not other_sk)
+            for pk, sk in self.rows
+            for other_pk, other_sk in other.rows
+        )
+
+
 @dataclass
 class Process:
-    """A program in a thread. `result` is None after a crash, and `operations` counts what it began."""
+    """A program in a thread. `result` is None after a crash, and `operations` counts what it began.
+
+    `next` is the operation that waits for its turn. `is_abandoned`: whether the program ends in place of it.
+    """
 
     store: TaskStore
     program: Program
@@ -43,6 +77,8 @@ class Process:
     operations: int = 0
     has_crashed: bool = False
     has_ended: bool = False
+    next: Operation | None = None
+    is_abandoned: bool = False
     may_run: threading.Event = field(default_factory=threading.Event)
     has_paused: threading.Event = field(default_factory=threading.Event)
 
@@ -57,6 +93,11 @@ class Process:
         self.may_run.set()
         assert self.has_paused.wait(TIMEOUT_S)
 
+    def abandon(self) -> None:
+        """End the program before its next operation."""
+        self.is_abandoned = True
+        self.step()
+
     def _run(self) -> None:
         try:
             self.result = self.program(_PausingStore(self))
@@ -67,16 +108,19 @@ class Process:
         self.has_ended = True
         self.has_paused.set()
 
-    def execute(self, operation: Callable[[], Any]) -> Any:
-        """Execute an operation when it is this program's turn."""
+    def execute(self, name: str, given: tuple[Any, ...]) -> Any:
+        """Execute an operation of the store when it is this program's turn."""
+        self.next = Operation.called(name, given)
         self.has_paused.set()
         assert self.may_run.wait(TIMEOUT_S)
         self.may_run.clear()
+        if self.is_abandoned:
+            raise Crashed
         number, self.operations = self.operations, self.operations + 1
         crashes = self.crash is not None and self.crash.operation == number
         if crashes and self.crash is not None and not self.crash.is_done:
             raise Crashed
-        result = operation()
+        result = getattr(self.store, name)(*given)
         if crashes:
             raise Crashed
         return result
@@ -87,8 +131,7 @@ class _PausingStore:
         self._process = process
 
     def __getattr__(self, name: str) -> Any:
-        operation = getattr(self._process.store, name)
-        return lambda *given: self._process.execute(lambda: operation(*given))
+        return lambda *given: self._process.execute(name, given)
 
 
 def every_order(
@@ -105,22 +148,45 @@ def every_order(
         processes = [
             Process(store, program, crash if number == 0 else None) for number, program in enumerate(programs)
         ]
-        depth = 0
         for process in processes:
             process.start()
-        while running := [process for process in processes if not process.has_ended]:
-            if depth == len(choices):
-                choices.append((0, len(running)))
-            chosen, _ = choices[depth]
-            running[chosen].step()
-            depth += 1
+        is_whole = _take_turns(processes, choices)
         for process in processes:
             if process.error is not None:
                 raise process.error
-        yield store, processes
+        if is_whole:
+            yield store, processes
         while choices and choices[-1][0] + 1 == choices[-1][1]:
             choices.pop()
         if not choices:
             return
         chosen, alternatives = choices[-1]
         choices[-1] = (chosen + 1, alternatives)
+
+
+def _take_turns(processes: Sequence[Process], choices: list[tuple[int, int]]) -> bool:
+    """Run the programs by the choices, and continue with first choices, which are added.
+
+    Return False, with the programs ended early, if another order has the same outcome.
+    """
+    depth, last = 0, 0
+    executed: Operation | None = None
+
+    def follows(number: int, process: Process) -> bool:
+        """Return whether no other order has the operation before the last one, with the same outcome."""
+        assert process.next is not None
+        return number >= last or executed is None or not process.next.commutes_with(executed)
+
+    while running := [(number, each) for number, each in enumerate(processes) if not each.has_ended]:
+        able = [(number, process) for number, process in running if follows(number, process)]
+        if not able:
+            for _, process in running:
+                process.abandon()
+            return False
+        if depth == len(choices):
+            choices.append((0, len(able)))
+        last, process = able[choices[depth][0]]
+        executed = process.next
+        process.step()
+        depth += 1
+    return True

@@ -152,7 +152,11 @@ def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(calls, 
     assert winners == {True, False}, "the orders include those in which each of them is first"
 
 
-@pytest.mark.parametrize(("channel", "one", "other"), FORMS, ids=ids)
+@pytest.mark.parametrize(
+    ("task_store", "channel", "one", "other"),
+    [*ON_MEMORY, *(pytest.param(store, *FORMS[2], id=f"{store}-both") for store in ("moto", "ministack"))],
+    indirect=["task_store"],
+)
 def test_of_two_forms_one_is_sent_during_an_operation_of_the_other(calls, channel, one, other):
     """The same on all stores, moto among them, without threads."""
     for moment in moments():
@@ -238,6 +242,7 @@ def test_a_submission_that_is_repeated_after_a_crash_is_told_whether_it_was_stor
 
 
 @pytest.mark.parametrize("later", [ADA, BOB], ids=["the same", "others"])
+@pytest.mark.parametrize("task_store", ["memory", "ministack"], indirect=True)
 def test_after_a_crash_without_another_submission_the_answers_are_stored_or_not(calls, later):
     kept = set()
     for crash in moments():
