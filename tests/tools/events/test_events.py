@@ -1,6 +1,9 @@
 """Every sample event with the handler that Lambda calls."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +99,15 @@ def test_the_command_writes_all_events_and_the_settings_of_live_ones(
     assert not any(name.startswith("AWS_") for name in settings)
     events = {file: json.loads(written[file].read_text("utf-8")) for file in LIVE}
     assert unexpected_outcomes(invoke, events, LIVE) == {}
+
+
+def test_the_command_needs_neither_aws_nor_settings(tmp_path: Path) -> None:
+    variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "mcp_roundtrip_tools.events", "--output", str(tmp_path / "events")]
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = {path.relative_to(tmp_path / "events").as_posix() for path in tmp_path.rglob("*.json")}
+    assert written == STABLE.keys() | LIVE.keys() | {"live/env.json"}
 
 
 def test_the_command_reports_an_unexpected_response(
