@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -108,7 +108,9 @@ def test_a_killed_command_leaves_no_process_running(tmp_path: Path, killed: str)
     recipe = shlex.join(command(tmp_path, "--port", "0"))
     (tmp_path / "Makefile").write_text(f"run:\n\t@exec {recipe}\n")
     make = ["make", "--directory", tmp_path, "--no-print-directory", "run"]
-    with subprocess.Popen(make, stdout=subprocess.PIPE, text=True) as process:
+    with ExitStack() as stack:
+        process = stack.enter_context(subprocess.Popen(make, stdout=subprocess.PIPE, text=True))
+        stack.callback(process.kill)  # otherwise a failed assertion would wait for it
         assert process.stdout is not None
         url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
         assert http(url).status == 200
