@@ -1,6 +1,6 @@
 """An AWS account behind one HTTP endpoint of this process. It records each call, and can fail the next ones.
 
-KMS is the strict fake of `make run`, DynamoDB is moto. Lambda and SQS keep what was dispatched until somebody
+KMS is the strict fake of `make run`. Lambda and SQS keep what was dispatched until somebody
 takes it, and Lambda runs functions of the case. CloudWatch Logs stores nothing: the calls are the record. The
 issuer of access tokens is here, too.
 """
@@ -17,11 +17,9 @@ from threading import Thread
 from typing import Any
 from urllib.parse import unquote
 
-from botocore.awsrequest import AWSPreparedRequest
-from botocore.compat import HTTPHeaders
 from cryptography.hazmat.primitives.asymmetric import ec
-from moto.core.botocore_stubber import BotocoreStubber
 
+from corpus.dynamodb import Refusal, Table
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import call_operation
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
@@ -69,6 +67,9 @@ class Account:
     """The messages of queues: the URL of the queue, the delay in seconds, the body."""
     documents: dict[str, Any] = field(default_factory=dict)
     """What the issuer serves, by path. None is a failure."""
+    table: Table = field(default_factory=lambda: Table(TABLE))
+    is_cut_off: bool = False
+    """Whether the process that calls was killed."""
     kms: FakeKms = field(default_factory=lambda: FakeKms(region=REGION, account=ACCOUNT))
 
     def __post_init__(self) -> None:
@@ -78,30 +79,14 @@ class Account:
         self.kms.import_key(AUDIT_SECRET, key_id="corpus-audit")
         self.kms.CreateAlias(AliasName="alias/corpus-audit", TargetKeyId="corpus-audit")
 
-    def create_table(self) -> None:
-        """Create the table of tasks, as in the template."""
-        keys = [("pk", "HASH"), ("sk", "RANGE")]
-        self._dynamodb(
-            "CreateTable",
-            {
-                "TableName": TABLE,
-                "BillingMode": "PAY_PER_REQUEST",
-                "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in keys],
-                "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys],
-            },
-        )
-
     def rows(self) -> list[dict[str, Any]]:
         """Return the items of the table."""
-        items: list[dict[str, Any]] = json.loads(self._dynamodb("Scan", {"TableName": TABLE})[2])["Items"]
-        return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))
-
-    def put(self, item: Mapping[str, Any]) -> None:
-        """Put an item that another version wrote."""
-        self._dynamodb("PutItem", {"TableName": TABLE, "Item": item})
+        return list(self.table.items.values())
 
     def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer | None:
         """Answer a request; None for no answer."""
+        if self.is_cut_off:
+            return None
         if method == "GET":
             document = self.documents.get(target)
             self.calls.append({"issuer": target})
@@ -152,16 +137,10 @@ class Account:
             return 400, {}, json.dumps({"__type": fault.code, "message": fault.message}).encode()
 
     def _dynamodb(self, operation: str, parameters: Mapping[str, Any]) -> Answer:
-        headers = HTTPHeaders()
-        headers["X-Amz-Target"] = f"DynamoDB_20120810.{operation}"
-        headers["Content-Type"] = "application/x-amz-json-1.0"
-        request = AWSPreparedRequest(
-            "POST", f"https://dynamodb.{REGION}.amazonaws.com/", headers, json.dumps(parameters), False
-        )
-        answer = BotocoreStubber().process_request(request)
-        assert answer is not None
-        status, _, content = answer
-        return status, {}, content if isinstance(content, bytes) else content.encode()
+        try:
+            return 200, {}, json.dumps(self.table.call(operation, parameters)).encode()
+        except Refusal as refusal:
+            return 400, {}, json.dumps(refusal.members).encode()
 
     def _invoke(self, parameters: dict[str, Any]) -> Answer:
         function, event = parameters["FunctionName"], parameters["Payload"]

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from corpus.cases import asking, requests
+from corpus.cases import (
+    asking,
+    audited,
+    deployments,
+    earlier,
+    front_door,
+    functions,
+    parked,
+    requests,
+    states,
+    tasks,
+    time_over,
+    workers,
+)
 from corpus.recording import Case
 
-GROUPS = (asking, requests)
+GROUPS = (
+    *(requests, deployments, asking, states, time_over, parked),
+    *(tasks, workers, front_door, audited, functions, earlier),
+)
 
 
 def all_cases() -> list[Case]:

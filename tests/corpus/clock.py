@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import random
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +25,8 @@ class Clock:
     """The clock and the randomness of one case."""
 
     now: float = START
-    _drawn: Counter[int] = field(default_factory=Counter)
+    drawn: list[bytes] = field(default_factory=list)
+    """The random bytes of the case that are long enough to be ids."""
 
     def time(self) -> float:
         return self.now
@@ -44,8 +45,9 @@ class Clock:
         """Return bytes that differ from all others of this size. Short ones decide how long pauses are."""
         if size < 9:
             return b"\x80".ljust(size, b"\0")
-        self._drawn[size] += 1
-        return hashlib.shake_256(f"{size}:{self._drawn[size]}".encode()).digest(size)
+        number = sum(len(each) == size for each in self.drawn)
+        self.drawn.append(hashlib.shake_256(f"{size}:{number}".encode()).digest(size))
+        return self.drawn[-1]
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -57,6 +59,7 @@ class Clock:
                 (time, "sleep", self.sleep),
                 (asyncio, "sleep", self.sleep_async),
                 (os, "urandom", self.random),
+                (random, "_urandom", self.random),  # of the module `secrets`
             ):
                 stack.enter_context(patch.object(module, name, replacement))
             yield

@@ -51,7 +51,7 @@ class Conversation:
         method, params = CALLS[self.kind]
         given: dict[str, Any] = {**params, **more}
         if self.model_answers:
-            given["arguments"] = {**given["arguments"], "inputResponses": self.model_answers}
+            given["arguments"] = {**given["arguments"], "input_responses": self.model_answers}
         if self.client.kind.augments_tasks and self.kind == "tool":
             given.setdefault("task", {"ttl": 600_000})
         response = self.client.request(method, given)
@@ -187,7 +187,11 @@ class Conversation:
     def _answer_as_model(self, result: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
         how, self.answer = self.answer, "accept"
         for key in keys:
-            form = {"vcpus": 4, "tier": "dev"} if key == "size" else {"color": "red"}.get(key, True)
+            form = (
+                {"vcpus": 4, "tier": "dev"}
+                if key == "size"
+                else {"color": "red", "shade": "red"}.get(key, True)
+            )
             self.model_answers[key] = {"decline": {"action": "decline"}, "invalid": [1]}.get(how, form)
         return self.call()
 
@@ -217,22 +221,21 @@ def _text(result: Mapping[str, Any]) -> str:
 
 
 def form_fields(page: str, how: str) -> list[tuple[str, str]]:
-    """Return the fields of a form: the hidden ones, the first choices, and texts where required."""
+    """Return what a browser posts: hidden fields, the first choices, and texts where they are required."""
     action = how if how in ("decline", "cancel") else "accept"
-    fields: dict[str, str] = {}
+    fields: list[tuple[str, str]] = []
     for tag in re.findall(r"<(?:input|button|select|textarea)\b[^>]*>", page):
         given = {name: unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', tag)}
-        name, value = given.get("name"), given.get("value", "")
-        if name is None or name in fields:
-            continue
-        if value in ("accept", "decline", "cancel"):
-            if value == action:
-                fields[name] = value
-        elif given.get("type") == "checkbox" or "required" not in tag:
-            if given.get("type") == "hidden":
-                fields[name] = value
-        elif given.get("type") == "radio":
-            fields[name] = value
-        else:
-            fields[name] = "many" if how == "invalid" else value or "4"
-    return list(fields.items())
+        name, value, kind = given.get("name", ""), given.get("value", ""), given.get("type", "text")
+        is_new = name not in dict(fields)
+        if tag.startswith("<select"):
+            fields.append((name, "+00:00" if "Time zone" in tag else ""))
+        elif value in ("accept", "decline", "cancel"):
+            fields += [(name, value)] * (is_new and value == action)
+        elif kind in ("hidden", "radio"):
+            fields += [(name, value)] * is_new
+        elif kind != "checkbox":
+            usual = {"date": "2026-08-02"}.get(kind, "text" if "textarea" in tag else "4")
+            required = "many" if how == "invalid" else value or usual
+            fields.append((name, required if "required" in tag else value))
+    return fields

@@ -13,12 +13,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 from unittest.mock import patch
-
-from moto import mock_aws
 
 from corpus.aws_account import (
     ACCOUNT,
@@ -80,19 +78,20 @@ class World:
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the features of the case remember outside of the server, such as visited pages."""
-    has_table: bool = False
+    _end: tuple[int, int] | None = None
     _lines: io.StringIO = field(default_factory=io.StringIO)
 
     def function(self, make: MakeServer, name: str = f"{STACK}_play", **settings: str) -> Function:
-        """Deploy a function with these settings, and its worker if it has tasks."""
-        if "MCP_TASK_TABLE" in settings:
-            self.account.create_table()
-            self.has_table = True
+        """Deploy a function with these settings."""
         environment = {name: value for name, value in {**STATES, **settings}.items() if value}
         function = Function(self, make, name, environment)
         self.account.functions[name] = function.invoked
         self.account.functions.setdefault(WORKER, lambda event, context: None)
         return function
+
+    def kill(self) -> None:
+        """End the process of the function as Lambda does: nothing that it still does has an effect."""
+        self._end, self.account.is_cut_off = (len(self.account.calls), self._lines.tell()), True
 
     def record(self, request: Mapping[str, Any], answer: Callable[[], Any]) -> Any:
         """Record a request, the answer or the exception, the calls to AWS, and the lines on stdout."""
@@ -103,9 +102,20 @@ class World:
                 outcome["response"] = answer()
             except Exception as error:
                 outcome["raises"] = f"{type(error).__name__}: {error}"
-        calls = self.account.calls[began:]
-        lines = self._lines.getvalue()[written:].splitlines()
-        members = {"request": request, **outcome, "aws": calls, "log": [_parsed(line) for line in lines]}
+        calls, lines = self.account.calls[began:], self._lines.getvalue()[written:]
+        if self._end is not None:
+            outcome, calls, lines = (
+                {"killed": True},
+                calls[: self._end[0] - began],
+                lines[: self._end[1] - written],
+            )
+            self._end, self.account.is_cut_off = None, False
+        members = {
+            "request": request,
+            **outcome,
+            "aws": calls,
+            "log": [_parsed(line) for line in lines.splitlines()],
+        }
         # A copy: the account and the client may change what they have.
         self.exchanges.append(json.loads(json.dumps({k: v for k, v in members.items() if v != []})))
         return outcome.get("response")
@@ -146,22 +156,29 @@ class Function:
         """Handle an event, and record it as `described`."""
         return self.world.record(described, lambda: self._run("lambda_handler", event, self.time_s))
 
-    def work(self, event: Any, time_s: float = WORKER_TIME_S, **described: Any) -> Any:
+    def work(self, event: Any, time_s: float = WORKER_TIME_S, request_id: str | None = None) -> Any:
         """Handle an event of the worker."""
-        request = {"worker": event, **described}
-        return self.world.record(request, lambda: self._run("worker_handler", event, time_s))
+        answer = partial(self._run, "worker_handler", event, time_s, request_id=request_id)
+        return self.world.record({"worker": event}, answer)
 
     def invoked(self, event: Any, client_context: Any) -> Any:
         """Handle a synchronous invocation of another function."""
         return self._run("lambda_handler", event, self.time_s, client_context)
 
-    def _run(self, handler: str, event: Any, time_s: float, client_context: Any = None) -> Any:
+    def _run(
+        self,
+        handler: str,
+        event: Any,
+        time_s: float,
+        client_context: Any = None,
+        request_id: str | None = None,
+    ) -> Any:
         self.requests += 1
         clock = self.world.clock
         ends = clock.now + time_s
         custom = None if client_context is None else SimpleNamespace(custom=client_context.get("custom"))
         context = SimpleNamespace(
-            aws_request_id=f"{self.name.split(':')[-1]}-{self.requests}",
+            aws_request_id=request_id or f"{self.name.split(':')[-1]}-{self.requests}",
             function_name=self.name,
             client_context=custom,
             get_remaining_time_in_millis=lambda: max(0, int((ends - clock.now) * 1000)),
@@ -188,8 +205,6 @@ class Function:
 def opened_world(endpoint: Endpoint) -> Iterator[World]:
     """Yield the world of a new case, in which time and randomness are its own."""
     clock = Clock()
-    with mock_aws():
-        account = Account(clock.sleep)
-        endpoint.account = account
-        with clock.installed():
-            yield World(clock, account, endpoint.url)
+    endpoint.account = account = Account(clock.sleep)
+    with clock.installed():
+        yield World(clock, account, endpoint.url)

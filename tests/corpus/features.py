@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from corpus.clock import START
 from corpus.deployment import World
 from mcp_roundtrip import AsyncContext, Context, Elicit, Retry, Server, ToolError
 from mcp_roundtrip.ports import Ports
@@ -109,6 +110,16 @@ def _flaky(failures: int, retry: Retry | None) -> Operation:
     return operation
 
 
+def _killed(world: World) -> Callable[[], str]:
+    def effect() -> str:
+        world.notes["kills"] = world.notes.get("kills", 1) - 1
+        if world.notes["kills"] >= 0:
+            world.kill()
+        return "charged"
+
+    return effect
+
+
 def _raise(error: Exception) -> Operation:
     def operation(ctx: Any, world: World, subject: str) -> None:
         raise error
@@ -156,14 +167,17 @@ OPERATIONS: Mapping[str, Operation] = {
     ),
     "choice": lambda ctx, world, subject: ctx.elicit("color", "Which color?", Literal["red", "blue"]),
     "default": lambda ctx, world, subject: ctx.elicit(
-        "color", "Which color?", Literal["red", "blue"], default="blue"
+        "shade", "Which shade?", Literal["red", "blue"], default="blue"
     ),
-    "confirm": lambda ctx, world, subject: ctx.confirm("sure", f"Delete {subject}?"),
+    "confirm": lambda ctx, world, subject: ctx.confirm("delete", f"Delete {subject}?"),
     "url": lambda ctx, world, subject: ctx.elicit_url(
         "pay", f"Pay for {subject}", URL, done=lambda: bool(world.notes.get("paid"))
     ),
     "url once a round": lambda ctx, world, subject: ctx.elicit_url(
         "pay", f"Pay for {subject}", URL, done=lambda: bool(world.notes.get("paid")), poll_interval_ms=None
+    ),
+    "url that stays open": lambda ctx, world, subject: ctx.elicit_url(
+        "pay", f"Pay for {subject}", URL, done=lambda: world.clock.now > START + 100
     ),
     "sampling": lambda ctx, world, subject: ctx.sample("summary", _MESSAGES, max_tokens=100),
     "sampling with tools": lambda ctx, world, subject: ctx.sample(
@@ -175,9 +189,14 @@ OPERATIONS: Mapping[str, Operation] = {
     "step": _step("charge"),
     "other step": _step("ship"),
     "slow step": _step("slow", 12),
+    "other slow step": _step("slower", 12),
+    "third slow step": _step("slowest", 12),
     "long step": _step("long", 27.5),
     "once": _step("once", at_most_once=True),
     "retried step": _flaky(1, Retry(attempts=3, delay_ms=1_000)),
+    "slowly retried step": _flaky(1, Retry(attempts=3, delay_ms=90_000)),
+    "step of 400 s": _step("first", 400),
+    "other step of 400 s": _step("second", 450),
     "exhausted step": _flaky(9, Retry(attempts=2, delay_ms=100)),
     "broken step": _flaky(9, None),
     "now": lambda ctx, world, subject: ctx.now("now"),
@@ -185,6 +204,14 @@ OPERATIONS: Mapping[str, Operation] = {
     "random": lambda ctx, world, subject: ctx.random("random"),
     "signed link": _signed_link,
     "sleep": lambda ctx, world, subject: ctx.sleep("pause", 60_000),
+    "very long step": _step("very long", 40),
+    "step of 70 s": _step("too long", 70),
+    "step that is killed": lambda ctx, world, subject: ctx.step("charge", _killed(world)),
+    "once, killed": lambda ctx, world, subject: ctx.step("charge", _killed(world), at_most_once=True),
+    "status message": lambda ctx, world, subject: ctx.progress(1, 4, "x" * 5_000),
+    "step of 400 KB": lambda ctx, world, subject: ctx.step("large", lambda: "x" * 400_000),
+    "result of 300 KB": lambda ctx, world, subject: "x" * 300_000,
+    "result of 6 MB": lambda ctx, world, subject: "x" * 6_000_000,
     "task": lambda ctx, world, subject: ctx.run_as_task(ttl_ms=600_000),
     "checkpoint": lambda ctx, world, subject: ctx.checkpoint(),
     "progress": lambda ctx, world, subject: ctx.progress(1, 2, "half"),
@@ -194,6 +221,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "exception": _raise(RuntimeError("secret-4711")),
     "branches": _branches,
     "large result": lambda ctx, world, subject: "x" * 1_200_000,
+    "sized step": lambda ctx, world, subject: ctx.step("sized", lambda: "x" * world.notes["size"]),
     "large step": lambda ctx, world, subject: ctx.step("large", lambda: "x" * 70_000),
 }
 """Operation -> what the function does, with a Context or an AsyncContext."""

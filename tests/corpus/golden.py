@@ -133,11 +133,10 @@ def _title(exchange: Mapping[str, Any]) -> str:
     return str(method or request.get("http") or "worker")
 
 
-def _shown(value: Any) -> str:
-    if value is _NOTHING:
-        return "nothing"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+def _shown(value: Any, begin: int = 0) -> str:
+    text = "nothing" if value is _NOTHING else json.dumps(value, ensure_ascii=False)
+    begin = max(begin - 60, 0) if len(text) > MAX_SHOWN else 0
+    return f"{'…' * bool(begin)}{text[begin : begin + MAX_SHOWN]}{'…' * (len(text) > begin + MAX_SHOWN)}"
 
 
 def describe(differences: Iterable[Difference], most: int = 20) -> str:
@@ -151,6 +150,9 @@ def describe(differences: Iterable[Difference], most: int = 20) -> str:
         times = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
         one = found[0]
         where = f"{path}\n    in {times}, for example in {one.part} of\n    {one.case!r}"
-        paragraphs.append(f"{where}\n    before: {_shown(one.before)}\n    after:  {_shown(one.after)}")
+        texts = (json.dumps(each, ensure_ascii=False, default=str) for each in (one.before, one.after))
+        begin = next((at for at, (old, new) in enumerate(zip(*texts, strict=False)) if old != new), 0)
+        values = (_shown(value, begin) for value in (one.before, one.after))
+        paragraphs.append(f"{where}\n    before: %s\n    after:  %s" % tuple(values))
     more = len(paragraphs) - most
     return "\n".join(paragraphs[:most] + ([f"and {more} more differences"] if more > 0 else []))

@@ -10,23 +10,30 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from base64 import b64decode
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from corpus.clock import START
 from corpus.tokens import open_token, type_of
 
-LONGEST = 3_000
+LONGEST = 20_000
 """Characters of a text. Of a longer one, such as an HTML page, the record has the length and a digest."""
 
-_OPAQUE = (
+_TOKENS = (
     ("token", re.compile(r"eyJ[\w-]{8,}(?:\.[\w-]*){2,4}")),
     ("session", re.compile(r"eyJwcm90b2NvbFZlcnNpb24i[\w-]+")),
+)
+_OPAQUE = (
     ("uuid", re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")),
     ("hex", re.compile(r"\b[0-9a-f]{16,64}\b")),
-    ("id", re.compile(r"(?<![\w/+-])(?=[\w-]*[0-9])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,43}(?![\w/+=-])")),
+    ("id", re.compile(r"(?<![\w/+-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?:[\w-]{32}|[\w-]{43})(?![\w/+=-])")),
 )
+"""Kind -> texts of this kind: tokens, ids, and digests of ids or of what a caller must not see."""
+
+_WORD = re.compile(r"[\w-]{12,}")
 
 _ISO = re.compile(r"2026-0[789]-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _LOG_TIME = re.compile(r"2026-0[789]-\d\d \d\d:\d\d:\d\d,\d{3}\+0000")
@@ -35,6 +42,8 @@ _NAMED_BY_CHANCE = frozenset({"mark", "timestamp", "Timestamp"})
 """Members whose values say nothing: the ids of writes, and the times of lines."""
 
 _MODULE = re.compile(r"^(?:\w+\.)+(?=\w+)")
+_PLACE = re.compile(r"(?<![\w./-])[\w./-]{1,200}\.py:\d+")
+_NUMBERED = re.compile(r" \d+>")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _PORT = re.compile(r"http://127\.0\.0\.1:\d+")
 _CENTURY = 10.0**8
@@ -44,7 +53,10 @@ _CENTURY = 10.0**8
 class Placeholders:
     """The placeholders of one case."""
 
-    def __init__(self) -> None:
+    def __init__(self, drawn: Iterable[bytes] = ()) -> None:
+        """Know the random bytes of the case, in the forms in which they become ids."""
+        self._ids = {each.hex() for each in drawn}
+        self._ids |= {urlsafe_b64encode(each).rstrip(b"=").decode() for each in drawn}
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
         self.opened: list[dict[str, Any]] = []
@@ -98,16 +110,26 @@ class Placeholders:
         return self._text(text)
 
     def _text(self, text: str) -> str:
+        for kind, pattern in _TOKENS:
+            text = pattern.sub(partial(self._replacement, kind), text)
+        # After the tokens, which have random parts.
+        text = _WORD.sub(self._id, text)
         for kind, pattern in _OPAQUE:
-            text = pattern.sub(lambda found, kind=kind: self._named(kind, found[0]), text)  # type: ignore[misc]
+            text = pattern.sub(partial(self._replacement, kind), text)
         text = _ISO.sub(lambda found: _label(datetime.fromisoformat(found[0]).timestamp()), text)
         text = _LOG_TIME.sub(lambda found: _label(_log_time(found[0])), text)
         text = _NUMBER.sub(lambda found: str(_time(int(found[0]))), text)
-        text = _STYLE.sub("<style>", _PORT.sub("<endpoint>", text))
+        text = _PLACE.sub("<line>", _STYLE.sub("<style>", _PORT.sub("<endpoint>", text)))
         if len(text) > LONGEST:
-            digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+            digest = hashlib.sha256(_NUMBERED.sub("", text).encode("utf-8", "replace")).hexdigest()[:12]
             return f"<{len(text)} characters, beginning {text[:60]!r}, digest {digest}>"
         return text
+
+    def _id(self, found: re.Match[str]) -> str:
+        return self._named("id", found[0]) if found[0] in self._ids else found[0]
+
+    def _replacement(self, kind: str, found: re.Match[str]) -> str:
+        return self._named(kind, found[0])
 
     def _named(self, kind: str, value: str) -> str:
         if value not in self._names:

@@ -30,9 +30,9 @@ def record(case: Case) -> dict[str, Any]:
     """Run a case, and return its record."""
     with opened_world(_endpoint()) as world:
         case.run(world)
-        rows = world.account.rows() if world.has_table else []
+        rows = world.account.rows()
         exchanges = world.exchanges
-    placeholders = Placeholders()
+    placeholders = Placeholders(world.clock.drawn)
     recorded = {"case": case.name, "exchanges": [placeholders.replace(each) for each in exchanges]}
     if rows:
         recorded["rows"] = placeholders.ordered(rows)

@@ -110,6 +110,14 @@ def test_differences_with_one_cause_are_described_together() -> None:
     assert "3 cases" in described
 
 
+def test_a_long_text_is_shown_from_where_it_differs() -> None:
+    texts = ["x" * 1_000 + end + "y" * 1_000 for end in ("before", "after")]
+    described = describe([Difference("a form", "request 1", ("response", "body"), *texts)])
+    assert "xxxbefore" in described
+    assert "xxxafter" in described
+    assert len(described) < 1_000
+
+
 def test_a_record_is_the_same_bytes_in_any_order_and_is_read_again(tmp_path: Path) -> None:
     records = [{**RECORDED, "case": name} for name in ("b", "a")]
     save(records, tmp_path / "one")

@@ -2,114 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import Annotated, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from corpus import callers
 from corpus.client import META, Client
 from corpus.client_kinds import KINDS
-from corpus.deployment import TASKS, World
-from corpus.features import Feature, register
+from corpus.deployment import TASKS
+from corpus.full_server import ADD, FORMS, Step, ask, call, case
 from corpus.recording import Case
-from mcp_roundtrip import Completion, McpHeader, ResourceNotFound, Server
-from mcp_roundtrip.ports import Ports
-
-FORMS = KINDS["shows forms and URLs"]
-
-
-def full_server(world: World, **options: Any) -> Callable[[Callable[[], Ports]], Server]:
-    """Return what makes a server with features of every kind."""
-
-    def make(ports: Callable[[], Ports]) -> Server:
-        server = Server("corpus", ports=ports, title="The corpus", instructions="Ask.", **options)
-        register(server, Feature(("form", "step"), task="optional", scopes=("db:write",)), world)
-        register(server, Feature(("form",), kind="prompt"), world)
-        register(server, Feature(("step",), kind="resource"), world)
-
-        @server.tool(annotations={"readOnlyHint": True}, title="Add")
-        def add(a: int, b: int = 2) -> dict[str, int]:
-            """Add two numbers."""
-            return {"sum": a + b}
-
-        @server.tool(requires=["sampling"], scopes=["db:admin"])
-        def drop(name: str) -> str:
-            """Drop a database."""
-            return name
-
-        @server.tool
-        def region(place: Annotated[str, McpHeader("Region")]) -> str:
-            """Tell the region."""
-            return place
-
-        @server.resource("docs://guide", mime_type="text/markdown", ttl_ms=60_000, cache_scope="public")
-        def guide() -> str:
-            """The guide."""
-            return "# Guide"
-
-        @server.resource("docs://missing")
-        def missing() -> str:
-            """Nothing."""
-            raise ResourceNotFound
-
-        @server.resource("docs://bytes")
-        def data() -> bytes:
-            """Bytes."""
-            return b"\x00\x01"
-
-        @server.completion("play", "subject")
-        def subjects(text: str) -> Completion:
-            return Completion([each for each in ("orders", "invoices") if each.startswith(text)], total=9)
-
-        return server
-
-    return make
-
-
-Step = Callable[[Client], Any]
-
-
-def _case(name: str, *steps: Step, kind: str = "shows forms and URLs", **options: Any) -> Case:
-    """Return a case in which a client sends requests to the full server."""
-
-    def run(world: World) -> None:
-        client = deployed(world, KINDS[kind], **options)
-        for step in steps:
-            step(client)
-
-    return Case(f"request: {name}", run)
-
-
-def deployed(
-    world: World,
-    kind: Any = FORMS,
-    *,
-    mode: str = "none",
-    source: str = "http_api",
-    settings: Mapping[str, str] | None = None,
-    person: str | None = "alice",
-    opens: bool = True,
-    **options: Any,
-) -> Client:
-    """Deploy the full server, and return a client that has opened."""
-    given = {**callers.settings(mode, world), **(settings or {})}
-    function = world.function(full_server(world, **options), **given)
-    client = Client(world, function, kind, mode, source, None if mode == "none" else person)
-    if opens:
-        client.open()
-    return client
-
-
-def ask(method: str, headers: Mapping[str, str | None] | None = None, /, **params: Any) -> Step:
-    """Return a step that sends a conforming request, with changed headers."""
-    return lambda client: client.request(method, params, **(headers or {}))
-
-
-def call(name: str, /, **arguments: Any) -> Step:
-    return ask("tools/call", name=name, arguments=arguments)
-
-
-ADD: Final = call("add", a=1)
 
 
 def raw(body: Any, headers: Mapping[str, str] | None = None, method: str = "POST") -> Step:
@@ -187,39 +87,35 @@ HEADERS: Final[Mapping[str, Mapping[str, str | None]]] = {
 def cases() -> Iterator[Case]:
     """Yield the cases."""
     for name, body in BODIES.items():
-        yield _case(f"body with {name}", raw(body))
-        if not isinstance(body, str | list):
-            yield _case(f"direct invocation, body with {name}", raw(body), source="direct")
+        yield case(f"body with {name}", raw(body))
+        if not isinstance(body, str | list) and name.startswith(("no ", "a notification")):
+            yield case(f"direct invocation, body with {name}", raw(body), source="direct")
     for name, headers in HEADERS.items():
         origins = {"MCP_ALLOWED_ORIGINS": "https://app.example, https://b.example"}
-        yield _case(
+        yield case(
             f"call with {name}", ask("tools/call", headers, name="add", arguments={"a": 1}), settings=origins
         )
     for method in ("GET", "DELETE", "PUT", "HEAD", "OPTIONS"):
-        yield _case(f"HTTP {method}", raw(None, method=method))
+        yield case(f"HTTP {method}", raw(None, method=method))
     yield from _limits()
     yield from _methods()
     yield from _per_client()
-    yield from _per_source()
-    yield from _authorization()
-    yield from _documents()
-    yield from _settings()
 
 
 def _limits() -> Iterator[Case]:
     long = {"name": "add", "arguments": {"a": 1, "text": "x" * 300}}
     few = {"MCP_MAX_BODY_BYTES": "400"}
-    yield _case("body over the limit", ask("tools/call", **long), settings=few)
-    yield _case(
+    yield case("body over the limit", ask("tools/call", **long), settings=few)
+    yield case(
         "body over the limit of a legacy client",
         ask("tools/call", **long),
         settings=few,
         kind="2025-11-25, declares nothing",
     )
     values = {"MCP_MAX_JSON_VALUES": "20"}
-    yield _case("JSON values over the limit", call("add", a=1, b=[*range(30)]), settings=values)
-    yield _case("long URI", ask("resources/read", uri="docs://" + "x" * 9_000))
-    yield _case("long tool name", call("x" * 200))
+    yield case("JSON values over the limit", call("add", a=1, b=[*range(30)]), settings=values)
+    yield case("long URI", ask("resources/read", uri="docs://" + "x" * 9_000))
+    yield case("long tool name", call("x" * 200))
 
 
 def _methods() -> Iterator[Case]:
@@ -231,11 +127,11 @@ def _methods() -> Iterator[Case]:
         "subscriptions/listen",
         "x/y",
     ):
-        yield _case(f"method {method}", ask(method))
+        yield case(f"method {method}", ask(method))
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
-        yield _case(f"method {method} in pages", ask(method), ask(method, cursor="x"), page_size=2)
-    yield _case("the second page", _follow_cursor("tools/list"), page_size=2)
-    yield _case("a call", ADD)
+        yield case(f"method {method} in pages", ask(method), ask(method, cursor="x"), page_size=2)
+    yield case("the second page", _follow_cursor("tools/list"), page_size=2)
+    yield case("a call", ADD)
     wrong: dict[str, dict[str, Any]] = {
         "a missing argument": {},
         "a wrong type": {"a": "secret-4711"},
@@ -245,20 +141,20 @@ def _methods() -> Iterator[Case]:
         "true": {"a": True},
     }
     for name, arguments in wrong.items():
-        yield _case(f"arguments with {name}", call("add", **arguments))
-    yield _case("arguments are a list", ask("tools/call", name="add", arguments=[]))
-    yield _case("no tool name", ask("tools/call", arguments={}))
-    yield _case("an unknown tool", call("nothing"))
-    yield _case("a missing capability", call("drop", name="x"))
-    yield _case(
+        yield case(f"arguments with {name}", call("add", **arguments))
+    yield case("arguments are a list", ask("tools/call", name="add", arguments=[]))
+    yield case("no tool name", ask("tools/call", arguments={}))
+    yield case("an unknown tool", call("nothing"))
+    yield case("a missing capability", call("drop", name="x"))
+    yield case(
         "a header that repeats an argument",
         ask("tools/call", {"mcp_param_region": "eu"}, name="region", arguments={"place": "eu"}),
     )
-    yield _case(
+    yield case(
         "a header that repeats another argument",
         ask("tools/call", {"mcp_param_region": "us"}, name="region", arguments={"place": "eu"}),
     )
-    yield _case("no header that repeats an argument", call("region", place="eu"))
+    yield case("no header that repeats an argument", call("region", place="eu"))
     for uri in (
         "docs://guide",
         "DOCS://guide",
@@ -267,9 +163,9 @@ def _methods() -> Iterator[Case]:
         "docs://none",
         "play://a%20b",
     ):
-        yield _case(f"read {uri}", ask("resources/read", uri=uri))
-        yield _case(f"legacy read {uri}", ask("resources/read", uri=uri), kind="2025-11-25, declares nothing")
-    yield _case("read without a URI", ask("resources/read"))
+        yield case(f"read {uri}", ask("resources/read", uri=uri))
+        yield case(f"legacy read {uri}", ask("resources/read", uri=uri), kind="2025-11-25, declares nothing")
+    yield case("read without a URI", ask("resources/read"))
     completions: dict[str, dict[str, Any]] = {
         "of a prompt": {"ref": {"type": "ref/prompt", "name": "play"}},
         "of a template": {"ref": {"type": "ref/resource", "uri": "play://{subject}"}},
@@ -278,23 +174,23 @@ def _methods() -> Iterator[Case]:
     }
     for name, params in completions.items():
         argument = {"name": "subject", "value": "or"}
-        yield _case(f"completion {name}", ask("completion/complete", argument=argument, **params))
-    yield _case(
+        yield case(f"completion {name}", ask("completion/complete", argument=argument, **params))
+    yield case(
         "completion without an argument",
         ask("completion/complete", ref={"type": "ref/prompt", "name": "play"}),
     )
-    yield _case("an unknown prompt", ask("prompts/get", name="none"))
-    yield _case("a prompt without arguments", ask("prompts/get", name="play"))
+    yield case("an unknown prompt", ask("prompts/get", name="none"))
+    yield case("a prompt without arguments", ask("prompts/get", name="play"))
     for method in ("tasks/get", "tasks/update", "tasks/cancel"):
         for task in ("x" * 32, "short", 7):
-            yield _case(
+            yield case(
                 f"{method} of the unknown task {task!r}",
                 ask(method, taskId=task, inputResponses={}),
                 kind="shows forms and URLs, follows tasks",
                 settings=TASKS,
             )
-        yield _case(f"{method} of a client without tasks", ask(method, taskId="x" * 32), settings=TASKS)
-        yield _case(f"{method} without a table", ask(method, taskId="x" * 32), kind="only follows tasks")
+        yield case(f"{method} of a client without tasks", ask(method, taskId="x" * 32), settings=TASKS)
+        yield case(f"{method} without a table", ask(method, taskId="x" * 32), kind="only follows tasks")
 
 
 def _follow_cursor(method: str) -> Step:
@@ -309,7 +205,7 @@ def _per_client() -> Iterator[Case]:
     for name in KINDS:
         for table in ({}, TASKS):
             where = "with a table" if table else "without a table"
-            yield _case(
+            yield case(
                 f"discovery and lists of the client {name} {where}",
                 *(ask("server/discover") for _ in range(not KINDS[name].is_legacy)),
                 ask("tools/list"),
@@ -321,20 +217,20 @@ def _per_client() -> Iterator[Case]:
                 channels=("app", "page", "model", "default"),
             )
     for version in ("2025-03-26", "2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28", "x"):
-        yield _case(f"initialize with {version}", _initialize(version), opens=False)
-        yield _case(
+        yield case(f"initialize with {version}", _initialize(version), opens=False)
+        yield case(
             f"initialize with {version}, legacy clients are not served",
             _initialize(version),
             opens=False,
             legacy_clients=False,
         )
     for member in ("protocolVersion", "capabilities", "clientInfo"):
-        yield _case(f"initialize without {member}", _initialize("2025-11-25", member), opens=False)
-    yield _case("ping of a legacy client", ask("ping"), kind="2025-11-25, declares nothing")
-    yield _case("a foreign session id", _with_session("x"), kind="2025-11-25, declares nothing")
-    yield _case("notification of a legacy client", _initialized, kind="2025-11-25, declares nothing")
-    yield _case("unknown tool of a legacy client", call("nothing"), kind="2025-06-18, declares nothing")
-    yield _case(
+        yield case(f"initialize without {member}", _initialize("2025-11-25", member), opens=False)
+    yield case("ping of a legacy client", ask("ping"), kind="2025-11-25, declares nothing")
+    yield case("a foreign session id", _with_session("x"), kind="2025-11-25, declares nothing")
+    yield case("notification of a legacy client", _initialized, kind="2025-11-25, declares nothing")
+    yield case("unknown tool of a legacy client", call("nothing"), kind="2025-06-18, declares nothing")
+    yield case(
         "task methods of a legacy client",
         ask("tasks/get", taskId="x"),
         kind="2025-06-18, declares nothing",
@@ -362,154 +258,3 @@ def _with_session(session: str) -> Step:
 def _initialized(client: Client) -> None:
     headers = {"mcp-protocol-version": client.kind.version, "mcp-session-id": client.session or ""}
     client.send({"jsonrpc": "2.0", "method": "notifications/initialized"}, headers)
-
-
-def _per_source() -> Iterator[Case]:
-    for mode, sources in callers.MODES.items():
-        for source in sources:
-            yield _case(
-                f"a call through {source} with {mode}", ADD, ask("tools/list"), mode=mode, source=source
-            )
-            if source != "direct":
-                yield _case(
-                    f"body without Base64 through {source} with {mode}", _not_base64, mode=mode, source=source
-                )
-    for source in callers.SOURCES:
-        derived = {"MCP_AUDIENCE": "", "MCP_ISSUER": ""}
-        yield _case(
-            f"audience from {source}",
-            ADD,
-            ask("prompts/get", name="play", arguments={"subject": "x"}),
-            source=source,
-            settings=derived,
-        )
-    for name, event in {
-        "an empty event": {},
-        "a list": [],
-        "an event of S3": {"Records": [{"s3": {}}]},
-        "an event of an authorizer": {
-            "version": "2.0",
-            "type": "REQUEST",
-            "requestContext": {"http": {"method": "POST"}},
-        },
-    }.items():
-        yield Case(f"request: {name}", partial(_unknown_event, event))
-
-
-def _not_base64(client: Client) -> None:
-    client.function.request({**_event(client), "body": "%", "isBase64Encoded": True}, {"body": "% as Base64"})
-
-
-def _event(client: Client) -> dict[str, Any]:
-    return callers.event_of(client.source, client.mode, client.person, "POST", "/mcp", {}, "")
-
-
-def _unknown_event(event: Any, world: World) -> None:
-    client = deployed(world)
-    client.function.request(event, {"event": event})
-
-
-def _authorization() -> Iterator[Case]:
-    for mode in ("bearer", "jwt", "lambda", "iam"):
-        yield _case(f"no caller with {mode}", ADD, ask("tools/list"), mode=mode, person=None)
-        for hides in (False, True):
-            yield _case(
-                f"scopes with {mode}{', hidden' if hides else ''}",
-                ask("tools/list"),
-                call("drop", name="x"),
-                call("play", subject="x"),
-                mode=mode,
-                scopes={"db:admin": ["db:write"], "db:write": ["db:read"]},
-                hide_unauthorized=hides,
-            )
-    wrong: dict[str, dict[str, Any]] = {
-        "of another issuer": {"iss": "https://other.example"},
-        "for another audience": {"aud": "https://other.example"},
-        "that has expired": {"exp": 1_785_000_000},
-        "of tomorrow": {"nbf": 1_785_700_000},
-        "without a subject": {"sub": None},
-        "bound to a key": {"cnf": {"jkt": "x"}},
-        "that is an ID token": {"token_use": "id"},
-        "with a list of scopes": {"scope": ["db:read"]},
-        "without a client": {"client_id": None},
-    }
-    for name, claims in wrong.items():
-        yield _case(f"access token {name}", _with_token(**claims), mode="bearer")
-    yield _case("malformed access token", ask("tools/list", {"authorization": "Bearer x"}), mode="bearer")
-    yield _case("malformed Authorization", ask("tools/list", {"authorization": "Bearer a b"}), mode="bearer")
-    yield _case("basic Authorization", ask("tools/list", {"authorization": "Basic x"}), mode="bearer")
-    yield _case("access token, keys from the metadata", _with_discovery, mode="bearer")
-    yield _case("unavailable issuer", _without_issuer, mode="bearer")
-    yield _case("scope prefix", call("drop", name="x"), mode="bearer", settings={"MCP_SCOPE_PREFIX": "api/"})
-    yield _case(
-        "sessions of a role", call("play", subject="x"), mode="iam", settings={"MCP_IAM_PRINCIPAL": "session"}
-    )
-
-
-def _with_token(**claims: Any) -> Step:
-    def step(client: Client) -> None:
-        token = callers.access_token(client.world, "alice", **claims)
-        ask("tools/list", {"authorization": f"Bearer {token}"})(client)
-
-    return step
-
-
-def _with_discovery(client: Client) -> None:
-    issuer = {"MCP_TOKEN_ISSUER": client.world.url, "MCP_TOKEN_JWKS_URI": ""}
-    client.function = client.function.another_environment(**issuer)
-    _with_token(iss=client.world.url)(client)
-
-
-def _without_issuer(client: Client) -> None:
-    client.world.account.documents.clear()
-    ADD(client)
-    ADD(client)
-
-
-def _documents() -> Iterator[Case]:
-    paths = (
-        *("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"),
-        *("/mcp/server-card", "/.well-known/mcp/server-card", "/mcp/questions", "/other"),
-    )
-    for path in paths:
-        for mode in ("none", "bearer"):
-            yield _case(
-                f"GET {path} with {mode}",
-                _get(path),
-                mode=mode,
-                person=None,
-                settings={"MCP_SERVER_CARD": "com.example/corpus"},
-            )
-
-
-def _get(path: str) -> Step:
-    return lambda client: client.http("GET", path, {"accept": "application/json"})
-
-
-def _settings() -> Iterator[Case]:
-    wrong = {
-        "no AuthMode": {"MCP_AUTH_MODE": ""},
-        "an unknown AuthMode": {"MCP_AUTH_MODE": "magic"},
-        "no issuer for bearer": {"MCP_AUTH_MODE": "bearer"},
-        "a principal key without lambda": {"MCP_PRINCIPAL_CONTEXT_KEY": "user"},
-        "an alias as the key": {"MCP_STATE_KEY_ARN": "alias/states"},
-        "no key": {"MCP_STATE_KEY_ARN": ""},
-        "no encryption key": {"MCP_STATE_ENCRYPTION_KEY_ARN": ""},
-        "a word as the number of rounds": {"MCP_MAX_ROUNDS": "nine"},
-        "a long round": {"MCP_ROUND_TTL_S": "4000"},
-        "an audit without a log group": {"MCP_AUDIT": "principal"},
-        "a worker that is none": {"MCP_TASK_WORKER": "worker"},
-    }
-    steps = ADD, ask("prompts/get", name="play", arguments={"subject": "x"})
-    for name, settings in wrong.items():
-        yield _case(f"settings with {name}", *steps, settings=settings)
-    yield _case("an unknown log level", ADD, settings={"POWERTOOLS_LOG_LEVEL": "LOUD"})
-    yield _case("log level ERROR", ADD, call("nothing"), settings={"POWERTOOLS_LOG_LEVEL": "ERROR"})
-    yield _case(
-        "a service name and a namespace",
-        call("nothing"),
-        settings={"POWERTOOLS_SERVICE_NAME": "shop", "POWERTOOLS_METRICS_NAMESPACE": "ns"},
-    )
-    yield _case(
-        "an X-Ray trace", ADD, settings={"_X_AMZN_TRACE_ID": "Root=1-67890abc-def;Parent=1;Sampled=1"}
-    )

@@ -1,0 +1,139 @@
+"""Deployments with audit records: the lines of each kind of operation, and failures to store one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from corpus.aws_account import Fault
+from corpus.cases import tasks
+from corpus.cases.front_door import FLOW, TASK_FLOW, deployed
+from corpus.cases.parked import Waiting, in_view, page, submit
+from corpus.cases.parked import call as call_again
+from corpus.cases.states import talk
+from corpus.conversation import Conversation
+from corpus.deployment import QUEUED_TASKS, TASKS, World
+from corpus.full_server import ADD, Step, ask, call
+from corpus.full_server import deployed as deployed_full
+from corpus.recording import Case
+
+MODES: Final = {
+    "principal": {"MCP_AUDIT": "principal:corpus-audit"},
+    "hash": {"MCP_AUDIT": "hash:corpus-audit"},
+}
+BODIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "rounds": ("form", "step", "choice", "other step"),
+    "a broken step": ("form", "broken step"),
+    "a refusal": ("refusal",),
+    "an exception": ("step", "exception"),
+    "a default": ("default", "step"),
+    "a URL": ("url", "step"),
+    "sampling": ("sampling", "step"),
+    "a task": ("form", "task", "confirm", "step"),
+    "a task that fails": ("task", "exception"),
+}
+FEATURE_STEPS: Final[Mapping[str, Step]] = {
+    "a call": ADD,
+    "wrong arguments": call("add", a="secret-4711"),
+    "an unknown tool": call("none"),
+    "missing scopes": call("drop", name="x"),
+    "a list": ask("tools/list"),
+    "a resource": ask("resources/read", uri="docs://guide"),
+    "an unknown method": ask("x/y"),
+    "a completion": ask(
+        "completion/complete",
+        ref={"type": "ref/prompt", "name": "play"},
+        argument={"name": "subject", "value": "o"},
+    ),
+}
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for mode, audit in MODES.items():
+        for name, body in BODIES.items():
+            yield Case(f"audit: {mode}, {name}", partial(_run, body, audit))
+        for name, step in FEATURE_STEPS.items():
+            yield Case(f"audit: {mode}, {name}", partial(_step, step, audit))
+        yield Case(f"audit: {mode}, an anonymous caller", partial(_step, ADD, audit, auth="none"))
+        yield Case(f"audit: {mode}, no caller", partial(_step, ADD, audit, person=None))
+    audit = MODES["principal"]
+    for client in (
+        "declares nothing",
+        "shows apps",
+        "2025-11-25, declares nothing",
+        "2025-11-25, shows apps",
+    ):
+        for acts in ((page, submit, call_again, call_again), (in_view, call_again), (submit, submit)):
+            names = ", ".join(act.__name__ for act in acts)
+            run = partial(_parked, acts, client, audit)
+            yield Case(f"audit: parked call of the client {client}, {names}", run)
+    for name in (
+        "asks, and is answered",
+        "is cancelled while it asks",
+        "expires before it runs",
+        "belongs to somebody else",
+        "loses each of its workers",
+        "gets a malformed answer",
+        "loses a worker in a step",
+    ):
+        body, told = tasks.STORIES[name]
+        yield Case(f"audit: a task {name}", partial(tasks.tell, body, told, TASKS | audit))
+        yield Case(f"audit: a task of a queue {name}", partial(tasks.tell, body, told, QUEUED_TASKS | audit))
+    for operation in ("CreateLogStream", "PutLogEvents"):
+        for code in (
+            "ResourceNotFoundException",
+            "AccessDeniedException",
+            "ThrottlingException",
+            "ResourceAlreadyExistsException",
+        ):
+            for skip in (0, 1):
+                yield Case(
+                    f"audit: {operation} number {skip + 1} fails with {code}",
+                    partial(_failing, operation, code, skip, audit),
+                )
+    yield Case("audit: the key of the hashes is disabled", _without_key)
+    yield Case("audit: through a front door", partial(_front_door, FLOW, audit))
+    yield Case("audit: a task through a front door", partial(_front_door, TASK_FLOW, audit))
+
+
+def _run(body: tuple[str, ...], audit: Mapping[str, str], world: World) -> None:
+    task = "optional" if "task" in body else None
+    client = "answers everything, follows tasks"
+    settings = {**audit, **(TASKS if task else {})}
+    talk(world, *body, client=client, task=task, mode="jwt", settings=settings).run()
+
+
+def _step(
+    step: Step, audit: Mapping[str, str], world: World, *, auth: str = "jwt", person: str | None = "alice"
+) -> None:
+    step(deployed_full(world, mode=auth, settings=audit, person=person))
+
+
+def _parked(acts: Any, client: str, audit: Mapping[str, str], world: World) -> None:
+    waiting = Waiting(world, ("form", "step"), client=client, channels=("app", "page"), settings=dict(audit))
+    for act in acts:
+        act(waiting)
+
+
+def _failing(operation: str, code: str, skip: int, audit: Mapping[str, str], world: World) -> None:
+    conversation = talk(world, "step", "form", mode="jwt", settings=dict(audit))
+    world.account.faults += [
+        Fault("logs", operation, code, skip=skip if number == 0 else 0) for number in range(3)
+    ]
+    conversation.run()
+    world.account.faults.clear()
+    conversation.run()
+
+
+def _without_key(world: World) -> None:
+    world.account.kms.DisableKey(KeyId="corpus-audit")
+    ADD(deployed_full(world, mode="jwt", settings=MODES["hash"]))
+
+
+def _front_door(feature: Any, audit: Mapping[str, str], world: World) -> None:
+    client = deployed(world, feature, settings=audit, client="answers everything, follows tasks")
+    Conversation(client).run()
+    ADD(client)
+    call("none")(client)

@@ -1,0 +1,20 @@
+"""States and rows that an earlier version wrote: this one goes on with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from corpus.deployment import World
+from corpus.kept import SITUATIONS, load, resume
+from corpus.recording import Case
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for name in load():
+        yield Case(f"earlier version: {name}", partial(_resume, name))
+
+
+def _resume(name: str, world: World) -> None:
+    resume(world, SITUATIONS[name], load()[name])

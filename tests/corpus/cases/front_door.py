@@ -1,0 +1,230 @@
+"""A front door that forwards to its owners: conversations, the catalog, drift, and owners that fail."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from corpus import callers
+from corpus.aws_account import Fault
+from corpus.client import Client
+from corpus.client_kinds import KINDS
+from corpus.conversation import Conversation
+from corpus.deployment import TASKS, WORKER, Function, World
+from corpus.features import Feature, make_server
+from corpus.full_server import ADD, Step, ask, call, full_server
+from corpus.recording import Case
+from mcp_roundtrip import FrontDoor, Server
+from mcp_roundtrip.ports import Ports
+from mcp_roundtrip_tools.catalog import render_servers
+
+SKILLS: Final = Path(__file__).parents[2] / "conformance_server" / "skills"
+FLOW: Final = Feature(
+    ("form", "step", "choice"), task="optional", channels=("app", "page", "model", "default")
+)
+LONG_FLOW: Final = Feature(("slow step", "other slow step", "third slow step", "form"), task="optional")
+TASK_FLOW: Final = Feature(("form", "task", "step"), task="optional")
+
+
+@cache
+def catalog(feature: Feature, changed: bool = False, hides: bool = False) -> Path:
+    """Write the catalog of the owners `play` and `full`, or one that differs from them."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
+        file.write(_catalog_text(feature, changed, hides))
+    return Path(file.name)
+
+
+def _catalog_text(feature: Feature, changed: bool, hides: bool) -> str:
+    world: Any = None
+    play = make_server(feature, world)(_no_ports)
+    full = with_skills(full_server(world, hide_unauthorized=hides))(_no_ports)
+    del full.tools["play"], full.prompts["play"]
+    text = render_servers({"play": play, "full": full})
+    return text.replace("Plays.", "Played.").replace("Add two", "Adds two") if changed else text
+
+
+def _no_ports() -> Ports:
+    raise AssertionError("a catalog calls nothing")
+
+
+def with_skills(make: Callable[[Callable[[], Ports]], Server]) -> Callable[[Callable[[], Ports]], Server]:
+    """Return what makes the server with skills."""
+
+    def made(ports: Callable[[], Ports]) -> Server:
+        server = make(ports)
+        server.skills(SKILLS)
+        return server
+
+    return made
+
+
+def deployed(
+    world: World,
+    feature: Feature = FLOW,
+    *,
+    client: str = "shows forms and URLs",
+    mode: str = "jwt",
+    changed: bool = False,
+    hides: bool = False,
+    settings: Mapping[str, str] | None = None,
+    owners: str = "corpus_*",
+) -> Client:
+    """Deploy the owners and the front door, and return a client of the front door that has opened."""
+    given = {**callers.settings(mode, world), **TASKS, **(settings or {})}
+    path = catalog(feature, changed, hides)
+    world.function(make_server(feature, world), "corpus_play", **given)
+    full = with_skills(full_server(world, hide_unauthorized=hides))
+    world.function(full, "corpus_full", **given)
+    front = world.function(
+        lambda ports: FrontDoor("front", path, title="The front door", ports=ports),
+        "corpus_front_door",
+        **given,
+        MCP_OWNERS=owners,
+    )
+    opened = Client(world, front, KINDS[client], mode, person=None if mode == "none" else "alice")
+    opened.open()
+    return opened
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for client in KINDS:
+        if KINDS[client].augments_tasks:
+            continue
+        yield Case(f"front door: client {client}, rounds", partial(_converse, FLOW, client))
+        yield Case(f"front door: client {client}, lists", partial(_send, LISTS, client=client))
+        if not KINDS[client].is_legacy:
+            yield Case(f"front door: client {client}, a long step", partial(_converse, LONG_FLOW, client))
+    yield Case(
+        "front door: a call that becomes a task",
+        partial(_converse, TASK_FLOW, "answers everything, follows tasks"),
+    )
+    for mode in callers.MODES:
+        yield Case(
+            f"front door: with {mode}", partial(_send, (ADD, call("play", subject="x"), PROMPT), mode=mode)
+        )
+        yield Case(f"front door: no caller with {mode}", partial(_send, (ADD,), mode=mode, person=None))
+    for name, step in STEPS.items():
+        yield Case(f"front door: {name}", partial(_send, (step,)))
+        if name.startswith(("discovery", "an unknown", "the view", "a skill", "a task")):
+            yield Case(
+                f"front door: {name}, legacy client",
+                partial(_send, (step,), client="2025-11-25, declares nothing"),
+            )
+    for hides in (False, True):
+        steps = (ask("tools/list"), call("drop", name="x"), ask("tools/list"))
+        yield Case(f"front door: scopes{', hidden' if hides else ''}", partial(_send, steps, hides=hides))
+    yield Case(
+        "front door: the catalog differs",
+        partial(_send, (ADD, call("play", subject="x"), ask("tools/list")), changed=True),
+    )
+    for name, owners in {
+        "no owner": '{"other": "x"}',
+        "an owner that does not exist": "none_*",
+        "no owners": "",
+    }.items():
+        yield Case(f"front door: {name}", partial(_send, (ADD, _path("/mcp/tools/full")), owners=owners))
+    for name, fault in OWNER_FAULTS.items():
+        yield Case(f"front door: {name}", partial(_failing, fault))
+    for path in (
+        "/tools/full",
+        "/mcp/tools/full",
+        "/tools/none",
+        "/mcp/tools/play/tools/full",
+        "/tools/full/questions",
+    ):
+        yield Case(f"front door: the path {path}", partial(_send, (_path(path), _get(path))))
+    for path in ("/.well-known/oauth-protected-resource/mcp", "/mcp/questions?token=x", "/mcp/server-card"):
+        settings = {"MCP_SERVER_CARD": "com.example/corpus"}
+        yield Case(f"front door: GET {path}", partial(_send, (_get(path),), mode="bearer", settings=settings))
+
+
+PROMPT: Final = ask("prompts/get", name="play", arguments={"subject": "x"})
+LISTS: Final = (
+    *(ask(method) for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list")),
+    ask("skills/list"),
+)
+STEPS: Final[Mapping[str, Step]] = {
+    "discovery": ask("server/discover"),
+    "an unknown tool": call("none"),
+    "an unknown prompt": ask("prompts/get", name="none"),
+    "a resource": ask("resources/read", uri="docs://guide"),
+    "a resource in another spelling": ask("resources/read", uri="DOCS://guide"),
+    "an unknown resource": ask("resources/read", uri="docs://none"),
+    "a template": ask("resources/read", uri="play://x"),
+    "the view of questions": ask("resources/read", uri="ui://mcp-roundtrip/questions"),
+    "a completion": ask(
+        "completion/complete",
+        ref={"type": "ref/prompt", "name": "play"},
+        argument={"name": "subject", "value": "o"},
+    ),
+    "a completion of nothing": ask(
+        "completion/complete",
+        ref={"type": "ref/prompt", "name": "none"},
+        argument={"name": "subject", "value": "o"},
+    ),
+    "an unknown method": ask("x/y"),
+    "skills": ask("skills/list"),
+    "a skill": ask("skills/get", uri="skill://git-workflow/SKILL.md"),
+    "a file of a skill": ask("resources/read", uri="skill://git-workflow/SKILL.md"),
+    "an unknown skill": ask("skills/get", uri="skill://none/SKILL.md"),
+    "the folder of a skill": ask("resources/directory/read", uri="skill://git-workflow"),
+    "a task": ask("tasks/get", taskId="x" * 32),
+    "an answer of a view": call(
+        "answer_questions", tool="play", arguments={"subject": "x"}, state="x", answers={}
+    ),
+    "an answer of a view for no tool": call(
+        "answer_questions", tool="none", arguments={}, state="x", answers={}
+    ),
+    "an owner's refusal": call("add", a="x"),
+}
+
+
+def _converse(feature: Feature, client: str, world: World) -> None:
+    opened = deployed(world, feature, client=client)
+    worker: Function = world.function(make_server(feature, world), WORKER, **opened.function.environment)
+    Conversation(opened, worker=worker).run()
+
+
+def _send(steps: tuple[Step, ...], world: World, *, person: str | None = "alice", **options: Any) -> None:
+    client = deployed(world, **options)
+    if person is None:
+        client.person = None
+    for step in steps:
+        step(client)
+
+
+def _path(path: str) -> Step:
+    return lambda client: client.another(path=path).request(
+        "tools/call", {"name": "add", "arguments": {"a": 1}}
+    )
+
+
+def _get(path: str) -> Step:
+    return lambda client: client.another(person=None).http("GET", path, {})
+
+
+def _raises(event: Any, context: Any) -> Any:
+    raise RuntimeError("secret-4711")
+
+
+OWNER_FAULTS: Final[Mapping[str, Any]] = {
+    "an owner raises": _raises,
+    "an owner returns a text": lambda event, context: "secret-4711",
+    "an owner is throttled": "TooManyRequestsException",
+    "an owner may not be invoked": "AccessDeniedException",
+    "an owner gives no response": "",
+}
+
+
+def _failing(fault: Any, world: World) -> None:
+    client = deployed(world)
+    if callable(fault):
+        world.account.functions["corpus_full"] = fault
+    else:
+        world.account.faults += [Fault("lambda", "Invoke", fault, 429 if fault else 0) for _ in range(2)]
+    ADD(client)
+    _path("/tools/full")(client)

@@ -1,0 +1,184 @@
+"""What an author's function may do besides asking: mistakes, branches, hooks, results, views, drift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from corpus import author
+from corpus.author import FUNCTIONS, HOOKS
+from corpus.cases.states import talk
+from corpus.client import Client
+from corpus.client_kinds import KINDS
+from corpus.conversation import Conversation, form_fields
+from corpus.deployment import TASKS, WORKER, World
+from corpus.recording import Case
+from mcp_roundtrip import Server
+from mcp_roundtrip.ports import Ports
+
+Register = Callable[[Server, World], None]
+"""Registers a feature named `play`."""
+
+
+def _tool(function: Callable[..., Any], **options: Any) -> Register:
+    def register(server: Server, world: World) -> None:
+        server.tool("play", description="Plays.", **options)(function)
+
+    return register
+
+
+ASKING: Final = (
+    author.swallowed_question,
+    author.many_questions,
+    author.branches,
+    author.group,
+    author.every_field,
+    author.chosen_titles,
+    author.supports,
+    author.idempotent,
+)
+"""The functions that a client which cannot be asked calls, too."""
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for function in FUNCTIONS:
+        name = function.__name__.replace("_", " ")
+        for client in ("answers everything, follows tasks", "declares nothing"):
+            table = TASKS if client == "declares nothing" else {}
+            if table and function not in ASKING:
+                continue
+            yield Case(f"function: {name}, client {client}", partial(_play, _tool(function), client, table))
+    for hook in HOOKS:
+        for body in (author.swallowed_question, author.branches, author.idempotent):
+            name = f"function: hook {hook.__name__} around {body.__name__}"
+            hooked = partial(_with_hook, hook, body)
+            yield Case(name, partial(_play, hooked, "shows forms and URLs", {}))
+    for name, register in FEATURES.items():
+        yield Case(f"function: {name}", partial(_request, register, name))
+    for action in ("accept", "decline", "invalid"):
+        yield Case(f"function: every field on the page, {action}", partial(_on_page, action))
+    for client in ("shows apps", "shows forms, also in apps", "2025-11-25, shows apps", "declares nothing"):
+        yield Case(f"function: a view of its own, client {client}", partial(_view, client))
+    yield Case(
+        "function: drift between rounds", partial(_drift, ("form", "step"), ("form", "other step", "step"), 1)
+    )
+    yield Case(
+        "function: a step that is gone", partial(_drift, ("form", "step", "choice"), ("form", "choice"), 2)
+    )
+    yield Case(
+        "function: another answer type", partial(_drift, ("form", "choice"), ("two forms", "choice"), 1)
+    )
+
+
+def _make(register: Register, world: World, **options: Any) -> Callable[[Callable[[], Ports]], Server]:
+    def make(ports: Callable[[], Ports]) -> Server:
+        server = Server("corpus", ports=ports, namespaced_requests=True, **options)
+        register(server, world)
+        return server
+
+    return make
+
+
+def _client(
+    register: Register, client: str, settings: Mapping[str, str], world: World, **options: Any
+) -> Client:
+    make = _make(register, world, **options)
+    function = world.function(make, **{"MCP_AUTH_MODE": "jwt", **settings})
+    world.function(make, WORKER, **{"MCP_AUTH_MODE": "jwt", **settings})
+    meta = {"progressToken": 7, "io.modelcontextprotocol/logLevel": "info"}
+    opened = Client(world, function, KINDS[client], "jwt", meta=meta)
+    opened.open()
+    return opened
+
+
+def _play(register: Register, client: str, settings: Mapping[str, str], world: World) -> None:
+    Conversation(_client(register, client, settings, world)).run()
+
+
+def _with_hook(hook: Any, function: Callable[..., Any], server: Server, world: World) -> None:
+    server.around(hook)
+    _tool(function)(server, world)
+
+
+def _resource(function: Callable[..., Any], uri: str = "play://x", **options: Any) -> Register:
+    def register(server: Server, world: World) -> None:
+        server.resource(uri, **options)(function)
+
+    return register
+
+
+def _prompt(function: Callable[..., Any]) -> Register:
+    def register(server: Server, world: World) -> None:
+        server.prompt("play")(function)
+
+    return register
+
+
+FEATURES: Final[Mapping[str, Register]] = {
+    "a resource of two contents": _resource(author.text_and_bytes),
+    "a resource of JSON": _resource(author.json_contents, mime_type="application/json"),
+    "a resource that raises": _resource(author.failing_resource),
+    "a template with a query": _resource(author.explode, "play://{+path}{?q}"),
+    "a prompt of messages": _prompt(author.messages),
+    "a prompt of a number": _prompt(author.wrong_messages),
+}
+
+
+def _request(register: Register, name: str, world: World) -> None:
+    client = _client(register, "shows forms and URLs", {}, world)
+    if "prompt" in name:
+        for arguments in ({}, {"count": "2"}, {"count": "secret-4711"}, {"other": "1"}):
+            client.request("prompts/get", {"name": "play", "arguments": arguments})
+        client.request("prompts/list", {})
+        return
+    for uri in ("play://x", "play://a/b?q=c%20d", "play://x?q", "play://"):
+        client.request("resources/read", {"uri": uri})
+    client.request("resources/list", {})
+    client.request("resources/templates/list", {})
+
+
+def _on_page(action: str, world: World) -> None:
+    client = _client(_tool(author.every_field, channels=("page",)), "declares nothing", TASKS, world)
+    conversation = Conversation(client)
+    response = conversation.call()
+    conversation.answer = action
+    if action == "accept":
+        _fill_in(conversation, response["result"]["_meta"]["mcp-roundtrip/parkedCall"]["url"])
+        conversation.call()
+    conversation.go_on(response)
+
+
+def _fill_in(conversation: Conversation, url: str) -> None:
+    """Fill in the form of `Everything` with values of each kind, some of them wrong."""
+    path = url.removeprefix("https://mcp.example.com")
+    user = conversation.client.another(person=None)
+    page = user.http("GET", path, {})["body"]
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    usual: dict[str, Any] = dict(form_fields(page, "accept"))
+    for values in (
+        {"0.0": "x", "0.1": "0", "0.2": "1.5", "0.5": "tomorrow", "0.6": ["noon", "+02:00"]},
+        {"0.0": "text", "0.2": "0.25", "0.6": ["2026-08-02T10:00", "+02:00"], "0.7": ["0", "2"], "0.8": "3"},
+    ):
+        user.http("POST", path.partition("?")[0], headers, urlencode({**usual, **values}, doseq=True))
+
+
+def _view(client: str, world: World) -> None:
+    view = "<!doctype html><title>Play</title>"
+    opened = _client(_tool(author.swallowed_question, ui=view), client, TASKS, world)
+    opened.request("tools/list", {})
+    opened.request("resources/read", {"uri": "ui://corpus/play"})
+    opened.request("resources/read", {"uri": "ui://mcp-roundtrip/questions"})
+    Conversation(opened).run()
+
+
+def _drift(before: tuple[str, ...], after: tuple[str, ...], rounds: int, world: World) -> None:
+    """Run some rounds with one version of the code, and the others with another one."""
+    conversation = talk(world, *before)
+    response: dict[str, Any] | None = conversation.call()
+    for _ in range(rounds - 1):
+        response = conversation._react(response or {})
+    conversation.client.function = talk(world, *after).client.function
+    conversation.go_on(response or {})

@@ -1,0 +1,242 @@
+"""Calls that wait in the table, on the page, in views and through the model: answered, repeated, refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from corpus.aws_account import Fault
+from corpus.cases.states import talk
+from corpus.conversation import PARKED, QUESTIONS, Conversation, form_fields
+from corpus.deployment import AUDIENCE, TASKS, World
+from corpus.recording import Case
+
+CLIENTS: Final = {
+    "declares nothing": ("page",),
+    "shows apps": ("app", "page"),
+    "2025-11-25, declares nothing": ("page",),
+    "2025-11-25, shows apps": ("app", "page"),
+    "samples and has roots": ("page", "default"),
+    "2025-06-18, declares nothing": ("model",),
+}
+
+Act = Callable[["Waiting"], Any]
+
+
+class Waiting:
+    """A call that waits for its user, and what can be done with it."""
+
+    def __init__(self, world: World, body: tuple[str, ...], **options: Any) -> None:
+        self.world = world
+        settings = {**TASKS, **options.pop("settings", {})}
+        self.talk: Conversation = talk(world, *body, mode="jwt", settings=settings, **options)
+        self.url, self.view = f"{AUDIENCE}/questions?token=" + "x" * 43, dict[str, Any]()
+        self.call()
+
+    def call(self) -> None:
+        """Call again, and note where the questions are."""
+        meta = self.talk.call().get("result", {}).get("_meta", {})
+        self.url = meta.get(PARKED, {}).get("url", self.url)
+        self.view = {**self.view, **meta.get(QUESTIONS, {})}
+
+    def page(self, method: str = "GET", body: str | None = None, **headers: str) -> Any:
+        path = self.url.removeprefix("https://mcp.example.com")
+        given = {"content-type": "application/x-www-form-urlencoded"} if body is not None else {}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        user = self.talk.client.another(person=None)
+        return user.http(method, path if body is None else path.partition("?")[0], given, body)
+
+    def submit(self, how: str = "accept", **changes: str) -> None:
+        """Send the form of the page."""
+        self.form = getattr(self, "form", None) or self.page().get("body", "")
+        self.page("POST", urlencode([*form_fields(self.form, how), *changes.items()]))
+
+    def answer_in_view(self, **changes: Any) -> None:
+        """Answer through the tool of the view."""
+        asked = self.view.get("requests", {})
+        arguments = {name: self.view.get(name) for name in ("tool", "arguments", "state")}
+        arguments["answers"] = self.talk.respond(asked)
+        given = {name: value for name, value in {**arguments, **changes}.items() if value is not None}
+        result = self.talk.client.request("tools/call", {"name": "answer_questions", "arguments": given})
+        self.view |= result.get("result", {}).get("_meta", {}).get(QUESTIONS, {})
+
+
+call, page, submit, in_view = Waiting.call, Waiting.page, Waiting.submit, Waiting.answer_in_view
+
+
+def wait(seconds: float) -> Act:
+    return lambda waiting: waiting.world.clock.sleep(seconds)
+
+
+def fails(operation: str, count: int = 3, skip: int = 0, **options: Any) -> Act:
+    def act(waiting: Waiting) -> None:
+        given = {"status": 500, **options}
+        faults = [
+            Fault("dynamodb", operation, "InternalServerError", skip=skip, **given) for _ in range(count)
+        ]
+        waiting.world.account.faults += faults
+
+    return act
+
+
+def recovers(waiting: Waiting) -> None:
+    waiting.world.account.faults.clear()
+
+
+def _post(body: str, **headers: str) -> Act:
+    return lambda waiting: waiting.page("POST", body, **headers)
+
+
+def _notes(**notes: Any) -> Act:
+    return lambda waiting: waiting.world.notes.update(notes)
+
+
+def _as(person: str) -> Act:
+    def act(waiting: Waiting) -> None:
+        waiting.talk.client = waiting.talk.client.another(person=person)
+
+    return act
+
+
+FORM: Final = ("form", "step")
+STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
+    "answered on the page": (FORM, (page, submit, call, call)),
+    "answered twice": (FORM, (submit, submit, call)),
+    "answered with other values afterwards": (FORM, (submit, partial(submit, how="decline"), call)),
+    "answered after the end": (FORM, (submit, call, submit)),
+    "declined": (FORM, (partial(submit, how="decline"), call)),
+    "cancelled": (FORM, (partial(submit, how="cancel"), call)),
+    "answered with invalid values": (FORM, (partial(submit, how="invalid"), submit, call)),
+    "answered for another version of the form": (FORM, (partial(submit, version="x"), call)),
+    "not answered": (FORM, (call, call)),
+    "called with a different caller": (FORM, (_as("bob"), call, _as("alice"), call)),
+    "opened with an unknown link": (
+        FORM,
+        (lambda waiting: setattr(waiting, "url", f"{AUDIENCE}/questions?token=" + "x" * 43), page, submit),
+    ),
+    "opened with a broken link": (
+        FORM,
+        (lambda waiting: setattr(waiting, "url", f"{AUDIENCE}/questions?token=%"), page),
+    ),
+    "opened after it expired": (FORM, (wait(3_700), page, submit, call)),
+    "looked at": (FORM, (partial(page, method="HEAD"), partial(page, method="DELETE"))),
+    "posted by another site": (
+        FORM,
+        (_post("a=b", origin="https://evil.example"), _post("a=b", sec_fetch_site="cross-site")),
+    ),
+    "posted as JSON": (FORM, (_post("{}", content_type="application/json"),)),
+    "posted with broken escapes": (FORM, (_post("token=%zz"),)),
+    "posted with a large body": (FORM, (_post("a=" + "x" * 1_000_001),)),
+    "asks two forms": (("step", "two forms", "other step"), (page, submit, call, call)),
+    "asks again after an answer": (("form", "step", "choice", "other step"), (submit, call, submit, call)),
+    "asks at a URL": (("url", "step"), (call, _notes(paid=True), submit, call, call)),
+    "asks for a confirmation": (("confirm", "step"), (submit, call)),
+    "asks with a default": (("default", "step"), (submit, call)),
+    "changes its question": (FORM, (_notes(again=" Now?"), submit, call, call)),
+    "runs long after the answer": (("form", "long step", "other step"), (submit, call, call, call)),
+    "runs for three requests": (
+        ("slow step", "other slow step", "third slow step", "form", "step"),
+        (call, call, submit, call),
+    ),
+    "loses a request in a step": (
+        ("form", "step that is killed", "other step"),
+        (submit, call, call, wait(40), call),
+    ),
+    "has a large result": (("form", "large result"), (submit, call, call)),
+    "raises after the answer": (("form", "exception"), (submit, call, call)),
+    "refuses after the answer": (("form", "refusal"), (submit, call, call)),
+    "becomes a task": (("form", "task", "step"), (submit, call, call)),
+    "samples after the answer": (("form", "sampling"), (submit, call)),
+    "retries a step": (("form", "slowly retried step", "step"), (submit, call, wait(91), call)),
+}
+"""How a parked call is treated -> the body of its tool, and what happens."""
+
+VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
+    "answers": (FORM, (in_view, call)),
+    "answers twice": (FORM, (in_view, in_view, call)),
+    "answers after the page": (FORM, (submit, in_view, call)),
+    "asks where the call stands": (FORM, (partial(in_view, answers={}),)),
+    "declines": (FORM, (partial(in_view, answers={"size": {"action": "decline"}}), call)),
+    "answers with invalid values": (
+        FORM,
+        (partial(in_view, answers={"size": {"action": "accept", "content": {}}}), in_view, call),
+    ),
+    "answers with a malformed answer": (FORM, (partial(in_view, answers={"size": 1}),)),
+    "answers too much": (
+        ("sampling", "form"),
+        (partial(in_view, answers={"size": {"action": "accept", "content": {"note": "x" * 400_000}}}),),
+    ),
+    "answers what was not asked": (FORM, (partial(in_view, answers={"other": {"action": "accept"}}),)),
+    "answers with a broken state": (FORM, (partial(in_view, state="x"),)),
+    "answers with a state of another tool": (FORM, (partial(in_view, tool="none"),)),
+    "answers with other arguments": (FORM, (partial(in_view, arguments={"subject": "invoices"}),)),
+    "answers without a state": (FORM, (partial(in_view, state=1),)),
+    "answers as another user": (FORM, (_as("bob"), in_view)),
+    "answers too late": (FORM, (wait(700), in_view)),
+    "answers two questions, one after the other": (("form", "step", "choice"), (in_view, in_view, call)),
+    "waits for a long step": (("form", "long step", "other step"), (in_view, wait(2), in_view, in_view)),
+    "waits for a URL": (("url", "step"), (in_view, _notes(paid=True), wait(2), in_view)),
+    "answers a call that becomes a task": (("form", "task", "step"), (in_view, in_view)),
+}
+"""What a view does -> the body of its tool, and what happens."""
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for name, (body, acts) in STORIES.items():
+        for client in ("declares nothing", "2025-11-25, shows apps"):
+            task = "optional" if "task" in body else None
+            run = partial(_tell, body, acts, client=client, channels=CLIENTS[client], task=task)
+            yield Case(f"parked: client {client}, call {name}", run)
+    for name, (body, acts) in VIEWS.items():
+        for client in ("shows apps", "2025-11-25, shows apps"):
+            for table in (TASKS, {"MCP_TASK_TABLE": "", "MCP_TASK_WORKER": ""}):
+                if table is not TASKS and client != "shows apps":
+                    continue
+                task = "optional" if "task" in body and table is TASKS else None
+                where = "parked" if table is TASKS else "without a table"
+                run = partial(_tell, body, acts, client=client, channels=("app",), settings=table, task=task)
+                if "task" not in body or table is TASKS:
+                    yield Case(f"view of the client {client}, {where}, {name}", run)
+    for client in ("shows apps", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
+        channels = CLIENTS[client]
+        yield Case(f"parked: client {client} over the limit", partial(_second, client, channels))
+        for operation in ("GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"):
+            acts = (fails(operation), page, recovers, submit, fails(operation), call, recovers, call)
+            run = partial(_tell, FORM, acts, client=client, channels=channels)
+            yield Case(f"parked: client {client}, {operation} fails", run)
+            run = partial(_created_with, operation, client, channels)
+            yield Case(f"parked: client {client}, {operation} fails at once", run)
+    for operation in ("PutItem", "UpdateItem", "TransactWriteItems"):
+        for skip in (0, 1, 2):
+            lost = fails(operation, 1, skip, status=0, is_done=True)
+            run = partial(
+                _tell, FORM, (lost, page, submit, call, call), client="declares nothing", channels=("page",)
+            )
+            yield Case(f"parked: response {skip + 1} of {operation} is lost", run)
+
+
+def _tell(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:
+    waiting = Waiting(world, body, **options)
+    for act in acts:
+        act(waiting)
+
+
+def _second(client: str, channels: tuple[str, ...], world: World) -> None:
+    settings = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
+    options: dict[str, Any] = {"client": client, "channels": channels, "mode": "jwt", "settings": settings}
+    first = talk(world, "form", **options)
+    first.call()
+    for body in (("form",), ("step", "form"), ("step", "confirm", "other step"), ("long step", "form")):
+        second = talk(world, *body, **options)
+        second.call(arguments={"subject": "invoices"})
+        second.call(arguments={"subject": "invoices"})
+
+
+def _created_with(operation: str, client: str, channels: tuple[str, ...], world: World) -> None:
+    world.account.faults += [Fault("dynamodb", operation, "InternalServerError", 500) for _ in range(3)]
+    waiting = Waiting(world, ("step", "form"), client=client, channels=channels)
+    world.account.faults.clear()
+    waiting.call()

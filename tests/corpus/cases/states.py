@@ -1,0 +1,243 @@
+"""What clients do with states: repeat, change, keep and share them; and what happens to the keys."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from corpus.aws_account import ARN, MAC_KEY, NEXT_SIGNING_KEY, SIGNING_KEY, Fault, private_key
+from corpus.cases.asking import TABLES, converse, play
+from corpus.client_kinds import KINDS
+from corpus.conversation import Conversation
+from corpus.deployment import World
+from corpus.deviations import DEVIATIONS
+from corpus.features import Feature
+from corpus.pairs import Combination, all_pairs
+from corpus.recording import Case
+
+CLIENTS: Final = (
+    *("shows forms and URLs", "shows forms and URLs, follows tasks", "answers everything, follows tasks"),
+    *("claude.ai with forms", "claude.ai with forms, follows tasks", "2025-11-25 with tasks of SEP-2322"),
+)
+DIMENSIONS: Final[Mapping[str, Any]] = {
+    "deviation": tuple(DEVIATIONS),
+    "client": CLIENTS,
+    "asks": ("form", "two forms", "confirm", "url", "default"),
+    "around": (
+        *("without effects", "steps around", "another question after", "a task before", "a task after"),
+        "a broken step after",
+    ),
+    "feature": ("tool", "async tool", "prompt", "resource"),
+    "task": (None, "optional"),
+    "table": tuple(TABLES),
+    "mode": ("none", "jwt"),
+    "answer": ("accept", "decline"),
+}
+
+
+def is_possible(chosen: Combination) -> bool:
+    """Return whether a case can have these values."""
+    feature, around = chosen.get("feature", "tool"), chosen.get("around", "")
+    if not feature.endswith("tool") and (chosen.get("task") or "task" in around):
+        return False
+    if "task" in around and "task" in chosen and chosen["task"] is None:
+        return False
+    if chosen.get("client") == "2025-11-25 with tasks of SEP-2322" and chosen.get("feature") in (
+        "prompt",
+        "resource",
+    ):
+        return False
+    return not (chosen.get("task") and chosen.get("table") == "no table")
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for chosen in all_pairs(DIMENSIONS, is_possible):
+        more = {**chosen, "channels": "usual channels", "source": "http_api"}
+        task = "" if chosen["task"] is None else f", a task is {chosen['task']}"
+        name = (
+            f"state: client {chosen['client']} {chosen['deviation']}; {chosen['feature']} asks "
+            f"{chosen['asks']} with {chosen['around']}{task}; {chosen['table']}; {chosen['mode']}; "
+            f"answer: {chosen['answer']}"
+        )
+        yield Case(name, partial(play, more))
+    yield from _kept()
+    yield from _keys()
+
+
+# -- rounds and expiry -------------------------------------------------------------------------------------
+
+
+def talk(
+    world: World, *body: str, kind: str = "tool", client: str = "shows forms and URLs", **options: Any
+) -> Conversation:
+    """Deploy a feature with this body, and return the conversation of a client."""
+    settings = {"MCP_AUTH_MODE": options.get("mode", "none"), **options.pop("settings", {})}
+    members = ("is_async", "task", "channels", "requires", "scopes", "dialect")
+    given = {name: options.pop(name) for name in members if name in options}
+    given.setdefault("dialect", KINDS[client].augments_tasks)
+    return converse(world, Feature(body, kind=kind, **given), settings, {"client": client, **options})
+
+
+def _kept() -> Iterator[Case]:
+    for rounds in ("1", "2", "9"):
+        for task in (None, "optional"):
+            for client in (
+                "shows forms and URLs",
+                "answers everything, follows tasks",
+                "claude.ai with forms",
+            ):
+                settings = {"MCP_MAX_ROUNDS": rounds, **(TABLES["a table"] if task else {})}
+                body = ("form", "step", "choice", "other step", "confirm")
+                name = f"state: client {client}, at most {rounds} rounds{' or a task' if task else ''}"
+                yield Case(name, partial(_run, body, client=client, task=task, settings=settings))
+    yield Case("state: the flow expires", _expires)
+    yield Case("state: rounds cross an epoch", _crosses)
+    yield Case("state: a state of 70,000 characters", partial(_run, ("large step", "form")))
+    for size in (15_000, 40_000):
+        yield Case(f"state: a step of {size} characters", partial(_large, size))
+    yield Case("state: the answers of all rounds again", _all_answers)
+    yield Case("state: three rounds, each in another environment", _environments)
+
+
+def _run(body: tuple[str, ...], world: World, **options: Any) -> None:
+    talk(world, *body, **options).run()
+
+
+def _expires(world: World) -> None:
+    conversation = talk(world, "form", "choice", settings={"MCP_FLOW_TTL_S": "700"})
+    response = conversation.call()
+    for answers in (
+        {"size": {"action": "accept", "content": {"vcpus": 2}}},
+        {"color": {"action": "accept", "content": {"value": "red"}}},
+    ):
+        world.clock.sleep(400)
+        state = response.get("result", {}).get("requestState", "")
+        response = conversation.call(inputResponses=answers, requestState=state)
+
+
+def _crosses(world: World) -> None:
+    conversation = talk(world, "form", "choice", "confirm")
+    world.clock.sleep(2_700)
+    response = conversation.call()
+    while "requestState" in response.get("result", {}):
+        world.clock.sleep(500)
+        response = conversation._react(response) or {}
+
+
+def _large(size: int, world: World) -> None:
+    world.notes["size"] = size
+    talk(world, "sized step", "form").run()
+
+
+def _all_answers(world: World) -> None:
+    conversation = talk(world, "form", "step", "choice")
+    size = {"size": {"action": "accept", "content": {"vcpus": 2}}}
+    color = {"color": {"action": "accept", "content": {"value": "red"}}}
+    conversation.call(inputResponses=size)
+    conversation.call(inputResponses=size | color)
+    state = conversation.call()["result"]["requestState"]
+    state = conversation.call(inputResponses=size | color, requestState=state)["result"]["requestState"]
+    conversation.call(inputResponses=color | size, requestState=state)
+
+
+def _environments(world: World) -> None:
+    conversation = talk(world, "form", "step", "choice", "other step", "confirm")
+    response: dict[str, Any] | None = conversation.call()
+    while response is not None:
+        conversation.client.function = conversation.client.function.another_environment()
+        response = conversation._react(response)
+
+
+# -- keys --------------------------------------------------------------------------------------------------
+
+DELEGATED: Final = {"MCP_STATE_SIGNING": "delegated"}
+UNENCRYPTED: Final = {"MCP_STATE_ENCRYPTION": "disabled", "MCP_STATE_ENCRYPTION_KEY_ARN": ""}
+
+Change = Callable[[Conversation], None]
+
+
+def _keys() -> Iterator[Case]:
+    spki = private_key(1).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    pinned = {"MCP_STATE_PUBLIC_KEYS": f"{SIGNING_KEY}:{b64encode(spki).decode()}"}
+    deployments = {
+        "direct": {},
+        "delegated": DELEGATED,
+        "unencrypted": UNENCRYPTED,
+        "delegated, unencrypted": DELEGATED | UNENCRYPTED,
+        "pinned keys": pinned,
+        "another public key": {"MCP_STATE_PUBLIC_KEYS": f"other:{b64encode(spki).decode()}"},
+    }
+    for name, settings in deployments.items():
+        yield Case(f"keys: {name}", partial(_changed_between, settings, ()))
+        for change, changes in CHANGES.items():
+            if name in ("direct", "delegated", "unencrypted"):
+                yield Case(f"keys: {name}, then {change}", partial(_changed_between, settings, changes))
+    for operation in ("Sign", "GetPublicKey", "GenerateMac"):
+        for code in ("ThrottlingException", "DisabledException", "AccessDeniedException", "no response"):
+            for name in ("direct", "delegated"):
+                run = partial(_kms_fails, deployments[name], operation, code)
+                yield Case(f"keys: {name}, {operation} fails with {code}", run)
+            run = partial(_kms_fails, {}, operation, code, count=1)
+            yield Case(f"keys: direct, {operation} fails once with {code}", run)
+    for kind in ("direct", "delegated"):
+        yield Case(
+            f"keys: {kind}, a signed link",
+            partial(_run, ("signed link", "form"), mode="jwt", settings=deployments[kind]),
+        )
+    yield Case("keys: a signed link of an anonymous caller", partial(_run, ("signed link", "form")))
+
+
+def _new_environment(**settings: str) -> Change:
+    def change(conversation: Conversation) -> None:
+        conversation.client.function = conversation.client.function.another_environment(**settings)
+
+    return change
+
+
+def _disable_key(conversation: Conversation) -> None:
+    conversation.world.account.kms.DisableKey(KeyId=SIGNING_KEY)
+
+
+CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
+    "another environment": (_new_environment(),),
+    "the next key": (
+        _new_environment(
+            MCP_STATE_KEY_ARN=ARN + NEXT_SIGNING_KEY, MCP_TRUSTED_STATE_KEY_ARNS=ARN + SIGNING_KEY
+        ),
+    ),
+    "another key": (_new_environment(MCP_STATE_KEY_ARN=ARN + NEXT_SIGNING_KEY),),
+    "another issuer": (_new_environment(MCP_ISSUER="other"),),
+    "another audience": (_new_environment(MCP_AUDIENCE="https://other.example/mcp"),),
+    "without encryption": (_new_environment(**UNENCRYPTED),),
+    "with encryption": (
+        _new_environment(MCP_STATE_ENCRYPTION="enabled", MCP_STATE_ENCRYPTION_KEY_ARN=ARN + MAC_KEY),
+    ),
+    "a disabled signing key": (_disable_key,),
+    "a long time in one environment": (lambda conversation: conversation.world.clock.sleep(590),),
+}
+
+
+def _changed_between(settings: Mapping[str, str], changes: tuple[Change, ...], world: World) -> None:
+    """Run a round, change something, and run the others in the same environment."""
+    conversation = talk(world, "form", "step", "choice", settings=settings)
+    response = conversation.call()
+    for change in changes:
+        change(conversation)
+    conversation.go_on(response)
+
+
+def _kms_fails(
+    settings: Mapping[str, str], operation: str, code: str, world: World, *, count: int = 9
+) -> None:
+    conversation = talk(world, "form", settings=settings)
+    status = 0 if code == "no response" else 400
+    world.account.faults += [Fault("kms", operation, code, status) for _ in range(count)]
+    conversation.run()
+    world.account.faults.clear()
+    world.clock.sleep(30)
+    conversation.run()

@@ -1,0 +1,292 @@
+"""Tasks and their workers: answers, cancellation, expiry, lost workers, queues, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from corpus.aws_account import Fault
+from corpus.cases.states import talk
+from corpus.deployment import QUEUED_TASKS, TASKS, World
+from corpus.recording import Case
+
+CLIENT: Final = "answers everything, follows tasks"
+DIALECT: Final = "2025-11-25 with tasks of SEP-2322"
+SIZE: Final = {"action": "accept", "content": {"vcpus": 2}}
+OTHER_SIZE: Final = {"action": "accept", "content": {"vcpus": 3}}
+YES: Final = {"action": "accept", "content": {"value": True}}
+
+Act = Callable[["Running"], Any]
+
+
+class Running:
+    """A task that a client has created, and what can be done with it."""
+
+    def __init__(
+        self, world: World, body: tuple[str, ...], settings: Mapping[str, str], **options: Any
+    ) -> None:
+        self.world = world
+        self.is_dialect = options.get("client") == DIALECT
+        options = {"client": CLIENT, "task": "required", "mode": "jwt", **options}
+        self.talk = talk(world, *body, settings=dict(settings), **options)
+        self.worker = self.talk.worker
+        self.talk.worker = None
+        result = self.talk.call().get("result", {})
+        self.id = result.get("task", result).get("taskId", "")
+
+    def poll(self, client: Any = None) -> dict[str, Any]:
+        return (client or self.talk.client).request("tasks/get", {"taskId": self.id})
+
+    def work(self) -> None:
+        """Run the dispatched workers until none is left."""
+        self.talk.worker = self.worker
+        self.talk.work()
+        self.talk.worker = None
+
+    def answer(self, client: Any = None, **responses: Any) -> None:
+        """Send answers to what the task asks, by its own keys."""
+        wire = {key.split("~")[0]: key for key in self.poll().get("result", {}).get("inputRequests", {})}
+        given = {wire.get(key, key): response for key, response in responses.items()}
+        params: dict[str, Any] = {"taskId": self.id, "inputResponses": given}
+        method = "tasks/update"
+        if self.is_dialect:
+            meta = {"io.modelcontextprotocol/related-task": {"taskId": self.id}}
+            method, params = "tasks/input_response", {"inputResponses": given, "_meta": meta}
+        (client or self.talk.client).request(method, params)
+
+    def cancel(self) -> None:
+        self.talk.client.request("tasks/cancel", {"taskId": self.id})
+
+    def result(self) -> None:
+        self.talk.client.request("tasks/result", {"taskId": self.id})
+
+    def drop(self) -> None:
+        """Lose what was dispatched."""
+        self.world.account.invocations.clear()
+        self.world.account.messages.clear()
+
+
+def wait(seconds: float) -> Act:
+    return lambda running: running.world.clock.sleep(seconds)
+
+
+def answer(**responses: Any) -> Act:
+    return lambda running: running.answer(**responses)
+
+
+def fail(service: str, operation: str, code: str, **options: Any) -> Act:
+    def act(running: Running) -> None:
+        running.world.account.faults.append(Fault(service, operation, code, **options))
+
+    return act
+
+
+def as_bob(running: Running) -> None:
+    bob = running.talk.client.another(person="bob")
+    running.poll(bob)
+    running.answer(bob, size=SIZE)
+    bob.request("tasks/cancel", {"taskId": running.id})
+
+
+poll, work, cancel, drop, result = Running.poll, Running.work, Running.cancel, Running.drop, Running.result
+
+STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
+    "ends at once": (("task", "step"), (work, poll, poll)),
+    "is polled while it works": (("task", "step"), (poll, wait(2), poll, work, poll)),
+    "asks, and is answered": (("task", "form", "step"), (work, poll, answer(size=SIZE), poll, work, poll)),
+    "gets the same answer twice": (
+        ("task", "form"),
+        (work, answer(size=SIZE), answer(size=SIZE), work, poll),
+    ),
+    "gets another answer": (("task", "form"), (work, answer(size=SIZE), answer(size=OTHER_SIZE), work, poll)),
+    "gets an answer after its end": (
+        ("task", "form"),
+        (work, answer(size=SIZE), work, answer(size=OTHER_SIZE), poll),
+    ),
+    "gets one of two answers": (
+        ("task", "two forms", "step"),
+        (work, answer(size=SIZE), work, poll, answer(sure=YES), work, poll),
+    ),
+    "gets both answers": (("task", "two forms"), (work, answer(size=SIZE, sure=YES), work, poll)),
+    "gets an answer that it did not ask for": (("task", "form"), (work, answer(unasked=YES), poll)),
+    "gets a malformed answer": (("task", "form"), (work, answer(size="secret-4711"), poll)),
+    "gets an invalid answer": (
+        ("task", "form"),
+        (
+            work,
+            answer(size={"action": "accept", "content": {"vcpus": "secret-4711"}}),
+            work,
+            poll,
+            answer(size=SIZE),
+            work,
+            poll,
+        ),
+    ),
+    "gets ten invalid answers": (
+        ("task", "form"),
+        (work, *(answer(size={"action": "accept", "content": {}}), work) * 12, poll),
+    ),
+    "gets a large answer": (
+        ("task", "sampling"),
+        (
+            work,
+            answer(
+                summary={
+                    "role": "assistant",
+                    "model": "m",
+                    "content": {"type": "text", "text": "x" * 400_000},
+                }
+            ),
+            poll,
+        ),
+    ),
+    "is declined": (("task", "form"), (work, answer(size={"action": "decline"}), work, poll)),
+    "asks after it slept": (("task", "sleep", "form"), (work, poll, wait(61), poll, work, poll)),
+    "is answered while it sleeps": (
+        ("task", "sleep", "form"),
+        (work, answer(size=SIZE), wait(61), poll, work, poll),
+    ),
+    "belongs to somebody else": (("task", "form"), (work, as_bob, poll)),
+    "is cancelled before it runs": (("task", "step"), (cancel, poll, work, poll)),
+    "is cancelled while it asks": (("task", "form"), (work, cancel, poll, answer(size=SIZE), poll)),
+    "is cancelled while it sleeps": (("task", "sleep"), (work, cancel, poll)),
+    "is cancelled twice": (("task", "step"), (work, cancel, cancel, poll)),
+    "expires before it runs": (("task", "step"), (wait(601), poll, work, poll)),
+    "expires while it asks": (("task", "form"), (work, wait(601), answer(size=SIZE), poll)),
+    "expires while a worker is sent": (("task", "step"), (wait(601), work, poll)),
+    "is forgotten": (("task", "step"), (work, wait(4_300), poll)),
+    "loses its worker before it runs": (("task", "step"), (drop, wait(61), poll, work, poll)),
+    "loses each of its workers": (("task", "step"), (*(drop, wait(700), poll) * 5, poll)),
+    "loses a worker in a step": (
+        ("task", "step that is killed"),
+        (work, wait(30), poll, wait(40), poll, work, poll),
+    ),
+    "loses a worker in a step that runs once": (("task", "once, killed"), (work, wait(70), poll, work, poll)),
+    "has steps that run once": (("task", "once", "step"), (work, poll)),
+    "has a step of 40 s": (("task", "very long step", "step"), (work, poll)),
+    "has a step of 70 s": (("task", "step of 70 s", "step"), (work, poll)),
+    "has a step of 400 KB": (("task", "step of 400 KB"), (work, poll)),
+    "has a result of 300 KB": (("task", "result of 300 KB"), (work, poll)),
+    "has a result of 6 MB": (("task", "result of 6 MB"), (work, poll)),
+    "has a long status message": (("task", "status message", "form"), (work, poll)),
+    "fails with a message": (("task", "refusal"), (work, poll)),
+    "raises": (("task", "exception"), (work, poll)),
+    "retries a step": (("task", "retried step", "step"), (work, poll)),
+    "exhausts a step": (("task", "exhausted step"), (work, poll)),
+    "retries a step after a minute": (
+        ("task", "slowly retried step"),
+        (work, poll, wait(61), poll, work, poll),
+    ),
+    "has notifications": (("task", "progress", "log", "step"), (work, poll)),
+    "asks for roots and sampling": (("task", "roots", "sampling"), (work, poll)),
+    "sends a request that tasks have not": (("task", "request"), (work, poll)),
+    "asks at a URL": (
+        ("task", "url"),
+        (work, poll, answer(pay={"action": "accept"}), work, poll, wait(70), poll, work, poll),
+    ),
+    "runs out of its worker's time": (
+        ("task", "step of 400 s", "other step of 400 s", "step"),
+        (work, poll, work, poll),
+    ),
+}
+"""What a task does -> its body, and what happens to it."""
+
+
+ALSO_QUEUED: Final = (
+    *("ends at once", "asks, and is answered", "asks after it slept", "is answered while it sleeps"),
+    *("loses its worker before it runs", "loses each of its workers", "loses a worker in a step"),
+    *("retries a step after a minute", "is cancelled while it sleeps", "runs out of its worker's time"),
+)
+ALSO_IN_DIALECT: Final = (
+    *("ends at once", "asks, and is answered", "gets one of two answers", "gets a malformed answer"),
+    *("gets an answer after its end", "belongs to somebody else", "is cancelled while it asks"),
+    *("is cancelled twice", "expires while it asks", "is forgotten", "fails with a message", "raises"),
+    *("sends a request that tasks have not", "has a result of 300 KB", "asks for roots and sampling"),
+)
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for name, (body, acts) in STORIES.items():
+        yield Case(f"task: {name}", partial(tell, body, acts, TASKS))
+        if name in ALSO_QUEUED:
+            yield Case(f"task: of a queue, {name}", partial(tell, body, acts, QUEUED_TASKS))
+        if name in ALSO_IN_DIALECT:
+            acts = tuple(result if act is poll else act for act in acts)
+            yield Case(f"task: of SEP-2322, {name}", partial(tell, body, acts, TASKS, client=DIALECT))
+    yield from _creation()
+
+
+def tell(
+    body: tuple[str, ...], acts: tuple[Act, ...], settings: Mapping[str, str], world: World, **options: Any
+) -> None:
+    running = Running(world, body, settings, **options)
+    for act in acts:
+        act(running)
+
+
+# -- creation ----------------------------------------------------------------------------------------------
+
+
+def _creation() -> Iterator[Case]:
+    one = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
+    for task in ("required", "optional"):
+        for body in (
+            ("task", "form"),
+            ("step", "task", "form"),
+            ("form", "task", "form"),
+            ("form", "step", "task", "form"),
+        ):
+            name = f"task: a second one over the limit, {task}, {', '.join(body)}"
+            yield Case(name, partial(_second, body, task, one))
+    yield Case(
+        "task: no worker is configured", partial(tell, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
+    )
+    yield Case(
+        "task: no limit of open tasks",
+        partial(_second, ("task", "form"), "required", {**TASKS, "MCP_MAX_OPEN_TASKS": "0"}),
+    )
+    for operation in ("PutItem", "UpdateItem", "GetItem", "Query", "TransactWriteItems"):
+        for code in (
+            "ProvisionedThroughputExceededException",
+            "ResourceNotFoundException",
+            "InternalServerError",
+        ):
+            status = 500 if code == "InternalServerError" else 400
+            act = tuple(Fault("dynamodb", operation, code, status) for _ in range(3))
+            yield Case(f"task: creation, {operation} fails with {code}", partial(_created_with, act))
+        for count in (1, 2):
+            act = tuple(Fault("dynamodb", operation, "lost", 0, is_done=True) for _ in range(count))
+            yield Case(
+                f"task: creation, {count} responses of {operation} are lost", partial(_created_with, act)
+            )
+    conflict = tuple(
+        Fault("dynamodb", "TransactWriteItems", "TransactionConflictException") for _ in range(2)
+    )
+    yield Case("task: creation, transactions conflict", partial(_created_with, conflict))
+    for code in ("TooManyRequestsException", "AccessDeniedException", "ResourceNotFoundException"):
+        for count in (1, 3):
+            faults = tuple(Fault("lambda", "Invoke", code) for _ in range(count))
+            yield Case(
+                f"task: creation, {count} invocations fail with {code}", partial(_created_with, faults)
+            )
+
+
+def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world: World) -> None:
+    first = Running(world, ("task", "form"), settings)
+    first.work()
+    second = talk(world, *body, client=CLIENT, task=task, mode="jwt", settings=dict(settings))
+    second.run()
+    first.answer(size=SIZE)
+    first.work()
+    second.run()
+
+
+def _created_with(faults: tuple[Fault, ...], world: World) -> None:
+    world.account.faults += [Fault(**{**vars(fault)}) for fault in faults]
+    running = Running(world, ("step", "task", "step"), TASKS)
+    world.account.faults.clear()
+    running.work()
+    if running.id:
+        running.poll()

@@ -1,0 +1,112 @@
+"""Calls that run out of time or out of places, with every kind of client, chosen pairwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from corpus.cases.asking import CHANNELS, TABLES
+from corpus.cases.states import talk
+from corpus.deployment import QUEUED_TASKS, TASKS, World
+from corpus.pairs import Combination, all_pairs
+from corpus.recording import Case
+
+BODIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "slow steps": ("slow step", "other slow step", "third slow step", "step"),
+    "a long step": ("long step", "step"),
+    "a long step before a question": ("long step", "form", "step"),
+    "a question before a long step": ("form", "long step", "other step"),
+    "steps, then a question": ("step", "form", "other step"),
+    "time that passes": ("time passes", "step"),
+    "time that passes before a question": ("time passes", "form"),
+    "a checkpoint": ("step", "time passes", "checkpoint", "other step"),
+    "a slow step that is retried": ("slow step", "retried step", "long step", "step"),
+    "a URL that stays open": ("url that stays open", "step"),
+    "a URL that is asked once a round": ("url once a round", "step"),
+    "a task after a long step": ("long step", "task", "step"),
+    "a task before a question": ("step", "task", "form", "other step"),
+}
+NUMBERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "usual limits": {},
+    "at most 1 open task": {"MCP_MAX_OPEN_TASKS": "1"},
+    "at most 2 rounds": {"MCP_MAX_ROUNDS": "2"},
+    "at most 1 round and 1 open task": {"MCP_MAX_ROUNDS": "1", "MCP_MAX_OPEN_TASKS": "1"},
+}
+
+CLIENTS: Final = (
+    *("shows forms and URLs", "shows forms and URLs, follows tasks", "answers everything, follows tasks"),
+    *("only follows tasks", "declares nothing", "shows apps"),
+    *("shows apps, follows tasks", "claude.ai with forms", "claude.ai with forms, follows tasks"),
+    *("claude.ai, only follows tasks", "claude.ai declares nothing"),
+    *("2025-11-25, shows apps", "2025-11-25 with tasks of SEP-2322", "2025-06-18, declares nothing"),
+)
+
+DIMENSIONS: Final[Mapping[str, Any]] = {
+    "client": CLIENTS,
+    "body": tuple(BODIES),
+    "limits": tuple(NUMBERS),
+    "occupied": (False, True),
+    "task": (None, "optional", "required"),
+    "channels": tuple(CHANNELS),
+    "table": tuple(TABLES),
+    "feature": ("tool", "async tool"),
+    "mode": ("none", "jwt"),
+}
+
+
+def is_possible(chosen: Combination) -> bool:
+    """Return whether a case can have these values."""
+    if "a task" in chosen.get("body", "") and ("task" in chosen and chosen["task"] is None):
+        return False
+    if chosen.get("occupied") and (
+        chosen.get("table") == "no table" or "1 open" not in chosen.get("limits", "1 open")
+    ):
+        return False
+    client = chosen.get("client", "tasks")
+    if chosen.get("task") == "required" and "tasks" not in client and "declares" not in client:
+        return False
+    return not (chosen.get("task") and chosen.get("table") == "no table")
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for chosen in all_pairs(DIMENSIONS, is_possible):
+        task = "" if chosen["task"] is None else f", a task is {chosen['task']}"
+        occupied = ", all occupied" if chosen["occupied"] else ""
+        name = (
+            f"time: {chosen['feature']} with {chosen['body']}{task}; {chosen['channels']}, "
+            f"{chosen['table']}; {chosen['limits']}{occupied}; client {chosen['client']}; {chosen['mode']}"
+        )
+        yield Case(name, partial(_play, chosen))
+
+
+def _play(chosen: Mapping[str, Any], world: World) -> None:
+    conversation = talk(
+        world,
+        *BODIES[chosen["body"]],
+        client=chosen["client"],
+        is_async=chosen["feature"].startswith("async"),
+        task=chosen["task"],
+        channels=CHANNELS[chosen["channels"]],
+        mode=chosen["mode"],
+        settings={**NUMBERS[chosen["limits"]], **TABLES[chosen["table"]]},
+    )
+    if chosen["occupied"]:
+        occupy(world, chosen["mode"], {**NUMBERS[chosen["limits"]], **TABLES[chosen["table"]]})
+    conversation.run()
+
+
+def occupy(world: World, mode: str, settings: Mapping[str, str]) -> None:
+    """Occupy the caller's places with a task that waits for an answer."""
+    assert settings.keys() >= (TASKS | QUEUED_TASKS).keys()
+    other = talk(
+        world,
+        *("task", "confirm"),
+        client="answers everything, follows tasks",
+        task="required",
+        mode=mode,
+        settings=dict(settings),
+    )
+    other.call()
+    world.account.functions["corpus_play"] = other.client.function.invoked

@@ -1,0 +1,159 @@
+"""Workers: messages of queues, repeated deliveries, other versions of the code, and failing calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from corpus.cases.tasks import SIZE, Act, Running, answer, cancel, fail, poll, tell, wait, work
+from corpus.deployment import QUEUE, QUEUED_TASKS, TASKS, WORKER, World
+from corpus.features import Feature, make_server
+from corpus.recording import Case
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    yield from _workers()
+    yield from _faults()
+
+
+def _message(running: Running, number: int = 1, **changes: Any) -> dict[str, Any]:
+    """Return the message of a queue that names the task."""
+    running.drop()
+    pk = next(
+        call["Item"]["pk"]["S"]
+        for call in running.world.account.calls
+        if call.get("Item", {}).get("sk") == {"S": "A"}
+    )
+    body = {"task": pk, "queue": QUEUE, **changes.pop("body", {})}
+    return {
+        "messageId": f"message-{number}",
+        "receiptHandle": f"receipt-{number}",
+        "body": json.dumps(body),
+        "eventSourceARN": "arn:aws:sqs:eu-west-1:000000000000:corpus-tasks",
+        **changes,
+    }
+
+
+def _workers() -> Iterator[Case]:
+    messages: dict[str, Callable[[Running], list[dict[str, Any]]]] = {
+        "one message": lambda running: [_message(running)],
+        "one message twice": lambda running: [_message(running), _message(running, 2)],
+        "a broken message beside another": lambda running: [
+            _message(running, 2, body={"task": 1}),
+            {**_message(running), "body": "{"},
+            _message(running, 3),
+        ],
+        "a message of an unknown task": lambda running: [_message(running, body={"task": "x#y"})],
+        "a message without its queue": lambda running: [_message(running, body={"queue": None})],
+        "a message that was moved": lambda running: [
+            _message(running, eventSourceARN="arn:aws:sqs:eu-west-1:0:other")
+        ],
+        "a dead letter of Lambda": lambda running: [_message(running, messageAttributes={"RequestID": {}})],
+        "an early wake-up": lambda running: [
+            _message(running, body={"wake": int((running.world.clock.now + 500) * 1000)})
+        ],
+        "a late wake-up": lambda running: [_message(running, body={"wake": 0})],
+    }
+    for name, make in messages.items():
+        for after in ((), (work,)):
+            told = " after its pass" if after else ""
+            yield Case(f"worker: {name}{told}", partial(_batch, make, after))
+    yield Case("worker: little time is left", partial(_batch, messages["one message twice"], (), time_s=9))
+    yield Case("worker: a message cannot be hidden", _unhidden)
+    yield Case("worker: an event without a task", partial(_event, {}))
+    yield Case("worker: a task that does not exist", partial(_event, {"task": "x#y"}))
+    yield Case("worker: an invocation twice", partial(_twice, None))
+    yield Case("worker: a lost invocation again", partial(_twice, "invocation-1"))
+    for name, body in {
+        "without its tool": None,
+        "with another first step": ("task", "other step"),
+        "with another question": ("task", "confirm", "step"),
+        "with one more step": ("task", "form", "other step", "step"),
+    }.items():
+        yield Case(f"worker: a new version {name}", partial(_new_version, body))
+
+
+def _batch(
+    make: Callable[[Running], list[dict[str, Any]]],
+    before: tuple[Act, ...],
+    world: World,
+    *,
+    time_s: float = 900,
+) -> None:
+    running = Running(world, ("task", "sleep", "step"), QUEUED_TASKS)
+    for act in before:
+        act(running)
+    assert running.worker is not None
+    running.worker.work({"Records": make(running)}, time_s)
+    running.poll()
+
+
+def _unhidden(world: World) -> None:
+    running = Running(world, ("task", "step"), QUEUED_TASKS)
+    fail("sqs", "ChangeMessageVisibility", "AccessDenied")(running)
+    running.work()
+    running.poll()
+
+
+def _event(event: Any, world: World) -> None:
+    running = Running(world, ("task", "step"), TASKS)
+    assert running.worker is not None
+    running.worker.work(event)
+
+
+def _twice(request_id: str | None, world: World) -> None:
+    running = Running(world, ("task", "step that is killed", "step"), TASKS)
+    [(_, event)] = world.account.invocations
+    assert running.worker is not None
+    running.worker.work(event, request_id=request_id)
+    running.worker.work(event, request_id=request_id)
+    running.poll()
+
+
+def _new_version(body: tuple[str, ...] | None, world: World) -> None:
+    running = Running(world, ("task", "form", "step"), TASKS)
+    running.work()
+    assert running.worker is not None
+    kind = "tool" if body else "prompt"
+    make = make_server(Feature(body or (), kind=kind, task="required" if body else None), world)
+    running.worker = world.function(make, WORKER, **running.worker.environment)
+    running.answer(size=SIZE)
+    running.work()
+    running.poll()
+
+
+def _faults() -> Iterator[Case]:
+    operations = ("GetItem", "PutItem", "UpdateItem", "Query")
+    for operation in operations:
+        for skip in (0, 1):
+            for lost in (False, True):
+                fault = partial(
+                    fail,
+                    "dynamodb",
+                    operation,
+                    "InternalServerError",
+                    status=0 if lost else 500,
+                    skip=skip,
+                    is_done=lost,
+                )
+                how = "a lost response of" if lost else "a failure of"
+                number = ("the first", "the second")[skip]
+                yield Case(
+                    f"worker: {how} {number} {operation}",
+                    partial(tell, ("task", "step", "form"), (fault(), work, poll), TASKS),
+                )
+        three = (fail("dynamodb", operation, "InternalServerError", status=500),) * 3
+        yield Case(
+            f"worker: {operation} fails",
+            partial(tell, ("task", "step", "form"), (*three, work, wait(70), poll, work, poll), TASKS),
+        )
+        for method, act in {
+            "tasks/get": poll,
+            "tasks/update": answer(size=SIZE),
+            "tasks/cancel": cancel,
+        }.items():
+            acts = (work, *three, act, lambda running: running.world.account.faults.clear(), poll)
+            yield Case(f"task: {method}, {operation} fails", partial(tell, ("task", "form"), acts, TASKS))

@@ -1,0 +1,76 @@
+"""The table of the corpus answers as moto does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.compat import HTTPHeaders
+from moto import mock_aws
+from moto.core.botocore_stubber import BotocoreStubber
+
+from corpus import dynamodb
+from corpus.aws_account import REGION, TABLE
+from corpus.catalog import all_cases
+from corpus.recording import record
+
+CASES = ("loses a worker in a step", "gets one of two answers", "over the limit, optional, form, step")
+
+
+def call_moto(operation: str, request: Mapping[str, Any]) -> tuple[int, Any]:
+    headers = HTTPHeaders()
+    headers["X-Amz-Target"] = f"DynamoDB_20120810.{operation}"
+    headers["Content-Type"] = "application/x-amz-json-1.0"
+    url = f"https://dynamodb.{REGION}.amazonaws.com/"
+    answer = BotocoreStubber().process_request(
+        AWSPreparedRequest("POST", url, headers, json.dumps(request), False)
+    )
+    assert answer is not None
+    return int(answer[0]), json.loads(answer[2])
+
+
+def create_table() -> None:
+    keys = [("pk", "HASH"), ("sk", "RANGE")]
+    schema = [{"AttributeName": name, "KeyType": kind} for name, kind in keys]
+    attributes = [{"AttributeName": name, "AttributeType": "S"} for name, _ in keys]
+    request = {"TableName": TABLE, "BillingMode": "PAY_PER_REQUEST", "KeySchema": schema}
+    call_moto("CreateTable", {**request, "AttributeDefinitions": attributes})
+
+
+def compared(operation: str, status: int, answer: Any) -> Any:
+    """Return what both tables say in the same words."""
+    if status == 200:
+        return {name: answer[name] for name in ("Item", "Items", "Attributes") if name in answer}
+    reasons = [reason["Code"] for reason in answer.get("CancellationReasons", ())]
+    return answer["__type"].rpartition("#")[2], answer.get("Item"), reasons
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_call_gets_the_answer_of_moto(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, Any, int, Any]] = []
+    own = dynamodb.Table.call
+
+    def call(table: dynamodb.Table, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer = own(table, operation, request)
+        except dynamodb.Refusal as refusal:
+            calls.append((operation, request, 400, refusal.members))
+            raise
+        calls.append((operation, request, 200, answer))
+        return answer
+
+    monkeypatch.setattr(dynamodb.Table, "call", call)
+    for case in all_cases():
+        if name in case.name:
+            calls.clear()
+            record(case)
+            with mock_aws():
+                create_table()
+                for operation, request, status, answer in calls:
+                    assert compared(operation, status, answer) == compared(
+                        operation, *call_moto(operation, request)
+                    )
+            assert {operation for operation, *_ in calls} > {"GetItem", "UpdateItem"}
