@@ -32,13 +32,6 @@ def load(path: Path = FILE) -> dict[str, Record]:
         return {record["case"]: record for record in map(json.loads, lines)}
 
 
-def save(records: Iterable[Record], path: Path = FILE) -> None:
-    """Write cases, in the order of their names, so that the same cases are the same bytes."""
-    ordered = sorted(records, key=lambda record: str(record["case"]))
-    text = "".join(f"{json.dumps(record, ensure_ascii=False, separators=(',', ':'))}\n" for record in ordered)
-    path.write_bytes(lzma.compress(text.encode("utf-8", "surrogatepass"), preset=9))
-
-
 @dataclass(frozen=True)
 class Difference:
     """A member that differs: in which case, in which of its parts, and where in there."""
@@ -154,5 +147,5 @@ def describe(differences: Iterable[Difference], most: int = 20) -> str:
         begin = next((at for at, (old, new) in enumerate(zip(*texts, strict=False)) if old != new), 0)
         values = (_shown(value, begin) for value in (one.before, one.after))
         paragraphs.append(f"{where}\n    before: %s\n    after:  %s" % tuple(values))
-    more = len(paragraphs) - most
-    return "\n".join(paragraphs[:most] + ([f"and {more} more differences"] if more > 0 else []))
+    more = [f"and {len(paragraphs) - most} more differences"] if len(paragraphs) > most else []
+    return "\n".join(paragraphs[:most] + more)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from corpus.catalog import all_cases
-from corpus.golden import FILE, Comparison, Record, describe, load, save
+from corpus.golden import FILE, Comparison, Record, describe, load
 from corpus.recording import record
 
 
@@ -18,6 +21,13 @@ def main(names: Sequence[str]) -> None:
     records |= {case.name: record(case) for case in chosen}
     save(records.values())
     report(before, records)
+
+
+def save(records: Iterable[Record], path: Path = FILE) -> None:
+    """Write cases, in the order of their names, so that the same cases are the same bytes."""
+    ordered = sorted(records, key=lambda record: str(record["case"]))
+    text = "".join(f"{json.dumps(record, ensure_ascii=False, separators=(',', ':'))}\n" for record in ordered)
+    path.write_bytes(lzma.compress(text.encode("utf-8", "surrogatepass"), preset=9))
 
 
 def report(before: dict[str, Record], after: dict[str, Record]) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from corpus.catalog import all_cases
-from corpus.golden import Comparison, Difference, Record, describe, load, save
+from corpus.golden import Comparison, Difference, Record, describe, load
+from corpus.record import save
 from corpus.recording import record
 
 Change = Callable[[Record], Any]

@@ -19,7 +19,7 @@ from corpus.full_server import ADD, Step, ask, call, full_server
 from corpus.recording import Case
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip_tools.catalog import render_servers
+from mcp_roundtrip_tools.catalog.catalog import render_servers
 
 SKILLS: Final = Path(__file__).parents[2] / "conformance_server" / "skills"
 FLOW: Final = Feature(
