@@ -1,6 +1,6 @@
 """Clients consent to a page at once, and an approver decides on it 3, 30 and 200 s later.
 
-Clients, processes and HTTP are real. Time runs 10 times faster.
+Clients, processes and HTTP are real. Time runs 25 times faster.
 """
 
 from __future__ import annotations
