@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,6 @@ DEPLOYING, OPTIONS, VERSIONS, SETTINGS, LOGS_AND_METRICS, TASKS = (
     )
 )
 TEMPLATE = load(ROOT / "template.yaml")
-SOURCE = [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
 
 MADE = {"tool_raised", "prompt_raised", "resource_raised", "worker_failed"}
 """Errors whose event names are not literals at the place of logging."""
@@ -85,9 +85,15 @@ def logged(level: str) -> set[str]:
     return {name for found, others in table if others[0] == level for name in found}
 
 
+@cache
+def source() -> list[ast.Module]:
+    """Return the modules of the layer."""
+    return [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
+
+
 def called(method: str) -> set[str]:
     """Return the event names in calls of an observer's `record` or `record_failure`."""
-    nodes = (node for module in SOURCE for node in ast.walk(module))
+    nodes = (node for module in source() for node in ast.walk(module))
     calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
     named = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == method]
     texts = [text for name in named for text in ast.walk(name) if isinstance(text, ast.Constant)]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastmcp import Client as FastMcpClient
 from mcp import Client
 from mcp_types import ElicitResult
 
@@ -93,6 +92,8 @@ def test_the_tool_of_the_python_sdk_creates_two_databases() -> None:
 
 
 def test_the_tool_of_fastmcp_keeps_its_own_state() -> None:
+    from fastmcp import Client as FastMcpClient  # importing it takes half a second in each process of tests
+
     names, messages = run_blocks(FASTMCP), []
 
     async def ask(message: str, response_type: object, params: object, context: object) -> Mapping[str, Any]:

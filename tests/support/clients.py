@@ -10,10 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import fastmcp
-import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
 import mcp_types as types
-from fastmcp.client.elicitation import ElicitResult
 from mcp.client import Client
 
 MODEL, SUMMARY = "the-clients-model", "Patterns and flowers."
@@ -138,6 +135,10 @@ class FastMcp(Connected):
 @asynccontextmanager
 async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
     """Connect the client of FastMCP."""
+    # Importing them takes most of a second: not in each process of tests.
+    import fastmcp
+    import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
+    from fastmcp.client.elicitation import ElicitResult
 
     async def elicit(message: str, kind: Any, params: types.ElicitRequestParams, context: Any) -> Any:
         return ElicitResult(action="accept", content=person.answer(params))

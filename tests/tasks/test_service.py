@@ -1,7 +1,7 @@
 """Large results with concurrent workers, polls and expiry."""
 
-import random
-import string
+from base64 import b64encode
+from random import Random
 
 import pytest
 
@@ -13,8 +13,8 @@ from support.stored_tasks import StoredTasks
 
 TTL_MS = 60_000
 LEASE_MS = 120_000
-LARGE = {"v": "".join(random.Random(1).choices(string.ascii_letters, k=600_000))}
-OTHER = {"v": "".join(random.Random(2).choices(string.ascii_letters, k=600_000))}
+LARGE = {"v": b64encode(Random(1).randbytes(450_000)).decode()}
+OTHER = {"v": b64encode(Random(2).randbytes(450_000)).decode()}
 
 
 @pytest.fixture
