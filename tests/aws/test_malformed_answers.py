@@ -10,6 +10,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
@@ -168,8 +169,7 @@ def server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="module", params=["signed", "boto3"])
 def clients(request: pytest.FixtureRequest, server: ScriptedServer) -> Callable[[str], AwsClient]:
-    made: dict[str, AwsClient] = {}
-    return lambda name: made.setdefault(name, client_of_kind(request.param, name, server.url))
+    return cache(lambda name: client_of_kind(request.param, name, server.url))
 
 
 def outcome(operation: Operation, client: AwsClient, server: ScriptedServer, reply: Reply) -> object:
