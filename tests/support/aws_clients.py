@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import cached_property
 from typing import Any
 
 import boto3
@@ -44,16 +45,9 @@ class EmulatedService:
     def __init__(
         self, service: str, endpoint_url: str | None, kind: str, attempts: int, **options: Any
     ) -> None:
-        create: Any = boto3.client  # the stubs demand the name of the service as a literal
         self.requests: Counter[str] = Counter()
-        self._boto3 = create(
-            service,
-            region_name=REGION,
-            endpoint_url=endpoint_url,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=Config(retries={"mode": "standard", "total_max_attempts": attempts}, **options),
-        )
+        self._service, self._endpoint_url = service, endpoint_url
+        self._config = Config(retries={"mode": "standard", "total_max_attempts": attempts}, **options)
         self._client: AwsClient
         if kind == "boto3" or endpoint_url is None:
             self._client = Boto3Client(self._boto3, self._count)
@@ -66,6 +60,19 @@ class EmulatedService:
                 on_request=self._count,
             )
 
+    @cached_property
+    def _boto3(self) -> Any:
+        """Made when it is used: many tests use only a signed client, which takes a hundredth of the time."""
+        create: Any = boto3.client  # the stubs demand the name of the service as a literal
+        return create(
+            self._service,
+            region_name=REGION,
+            endpoint_url=self._endpoint_url,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=self._config,
+        )
+
     def _count(self, service: str, operation: str) -> None:
         self.requests[operation] += 1
 
@@ -74,7 +81,8 @@ class EmulatedService:
 
     def close(self) -> None:
         self._client.close()
-        self._boto3.close()
+        if "_boto3" in vars(self):
+            self._boto3.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._boto3, name)

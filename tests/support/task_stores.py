@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from moto import mock_aws
@@ -14,26 +15,29 @@ from support.dynamodb_clients import client, new_table
 pytest_plugins = ["support.ministack"]
 
 
+@pytest.fixture(scope="module")
+def moto_dynamodb() -> Iterator[Any]:
+    """Return a client of moto's DynamoDB, which takes 15 times as long as a table."""
+    with mock_aws():
+        connected = client()
+        yield connected
+        connected.close()
+
+
 @pytest.fixture(params=["memory", "moto", "ministack"])
-def task_store(request: pytest.FixtureRequest) -> Iterator[TaskStore]:
+def task_store(request: pytest.FixtureRequest) -> TaskStore:
     """An empty store."""
-    if request.param == "moto":
-        with mock_aws():
-            connected = client()
-            yield DynamoStore(connected, new_table(connected))
-            connected.close()
-    else:
-        yield _threaded(request)
+    return _store(request)
 
 
 @pytest.fixture(params=["memory", "ministack"])
 def threaded_store(request: pytest.FixtureRequest) -> TaskStore:
     """An empty store for several threads: moto loses updates."""
-    return _threaded(request)
+    return _store(request)
 
 
-def _threaded(request: pytest.FixtureRequest) -> TaskStore:
+def _store(request: pytest.FixtureRequest) -> TaskStore:
     if request.param == "memory":
         return MemoryStore()
-    dynamodb = request.getfixturevalue("ministack_dynamodb")
+    dynamodb = request.getfixturevalue(f"{request.param}_dynamodb")
     return DynamoStore(dynamodb, new_table(dynamodb))
