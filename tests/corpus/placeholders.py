@@ -42,7 +42,9 @@ _NAMED_BY_CHANCE = frozenset({"mark", "timestamp", "Timestamp"})
 """Members whose values say nothing: the ids of writes, and the times of lines."""
 
 _MODULE = re.compile(r"^(?:\w+\.)+(?=\w+)")
-_PLACE = re.compile(r"(?<![\w./-])[\w./-]{1,200}\.py:\d+")
+_PLACE = re.compile(r"(?<![\w./\[\]-])[\w./\[\]-]{1,200}\.py:\d+")
+"""A line of a file, which may be below a folder whose name the log redacts."""
+
 _NUMBERED = re.compile(r" \d+>")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _PORT = re.compile(r"http://127\.0\.0\.1:\d+")
