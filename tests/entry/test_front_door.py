@@ -77,8 +77,8 @@ def test_tasks_of_all_owners_are_served_by_the_front_door() -> None:
 
 
 def test_a_task_of_a_forwarded_call_completes_with_the_name_of_the_front_door() -> None:
-    client = behind_door(lasting=lasting)
-    task = client.by(server=lasting).task(client.by(server=lasting).run_task("last"))
+    client = behind_door(lasting=lasting).by(server=lasting)  # whose worker runs the task
+    task = client.task(client.run_task("last"))
     assert task.result["_meta"][META_SERVER_INFO]["name"] == "door"
 
 

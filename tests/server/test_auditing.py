@@ -24,8 +24,11 @@ from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.audit_lines import AuditLines
+from support.client_requests import refused
 from support.deployment import Deployment
-from support.messages import META, call, headers, message
+from support.event_sources import response_of
+from support.lambda_context import LambdaContext
+from support.messages import META, call, headers, http_event, message
 
 server = Server("audited", scopes={"orders:write": ["orders:read"]})
 
@@ -206,16 +209,16 @@ def test_lists_and_polls_have_no_record(log: AuditLines) -> None:
 
 def test_caller_client_and_used_scopes_are_in_the_record(log: AuditLines) -> None:
     claims = {"iss": "https://id", "sub": "alice", "client_id": "app", "scope": "orders:write profile"}
-    body = call("protected")
-    request = HttpRequest("POST", headers(body), json.dumps(body), {"jwt": {"claims": claims}})
-    deployed(log, source="http_api").respond(request)
+    event = http_event(call("protected"), authorizer={"jwt": {"claims": claims}})
+    deployed(log).invoke(event, LambdaContext(aws_request_id="invocation-7"))
     [record] = log.records()
     caller = {"kind": "jwt", "issuer": "https://id", "client_id": "app", "subject": "alice"}
     assert record["principal"] == caller
     assert record["client"].keys() == {"name", "version"}
     assert brief(record, "scopes_required", "scopes_used") == [["orders:read"], ["orders:write"]]
-    assert brief(record, "stack", "function", "xray_trace_id") == ["shop", "orders", "1-5f-2a"]
-    assert record["correlation_id"].startswith("request-")
+    assert brief(record, "stack", "function", "correlation_id", "xray_trace_id") == [
+        *("shop", "orders", "invocation-7", "1-5f-2a")
+    ]
 
 
 def test_the_trace_of_the_client_is_in_the_record(log: AuditLines) -> None:
@@ -282,9 +285,10 @@ def test_no_argument_answer_result_token_or_state_is_in_a_record(log: AuditLines
 
 def test_a_call_whose_record_cannot_be_stored_is_refused_before_it_runs(log: AuditLines) -> None:
     log.fails = lambda phase: True
-    response = deployed(log).send(call("plain"))
-    assert (response.status, json.loads(response.body)["error"]["code"]) == (503, -32603)
-    assert "request-" in json.loads(response.body)["error"]["message"]
+    context = LambdaContext(aws_request_id="invocation-7")
+    response = response_of(deployed(log, user=None).invoke(http_event(call("plain")), context))
+    assert refused(response) == (503, -32603)
+    assert "invocation-7" in response.body
     assert log.lines == []
 
 

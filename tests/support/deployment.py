@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextvars import Context
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
@@ -23,7 +24,6 @@ from msgspec import structs
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
@@ -165,8 +165,10 @@ class Deployment(ClientRequests, Observed):
         self.work({"task": pk})
 
     def work(self, event: Mapping[str, Any], context: LambdaContext | None = None) -> Any:
-        """Run a worker for an event of its function. Lambda repeats an invocation with the same `context`."""
-        return work(self.server._tool_methods, event, context or LambdaContext(self.clock), self.ports)
+        """Invoke the worker function. Lambda repeats an invocation with the same `context`."""
+        function = copy(self.server)  # workers of other views may run meanwhile
+        function._ports = self.ports
+        return function.worker_handler(event, context or LambdaContext(self.clock))
 
     def run_task(self, tool: str, /, **arguments: Any) -> str:
         """Start a task, run its workers, and return its id."""

@@ -34,7 +34,7 @@ def event_of(source: str, request: HttpRequest, now: float) -> Event:
         tuple({"host": "mcp.test", **request.headers}.items()),
         body.encode() if isinstance(body, str) else body,
     )
-    event = to_event(sent, Route(request.method, path, "F"), {}, request_id="request-1", now=now)
+    event = to_event(sent, Route(request.method, path, "F"), {}, request_id="event-1", now=now)
     event = FORMATS.get(source, dict)(event)
     if not request.authorizer:
         return event

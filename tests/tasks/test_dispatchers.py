@@ -325,7 +325,8 @@ def test_a_dispatch_for_a_task_that_does_not_exist_is_ignored(deployed):
 def test_each_of_several_tasks_runs_once(deployed):
     pks = [deployed.create(label) for label in "abc"]
     for pk in pks:
-        deployed.run(pk)
+        deployed.dispatch(pk)
+    deployed.settle()
     assert {deployed.status(pk) for pk in pks} == {"completed"}
     assert sorted(ran) == ["a", "b", "c"]
 
