@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from corpus.dynamodb import Refusal, Table
+from corpus.dynamodb import Refusal, Table, spelled_out
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import call_operation
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
@@ -92,7 +92,8 @@ class Account:
             self.calls.append({"issuer": target})
             return (503 if document is None else 200), {}, json.dumps(document).encode()
         service, operation, parameters = _read(target, headers, body)
-        self.calls.append({"aws": f"{service}:{operation}", **parameters})
+        shown = spelled_out(parameters) if service == "dynamodb" else parameters
+        self.calls.append({"aws": f"{service}:{operation}", **shown})
         fault = self._next_fault(service, operation)
         if fault is not None:
             self.sleep(fault.takes_s)

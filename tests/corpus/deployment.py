@@ -15,7 +15,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 from unittest.mock import patch
 
 from corpus.aws_account import (
@@ -58,14 +58,11 @@ QUEUED_TASKS = {"MCP_TASK_TABLE": TABLE, "MCP_TASK_WORKER": QUEUE}
 REQUEST_TIME_S, WORKER_TIME_S = 30.0, 900.0
 
 
-class Served(Protocol):
-    """A Server or a FrontDoor."""
+GetPorts = Callable[[], Ports]
+"""Returns what connects a Server or a FrontDoor with its execution environment: its parameter `ports`."""
 
-    def lambda_handler(self, event: Any, context: Any) -> Any: ...
-
-
-MakeServer = Callable[[Callable[[], Ports]], Any]
-"""Takes the function that returns the ports, and returns a Server or a FrontDoor."""
+MakeServer = Callable[[GetPorts], Any]
+"""Returns a Server or a FrontDoor."""
 
 
 @dataclass

@@ -17,6 +17,8 @@ Item = dict[str, Any]
 MAX_ITEM: Final = 409_600
 MAX_PAGE: Final = 1_048_576
 _TOKEN: Final = re.compile(r"\s*(<=|>=|<>|[=<>(),]|[\w#:.]+)")
+_UPDATE: Final = re.compile(r"(SET|ADD|REMOVE) (.*?)(?= (?:SET|ADD|REMOVE) |$)")
+_CLAUSE: Final = re.compile(r" = | ")
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "=": lambda one, other: one == other,
     "<>": lambda one, other: one != other,
@@ -124,26 +126,56 @@ class Table:
         raise Refusal("ConditionalCheckFailedException", "The conditional request failed", **shown)
 
 
+def spelled_out(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request whose expressions have names and values in place of `#0` and `:0`.
+
+    So a record does not depend on how these are numbered, or in which order an update lists its attributes.
+    """
+    members = {name: value for name, value in request.items() if not name.startswith("ExpressionAttribute")}
+    for name in ("ConditionExpression", "KeyConditionExpression"):
+        if name in request:
+            members[name] = _TOKEN.sub(lambda found: _spelled_out(found, request), request[name])
+    if "UpdateExpression" in request:
+        members["UpdateExpression"] = _clauses(request)
+    if "TransactItems" in request:
+        writes = [next(iter(each.items())) for each in request["TransactItems"]]
+        members["TransactItems"] = [{kind: spelled_out(write)} for kind, write in writes]
+    return members
+
+
+def _spelled_out(found: re.Match[str], request: Mapping[str, Any]) -> str:
+    text, token = found[0], found[1]
+    if token.startswith(":"):
+        [(kind, value)] = request["ExpressionAttributeValues"][token].items()
+        return text.replace(token, value if kind == "N" else json.dumps(value))
+    return text.replace(token, request.get("ExpressionAttributeNames", {}).get(token, token))
+
+
+def _clauses(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an update sets, adds and removes, by attribute."""
+    names, values = request["ExpressionAttributeNames"], request.get("ExpressionAttributeValues", {})
+    clauses: dict[str, Any] = {}
+    for verb, listed in _UPDATE.findall(request["UpdateExpression"]):
+        pairs = [_CLAUSE.split(clause) for clause in listed.split(", ")]
+        clauses[verb] = {names[name]: values[value[0]] if value else {} for name, *value in pairs}
+    return clauses
+
+
 def _size(item: Item) -> int:
     return len(json.dumps(item)) - 12 * len(item)
 
 
 def _updated(item: Item, request: Mapping[str, Any]) -> Item:
     """Return the item after `SET a = :v, … ADD n :v, … REMOVE a, …`."""
-    names, values = request["ExpressionAttributeNames"], request.get("ExpressionAttributeValues", {})
     after = dict(item)
-    for verb, clauses in re.findall(
-        r"(SET|ADD|REMOVE) (.*?)(?= (?:SET|ADD|REMOVE) |$)", request["UpdateExpression"]
-    ):
-        for clause in clauses.split(", "):
-            name, *value = re.split(r" = | ", clause)
+    for verb, attributes in _clauses(request).items():
+        for name, value in attributes.items():
             if verb == "REMOVE":
-                after.pop(names[name], None)
+                after.pop(name, None)
             elif verb == "SET":
-                after[names[name]] = values[value[0]]
+                after[name] = value
             else:
-                number = int(after.get(names[name], {"N": "0"})["N"]) + int(values[value[0]]["N"])
-                after[names[name]] = {"N": str(number)}
+                after[name] = {"N": str(int(after.get(name, {"N": "0"})["N"]) + int(value["N"]))}
     return after
 
 

@@ -10,9 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from corpus.clock import START
-from corpus.deployment import World
+from corpus.deployment import GetPorts, World
 from mcp_roundtrip import AsyncContext, Context, Elicit, Retry, Server, ToolError
-from mcp_roundtrip.ports import Ports
 
 URL = "https://pay.example.com/order"
 
@@ -39,10 +38,10 @@ class Feature:
     dialect: bool = False
 
 
-def make_server(feature: Feature, world: World) -> Callable[[Callable[[], Ports]], Server]:
+def make_server(feature: Feature, world: World) -> Callable[[GetPorts], Server]:
     """Return what makes a server with the feature."""
 
-    def make(ports: Callable[[], Ports]) -> Server:
+    def make(ports: GetPorts) -> Server:
         server = Server(
             "corpus",
             ports=ports,

@@ -8,19 +8,18 @@ from typing import Annotated, Any, Final
 from corpus import callers
 from corpus.client import Client
 from corpus.client_kinds import KINDS
-from corpus.deployment import World
+from corpus.deployment import GetPorts, World
 from corpus.features import Feature, register
 from corpus.recording import Case
 from mcp_roundtrip import Completion, McpHeader, ResourceNotFound, Server
-from mcp_roundtrip.ports import Ports
 
 FORMS = KINDS["shows forms and URLs"]
 
 
-def full_server(world: World, **options: Any) -> Callable[[Callable[[], Ports]], Server]:
+def full_server(world: World, **options: Any) -> Callable[[GetPorts], Server]:
     """Return what makes a server with features of every kind."""
 
-    def make(ports: Callable[[], Ports]) -> Server:
+    def make(ports: GetPorts) -> Server:
         server = Server("corpus", ports=ports, title="The corpus", instructions="Ask.", **options)
         register(server, Feature(("form", "step"), task="optional", scopes=("db:write",)), world)
         register(server, Feature(("form",), kind="prompt"), world)

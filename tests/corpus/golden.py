@@ -45,8 +45,8 @@ class Difference:
     @property
     def cause(self) -> tuple[str, str, str]:
         """What this difference has in common with others that one change has caused."""
-        values = (_PLACEHOLDER.sub(r"<\1>", _shown(value)) for value in (self.before, self.after))
-        return ".".join(self.path), *values  # type: ignore[return-value]
+        before, after = (_PLACEHOLDER.sub(r"<\1>", _text(value)) for value in (self.before, self.after))
+        return ".".join(self.path), before, after
 
 
 class Comparison:
@@ -54,7 +54,7 @@ class Comparison:
 
     def __init__(self, before: Record, after: Record) -> None:
         self._case = before["case"]
-        self._pairs: dict[str, str] = {}
+        self._pairs: dict[tuple[str, str], str] = {}
         self.differences = [*self._exchanges(before["exchanges"], after["exchanges"])]
         for name, part in (("rows", "the table at the end"), ("inside", "the content of tokens")):
             self.differences += self._compare(part, (), before.get(name, []), after.get(name, []))
@@ -97,16 +97,14 @@ class Comparison:
     def _is_same(self, before: Any, after: Any) -> bool:
         if not isinstance(before, str) or not isinstance(after, str):
             return repr(before) == repr(after)  # not ==: NaN, and 1 for true
-        old, new = (_PLACEHOLDER.findall(text) for text in (before, after))
-        if _PLACEHOLDER.sub("<>", before) != _PLACEHOLDER.sub("<>", after) or old != new:
+        if _PLACEHOLDER.sub(r"<\1>", before) != _PLACEHOLDER.sub(r"<\1>", after):
             return False
         pairs = zip(_PLACEHOLDER.finditer(before), _PLACEHOLDER.finditer(after), strict=True)
         return all(self._are_paired(one[0], other[0]) for one, other in pairs)
 
     def _are_paired(self, before: str, after: str) -> bool:
-        if before not in self._pairs and after not in self._pairs.values():
-            self._pairs[before] = after
-        return self._pairs.get(before) == after
+        pairs = {("before", before): after, ("after", after): before}
+        return all(self._pairs.setdefault(one, other) == other for one, other in pairs.items())
 
 
 def _label(item: Any) -> str:
@@ -126,9 +124,12 @@ def _title(exchange: Mapping[str, Any]) -> str:
     return str(method or request.get("http") or "worker")
 
 
-def _shown(value: Any, begin: int = 0) -> str:
-    text = "nothing" if value is _NOTHING else json.dumps(value, ensure_ascii=False)
-    begin = max(begin - 60, 0) if len(text) > MAX_SHOWN else 0
+def _text(value: Any) -> str:
+    return "nothing" if value is _NOTHING else json.dumps(value, ensure_ascii=False)
+
+
+def _excerpt(text: str, at: int) -> str:
+    begin = max(at - 60, 0) if len(text) > MAX_SHOWN else 0
     return f"{'…' * bool(begin)}{text[begin : begin + MAX_SHOWN]}{'…' * (len(text) > begin + MAX_SHOWN)}"
 
 
@@ -139,13 +140,11 @@ def describe(differences: Iterable[Difference], most: int = 20) -> str:
         causes.setdefault(each.cause, []).append(each)
     paragraphs = []
     for (path, _, _), found in sorted(causes.items(), key=lambda cause: -len(cause[1])):
-        cases = dict.fromkeys(each.case for each in found)
-        times = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-        one = found[0]
+        one, cases = found[0], {each.case for each in found}
+        times = f"{len(cases)} case{'s' * (len(cases) > 1)}"
         where = f"{path}\n    in {times}, for example in {one.part} of\n    {one.case!r}"
-        texts = (json.dumps(each, ensure_ascii=False, default=str) for each in (one.before, one.after))
-        begin = next((at for at, (old, new) in enumerate(zip(*texts, strict=False)) if old != new), 0)
-        values = (_shown(value, begin) for value in (one.before, one.after))
-        paragraphs.append(f"{where}\n    before: %s\n    after:  %s" % tuple(values))
+        old, new = _text(one.before), _text(one.after)
+        at = next((at for at, pair in enumerate(zip(old, new, strict=False)) if len({*pair}) == 2), 0)
+        paragraphs.append(f"{where}\n    before: {_excerpt(old, at)}\n    after:  {_excerpt(new, at)}")
     more = [f"and {len(paragraphs) - most} more differences"] if len(paragraphs) > most else []
     return "\n".join(paragraphs[:most] + more)

@@ -2,7 +2,8 @@
 
 `<state 1>` is the first state of a case, wherever it appears. Opaque values are numbered by their first
 appearance. A state is opened with the keys of the corpus, and its content is recorded once, where the record
-of the case ends. Times are written as seconds since the case began: the clock of a case has no chance in it.
+of the case ends. Times are written as seconds since the case began, with the unit or the format that they
+had: `<ms +60>` is a time in epoch milliseconds. The clock of a case has no chance in it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _WORD = re.compile(r"[\w-]{12,}")
 
 _ISO = re.compile(r"2026-0[789]-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _LOG_TIME = re.compile(r"2026-0[789]-\d\d \d\d:\d\d:\d\d,\d{3}\+0000")
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"1[78]\d{8}(?:\d{3})?")
 _NAMED_BY_CHANCE = frozenset({"mark", "timestamp", "Timestamp"})
 """Members whose values say nothing: the ids of writes, and the times of lines."""
@@ -118,8 +120,8 @@ class Placeholders:
         text = _WORD.sub(self._id, text)
         for kind, pattern in _OPAQUE:
             text = pattern.sub(partial(self._replacement, kind), text)
-        text = _ISO.sub(lambda found: _label(datetime.fromisoformat(found[0]).timestamp()), text)
-        text = _LOG_TIME.sub(lambda found: _label(_log_time(found[0])), text)
+        text = _ISO.sub(_iso_time, text)
+        text = _LOG_TIME.sub(lambda found: _label("log", _log_time(found[0])), text)
         text = _NUMBER.sub(lambda found: str(_time(int(found[0]))), text)
         text = _PLACE.sub("<line>", _STYLE.sub("<style>", _PORT.sub("<endpoint>", text)))
         if len(text) > LONGEST:
@@ -150,13 +152,19 @@ def _numbers(text: str) -> list[int]:
 
 
 def _time(value: int | float) -> Any:
+    number = "" if isinstance(value, int) else "fractional "
     if abs(value - START) < _CENTURY:
-        return _label(value)
-    return _label(value / 1000) if abs(value / 1000 - START) < _CENTURY else value
+        return _label(f"{number}s", value)
+    return _label(f"{number}ms", value / 1000) if abs(value / 1000 - START) < _CENTURY else value
 
 
-def _label(epoch_s: float) -> str:
-    return f"<time {round(epoch_s - START, 3):+g}>"
+def _iso_time(found: re.Match[str]) -> str:
+    form = _DIGIT.sub("0", found[0][len("2026-08-01T00:00:00") :])
+    return _label(f"ISO {form}", datetime.fromisoformat(found[0]).timestamp())
+
+
+def _label(form: str, epoch_s: float) -> str:
+    return f"<{form} {round(epoch_s - START, 3):+g}>"
 
 
 def _log_time(text: str) -> float:

@@ -48,6 +48,33 @@ def compared(operation: str, status: int, answer: Any) -> Any:
     return answer["__type"].rpartition("#")[2], answer.get("Item"), reasons
 
 
+def test_the_record_of_an_update_does_not_depend_on_the_numbers_in_its_expressions() -> None:
+    one = dynamodb.spelled_out(
+        {
+            "UpdateExpression": "SET #0 = :0, #1 = :1 ADD #2 :2 REMOVE #3",
+            "ConditionExpression": "(#0 = :3 OR #2 < :4) AND attribute_not_exists(#10)",
+            "ExpressionAttributeNames": {"#0": "st", "#1": "rn", "#2": "n", "#3": "lo", "#10": "x"},
+            "ExpressionAttributeValues": {
+                **{":0": {"S": "done"}, ":1": {"S": "R"}, ":2": {"N": "1"}, ":3": {"S": "working"}},
+                ":4": {"N": "7"},
+            },
+        }
+    )
+    other = dynamodb.spelled_out(
+        {
+            "UpdateExpression": "ADD n :by SET rn = :1, st = :2 REMOVE lo",
+            "ConditionExpression": "(st = :0 OR n < :9) AND attribute_not_exists(x)",
+            "ExpressionAttributeNames": {"n": "n", "rn": "rn", "st": "st", "lo": "lo"},
+            "ExpressionAttributeValues": {
+                **{":by": {"N": "1"}, ":1": {"S": "R"}, ":2": {"S": "done"}, ":0": {"S": "working"}},
+                ":9": {"N": "7"},
+            },
+        }
+    )
+    assert one == other
+    assert one["ConditionExpression"] == '(st = "working" OR n < 7) AND attribute_not_exists(x)'
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_call_gets_the_answer_of_moto(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, Any, int, Any]] = []

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from corpus.catalog import all_cases
+from corpus.clock import START
 from corpus.golden import Comparison, Difference, Record, describe, load
+from corpus.placeholders import Placeholders
 from corpus.record import save
 from corpus.recording import record
 
@@ -100,6 +102,12 @@ def test_the_order_of_questions_counts_and_that_of_other_members_does_not() -> N
     assert difference.path[-1] == "the order"
 
 
+def test_a_time_in_another_unit_or_format_is_a_difference() -> None:
+    forms = [START, int(START), int(START * 1000), "2026-08-01T16:10:00Z", "2026-08-01T16:10:00.000Z"]
+    placeholders = Placeholders()
+    assert len({placeholders.replace(form) for form in forms}) == len(forms)
+
+
 def test_differences_with_one_cause_are_described_together() -> None:
     differences = []
     for name in ("one", "two", "three"):
@@ -109,6 +117,12 @@ def test_differences_with_one_cause_are_described_together() -> None:
     described = describe(differences)
     assert described.count("before:") == 1
     assert "3 cases" in described
+
+
+def test_long_values_that_differ_at_their_end_are_described_apart() -> None:
+    values = ["x" * 1_000 + end for end in ("before", "after", "later")]
+    differences = [Difference("a form", "request 1", ("body",), values[0], each) for each in values[1:]]
+    assert describe(differences).count("before:") == 2
 
 
 def test_a_long_text_is_shown_from_where_it_differs() -> None:

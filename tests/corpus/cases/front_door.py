@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from corpus import callers
 from corpus.aws_account import Fault
 from corpus.client import Client
 from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation
-from corpus.deployment import TASKS, WORKER, Function, World
+from corpus.deployment import TASKS, WORKER, Function, GetPorts, MakeServer, World
 from corpus.features import Feature, make_server
 from corpus.full_server import ADD, Step, ask, call, full_server
 from corpus.recording import Case
 from mcp_roundtrip import FrontDoor, Server
-from mcp_roundtrip.ports import Ports
 from mcp_roundtrip_tools.catalog.catalog import render_servers
 
 SKILLS: Final = Path(__file__).parents[2] / "conformance_server" / "skills"
@@ -46,15 +45,15 @@ def _catalog_text(feature: Feature, changed: bool, hides: bool) -> str:
     return text.replace("Plays.", "Played.").replace("Add two", "Adds two") if changed else text
 
 
-def _no_ports() -> Ports:
+def _no_ports() -> NoReturn:
     raise AssertionError("a catalog calls nothing")
 
 
-def with_skills(make: Callable[[Callable[[], Ports]], Server]) -> Callable[[Callable[[], Ports]], Server]:
+def with_skills(make: MakeServer) -> MakeServer:
     """Return what makes the server with skills."""
 
-    def made(ports: Callable[[], Ports]) -> Server:
-        server = make(ports)
+    def made(ports: GetPorts) -> Server:
+        server: Server = make(ports)
         server.skills(SKILLS)
         return server
 

@@ -13,10 +13,9 @@ from corpus.cases.states import talk
 from corpus.client import Client
 from corpus.client_kinds import KINDS
 from corpus.conversation import Conversation, form_fields
-from corpus.deployment import TASKS, WORKER, World
+from corpus.deployment import TASKS, WORKER, GetPorts, World
 from corpus.recording import Case
 from mcp_roundtrip import Server
-from mcp_roundtrip.ports import Ports
 
 Register = Callable[[Server, World], None]
 """Registers a feature named `play`."""
@@ -73,8 +72,8 @@ def cases() -> Iterator[Case]:
     )
 
 
-def _make(register: Register, world: World, **options: Any) -> Callable[[Callable[[], Ports]], Server]:
-    def make(ports: Callable[[], Ports]) -> Server:
+def _make(register: Register, world: World, **options: Any) -> Callable[[GetPorts], Server]:
+    def make(ports: GetPorts) -> Server:
         server = Server("corpus", ports=ports, namespaced_requests=True, **options)
         register(server, world)
         return server
