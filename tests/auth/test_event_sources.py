@@ -34,7 +34,7 @@ def drop() -> str:
     return "gone"
 
 
-deployment = Deployment(server, mode=AuthMode.BEARER, clock=CLOCK, given={"authorization_server": ISSUER})
+deployment = Deployment(server, mode=AuthMode.BEARER, clock=CLOCK, config={"authorization_server": ISSUER})
 
 
 def answer(event: Event) -> tuple[int, str | None, Any]:

@@ -32,8 +32,8 @@ def last(ctx: Context) -> str:
 
 def behind_door(page_size: int = PAGE_SIZE, **servers: Server) -> Deployment:
     """Return a client of a front door of these servers."""
-    door = {"page_size": page_size}
-    return Deployment(plain, owners=servers, user=None, through_door=True, door=door)
+    options = {"page_size": page_size}
+    return Deployment(plain, owners=servers, user=None, through_door=True, door_options=options)
 
 
 @given(

@@ -106,7 +106,7 @@ def test_a_lost_owner_is_an_internal_error_with_the_id_of_the_request(sent: Any,
         attempts.append(owner)
         raise ForwardingFailed("TooManyRequestsException")
 
-    deployment = behind_door(given={"forward": forward})
+    deployment = behind_door(replaced_ports={"forward": forward})
     response = send(deployment, {**post("/tools/owner", CALL), "body": json.dumps(sent)})
     assert (response["statusCode"], body(response)["error"]["code"]) == (200, -32603)
     assert body(response).get("id") == request_id
@@ -121,7 +121,7 @@ def test_a_lost_owner_is_an_error_for_a_client_that_evaluates_the_status() -> No
         raise ForwardingFailed("timeout")
 
     got = with_method(post("/tools/owner", CALL), "GET")
-    assert send(behind_door(given={"forward": forward}), got)["statusCode"] == 500
+    assert send(behind_door(replaced_ports={"forward": forward}), got)["statusCode"] == 500
 
 
 NO_OWNERS = [

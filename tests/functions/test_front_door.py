@@ -149,7 +149,7 @@ def test_a_failing_owner_is_an_internal_error_with_the_reason_only_in_the_log(de
     def fails(*forwarded: Any) -> Any:
         raise ForwardingFailed("FunctionError Unhandled")
 
-    deployment = deployment.by(given={"forward": fails})
+    deployment = deployment.by(replaced_ports={"forward": fails})
     response = send(deployment, post("/mcp", call("get_weather", HYDERABAD)))
     error = json.loads(response["body"])["error"]
     assert (response["statusCode"], error["code"]) == (200, -32603)

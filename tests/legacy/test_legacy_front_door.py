@@ -45,7 +45,7 @@ def note(id: str) -> str:  # noqa: A002 - the variable's name
 
 @pytest.fixture
 def door() -> Deployment:
-    return legacy(owner, through_door=True, door={"instructions": "Knock."})
+    return legacy(owner, through_door=True, door_options={"instructions": "Knock."})
 
 
 def test_the_front_door_negotiates_the_version(door: Deployment) -> None:
@@ -108,5 +108,5 @@ def test_a_missing_feature_has_the_error_code_of_the_legacy_version(door: Deploy
 
 
 def test_a_front_door_may_be_for_modern_clients_only() -> None:
-    door = legacy(Server("owner"), through_door=True, door={"legacy_clients": False})
+    door = legacy(Server("owner"), through_door=True, door_options={"legacy_clients": False})
     assert door.refusal("initialize")[1] == -32022

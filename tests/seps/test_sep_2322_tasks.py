@@ -676,7 +676,7 @@ def test_a_front_door_serves_the_dialect_for_its_owners() -> None:
     owner = Server("owner", legacy_tasks="sep-2322")
     owner.tool(task="required")(echo)
     owner.tool(several)
-    deployment = dialect(owner, through_door=True, door={"legacy_tasks": "sep-2322"})
+    deployment = dialect(owner, through_door=True, door_options={"legacy_tasks": "sep-2322"})
     assert deployment.result("initialize", **INITIALIZE)["capabilities"] == CAPABILITIES
     assert deployment.result("ping") == {}
     listed = {tool["name"]: tool for tool in deployment.result("tools/list")["tools"]}

@@ -293,7 +293,7 @@ def test_the_state_for_the_view_is_refused_in_another_tool_call() -> None:
 def test_without_a_key_the_call_is_an_internal_error(version: str) -> None:
     error = KeyServiceError("ThrottlingException")
     unavailable = Mock(**{"seal.side_effect": error, "open.side_effect": error})
-    client = app(version, given={"state_codec": lambda: unavailable})
+    client = app(version, replaced_ports={"state_codec": lambda: unavailable})
     assert client.call_error("order", item="tea")["code"] == -32603
     arguments = {"tool": "order", "arguments": {}, "state": "x", "answers": {}}
     assert client.call_error("answer_questions", **arguments)["code"] == -32603

@@ -114,7 +114,7 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check() -> None:
 
 
 def test_an_allowed_origin_and_a_missing_origin_are_accepted() -> None:
-    open_client = client.by(given={"allowed_origins": frozenset({"https://good.test"})})
+    open_client = client.by(config={"allowed_origins": frozenset({"https://good.test"})})
     body = message("tools/list")
     for origin in (None, "https://good.test"):
         assert open_client.send(body, origin=origin).status == 200

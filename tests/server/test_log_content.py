@@ -191,7 +191,7 @@ def test_the_log_line_of_an_error_has_the_round(capsys: pytest.CaptureFixture[st
 def test_a_request_without_result_is_one_log_line(
     capsys: pytest.CaptureFixture[str], request_: HttpRequest, outcome: str
 ) -> None:
-    given = {"authorization_server": "https://id.test"}
-    Deployment(server, user=None, observer=LogObserver(), given=given).respond(request_)
+    config = {"authorization_server": "https://id.test"}
+    Deployment(server, user=None, observer=LogObserver(), config=config).respond(request_)
     [line] = logged(capsys)
     assert (line["message"], line["outcome"]) == ("request_completed", outcome)

@@ -39,7 +39,7 @@ def provision(ctx: Context, name: str, vcpus: int) -> str:
 def presented(attack: Attack, configuration: Configuration) -> tuple[Deployment, HttpResponse]:
     config = {"issuer": lambda: BINDING.issuer, "audience": lambda: BINDING.audience}
     codec = {"state_codec": lambda: configuration.codec(NOW + attack.later_s, **attack.verifier)}
-    client = Deployment(server, given=codec, config=config)
+    client = Deployment(server, replaced_ports=codec, config=config)
     state = attack.forge(FORGES[configuration])
     body = call(BINDING.name, BINDING.arguments, requestState=state, inputResponses={})
     return client, client.respond(HttpRequest("POST", headers(body), json.dumps(body), ALICE))

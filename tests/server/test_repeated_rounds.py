@@ -64,7 +64,7 @@ def test_a_call_that_becomes_a_task_when_it_is_out_of_time_becomes_one(deploymen
 
 
 def test_a_call_that_becomes_a_task_after_its_last_round_becomes_one():
-    deployment = Deployment(server, given={"max_rounds": 2})
+    deployment = Deployment(server, config={"max_rounds": 2})
     client = Client(deployment, "asks_often")
     task = client.become_task()
     assert (task["resultType"], client.become_task()) == ("task", task)
@@ -416,7 +416,7 @@ def test_a_round_whose_parked_call_became_a_task_gets_that_task(parked, sign_in)
     assert client.post_call("signs_in_and_waits", **again)["result"]["taskId"] == task["taskId"]
     assert [pk.partition("#")[2] for _, pk in client.sent] == [task["taskId"]]
     assert parked.post_call("signs_in_and_waits", **again)["error"]["code"] == -32021
-    other = client.by(replaced={"tasks": lambda: in_other_dialect(client.table.port())})
+    other = client.by(replaced_ports={"tasks": lambda: in_other_dialect(client.table.port())})
     assert other.post_call("signs_in_and_waits", **again)["error"]["code"] == -32602
 
 

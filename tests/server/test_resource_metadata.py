@@ -22,7 +22,7 @@ def read() -> str:
     return ""
 
 
-CLIENT = Deployment(server, given={"authorization_server": "https://id.test/"})
+CLIENT = Deployment(server, config={"authorization_server": "https://id.test/"})
 
 
 def ask(

@@ -492,7 +492,7 @@ class FailingStates:
 def test_a_key_service_error_is_an_internal_error_with_a_correlation_id(
     error: Exception, state: str | None
 ) -> None:
-    client = Deployment(server, user=None, given={"state_codec": lambda: FailingStates(error)})
+    client = Deployment(server, user=None, replaced_ports={"state_codec": lambda: FailingStates(error)})
     params = {} if state is None else {"requestState": state}
     failed = client.post_call("greet", **params)["error"]
     assert failed["code"] == -32603
@@ -579,7 +579,7 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     def failing() -> Any:
         raise KeyServiceError("ThrottlingException")
 
-    client = Deployment(server_of(link), user=None, replaced={"links": failing})
+    client = Deployment(server_of(link), user=None, replaced_ports={"links": failing})
     assert client.call_error("link")["code"] == -32603
     assert client.failures[0] == "state_unavailable"
 

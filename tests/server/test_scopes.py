@@ -66,9 +66,9 @@ def databases(**given: Any) -> Server:
 
 def caller(scope: str, server: Server | None = None, **facets: Any) -> Deployment:
     """Return a caller with these scopes, of a deployment that names its authorization server."""
-    given = {"authorization_server": "https://id.test"}
+    config = {"authorization_server": "https://id.test"}
     scopes = tuple(scope.split())
-    return Deployment(server or databases(), scopes=scopes, given=given, has_table=False, **facets)
+    return Deployment(server or databases(), scopes=scopes, config=config, has_table=False, **facets)
 
 
 def hiding(scope: str, **facets: Any) -> Deployment:
@@ -299,7 +299,7 @@ def test_a_front_door_forwards_only_calls_with_sufficient_scopes(request_name: s
 @pytest.mark.parametrize("chosen", [None, True])
 def test_a_front_door_hides_the_features_that_its_owners_hide(request_name: str, chosen: bool | None) -> None:
     body, _ = REQUESTS[request_name]
-    client = hiding(NO_SCOPES, through_door=True, door={"hide_unauthorized": chosen})
+    client = hiding(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
     assert (refused(client.send(body))[1], client.forwarded) == (-32602, [])
     client.by(scopes=("db:admin", "billing")).send(body)
     assert len(client.forwarded) == 1
@@ -353,14 +353,14 @@ def test_a_front_door_cannot_hide_features_that_its_owners_show() -> None:
     """Callers can reach an owner at its own path."""
     for make, chosen in ((showing, True), (hiding, False)):
         with pytest.raises(DefinitionError, match=f"hide_unauthorized={chosen}.*make catalog"):
-            make(NO_SCOPES, through_door=True, door={"hide_unauthorized": chosen})
+            make(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
 
 
 def test_owners_without_scopes_need_not_hide_features() -> None:
     server = Server("open")
     server.tool(name="ping")(lambda: "pong")
     for chosen in (True, False, None):
-        Deployment(server, through_door=True, door={"hide_unauthorized": chosen})
+        Deployment(server, through_door=True, door_options={"hide_unauthorized": chosen})
     assert hides_unauthorized({"open": server, "closed": databases(hide_unauthorized=True)})
 
 
@@ -389,8 +389,8 @@ def test_clients_request_the_narrowest_scopes_at_first() -> None:
 @pytest.mark.parametrize("chosen", [["db:read"], []])
 def test_clients_request_the_configured_scopes(chosen: list[str]) -> None:
     assert requested_at_sign_in(databases(initial_scopes=chosen)) == chosen
-    door = {"initial_scopes": chosen}
-    assert requested_at_sign_in(databases(), through_door=True, door=door) == chosen
+    door_options = {"initial_scopes": chosen}
+    assert requested_at_sign_in(databases(), through_door=True, door_options=door_options) == chosen
 
 
 def test_malformed_scopes_are_refused_at_import() -> None:
@@ -404,7 +404,7 @@ def test_malformed_scopes_are_refused_at_import() -> None:
     with pytest.raises(DefinitionError):
         Server("x", scopes={"a": ["b"], "b": ["a"]})
     with pytest.raises(DefinitionError):
-        Deployment(databases(), through_door=True, door={"initial_scopes": ["é"]})
+        Deployment(databases(), through_door=True, door_options={"initial_scopes": ["é"]})
 
 
 def test_a_feature_with_scopes_cannot_have_a_public_cache() -> None:

@@ -59,7 +59,7 @@ REGISTRY_ENTRY = {
 server = Server("databases", title="Databases", description="Creates databases.", version="2.1.0")
 
 
-CLIENT = Deployment(server, given={"server_card": NAME})
+CLIENT = Deployment(server, config={"server_card": NAME})
 
 
 def ask(
@@ -111,7 +111,7 @@ def test_a_client_that_has_the_current_card_gets_no_body() -> None:
         answer = ask(headers={"if-none-match": known})
         assert (answer.status, answer.body, answer.headers["etag"]) == (304, "", etag)
     assert ask(headers={"if-none-match": '"other"'}).status == 200
-    renamed = CLIENT.by(given={"server_card": "com.example/other"})
+    renamed = CLIENT.by(config={"server_card": "com.example/other"})
     assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
 
 
@@ -152,8 +152,8 @@ def test_a_request_for_the_card_is_logged_without_a_caller() -> None:
 
 
 def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked() -> None:
-    door = {"description": "The shop's tools."}
-    front_door = Deployment(server, given={"server_card": NAME}, through_door=True, door=door)
+    options = {"description": "The shop's tools."}
+    front_door = Deployment(server, config={"server_card": NAME}, through_door=True, door_options=options)
     card = json.loads(ask(client=front_door).body)
     jsonschema.validate(card, CARD)
     assert (card["description"], card["remotes"][0]["url"]) == ("The shop's tools.", "https://mcp.test/mcp")

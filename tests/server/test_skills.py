@@ -37,7 +37,7 @@ def serving(folder: Path, **options: Any) -> Deployment:
         scopes=["admin"],
     )
     server.resource("skill://acme/refunds/live")(live)
-    return Deployment(server, through_door=True, door=options)
+    return Deployment(server, through_door=True, door_options=options)
 
 
 def live() -> str:

@@ -97,7 +97,7 @@ class StartedTask:
 
     def invoke(self, context=None, **facets):
         """Invoke a worker, as for a dispatch, or as Lambda's retry with the context of the first attempt."""
-        facets = {**facets, "replaced": {"wait_ms": self.timer, **facets.get("replaced", {})}}
+        facets = {**facets, "replaced_ports": {"wait_ms": self.timer, **facets.get("replaced_ports", {})}}
         self.deployment.by(**facets).work({"task": self.pk}, context)
 
     def lose_worker(self, call):
@@ -196,7 +196,7 @@ def test_two_deliveries_of_one_invocation_run_the_task_once(task):
                 task.clock.advance(BEAT_S)
                 task.timer.fire()  # the heartbeats of the first delivery
 
-        task.invoke(delivered_twice, replaced={"pause_ms": pause})
+        task.invoke(delivered_twice, replaced_ports={"pause_ms": pause})
         assert pauses == [LEASE_S * 1_000 + 1]
 
     meanwhile.append(second_delivery)
@@ -229,7 +229,7 @@ def test_a_retry_at_the_end_of_the_lease_does_not_wait_for_a_time_that_is_over(t
         assert duration_ms >= 0
         task.clock.advance(duration_ms / 1_000)
 
-    task.invoke(retried, replaced={"clock": slow_clock, "pause_ms": pause})
+    task.invoke(retried, replaced_ports={"clock": slow_clock, "pause_ms": pause})
     task.deployment.run_workers()  # one, if the lease ended between the claim and the read
     assert task.status == "completed"
 
@@ -400,7 +400,7 @@ def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeat
         task.store.times = 1
 
     with pytest.raises(StoreError):
-        task.invoke(retried, replaced={"pause_ms": pause})
+        task.invoke(retried, replaced_ports={"pause_ms": pause})
     task.invoke(retried)
     assert task.status == "completed"
 

@@ -444,7 +444,7 @@ def test_a_client_without_the_extension_is_not_limited(deployment):
 
 def test_the_last_round_of_a_call_is_refused_before_it_runs():
     """Only a task could continue it."""
-    deployment = Deployment(server, max_open=LIMIT, given={"max_rounds": 1})
+    deployment = Deployment(server, max_open=LIMIT, config={"max_rounds": 1})
     asked = deployment.call("asks_twice")
     first, *_ = at_limit(deployment)
     refusal(deployment, "asks_twice", **next_round(asked, size=1))

@@ -113,7 +113,7 @@ def test_the_message_of_a_running_worker_stays_hidden_and_its_lease_is_renewed()
         leased_until.append(deployment.task(task_id).lease_until_ms)
 
     deployment, queue, task_id = queued(
-        lambda ctx: ctx.step("long", ten_minutes), replaced={"wait_ms": timer}
+        lambda ctx: ctx.step("long", ten_minutes), replaced_ports={"wait_ms": timer}
     )
     leased_until = []
     queue.deliver_all()
@@ -231,7 +231,7 @@ def test_a_key_service_error_does_not_fail_a_task():
     links = Mock()
     links.sign.side_effect = 2 * [KeyServiceError("ThrottlingException")] + ["token"]
     deployment, queue, task_id = queued(
-        lambda ctx: ctx.signed_link("link", "https://a.example"), replaced={"links": lambda: links}
+        lambda ctx: ctx.signed_link("link", "https://a.example"), replaced_ports={"links": lambda: links}
     )
     queue.deliver_all()
     assert deployment.task(task_id).status is Status.COMPLETED

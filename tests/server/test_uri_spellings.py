@@ -54,8 +54,8 @@ def documents(*, hide_unauthorized: bool = False) -> Server:
 
 def calling(server: Server, **facets: Any) -> Deployment:
     """Return a caller with the scope of the closed resources."""
-    given = {"authorization_server": "https://id.test"}
-    return Deployment(server, scopes=(ADMIN,), given=given, has_table=False, **facets)
+    config = {"authorization_server": "https://id.test"}
+    return Deployment(server, scopes=(ADMIN,), config=config, has_table=False, **facets)
 
 
 SERVER, HIDING = calling(documents()), calling(documents(hide_unauthorized=True))

@@ -53,15 +53,15 @@ class Deployment(ClientRequests, Observed):
     """A deployment and one of its callers. The facets stand in groups, each with its default."""
 
     server: Server
-    # Its environments. Requests pass through a front door, come as events of a `source` (`event_sources`), or
-    # reach the endpoint without an event. `given` are further arguments of make_ports, `config` changes their
-    # DeploymentConfig, and `replaced` other members. `door` are further arguments of FrontDoor, whose catalog
-    # is written at first.
-    through_door: bool = False
-    door: Mapping[str, Any] = field(default_factory=dict)
-    front_door: FrontDoor | None = None
-    owners: Mapping[str, Server] = field(default_factory=dict)  # without any, the server is the only one
+    # The functions. A request is an event of a `source` (event_sources.HTTP_SOURCES). Without a source and a
+    # front door, it reaches the endpoint without an event. The front door is `front_door`, or a new one with
+    # these arguments of FrontDoor and a catalog of `owners`. Without owners, the server is the only owner.
     source: str | None = None
+    through_door: bool = False
+    front_door: FrontDoor | None = None
+    door_options: Mapping[str, Any] = field(default_factory=dict)
+    owners: Mapping[str, Server] = field(default_factory=dict)
+    # The ports. `config` has members of DeploymentConfig, and `replaced_ports` members of Ports.
     key: LocalKey = KEY
     clock: FakeClock = field(default_factory=FakeClock)
     store: TaskStore = field(default_factory=MemoryStore)
@@ -71,9 +71,8 @@ class Deployment(ClientRequests, Observed):
     observer: Any = field(default_factory=RecordingObserver)
     audit: AuditLines | None = None
     tracer: Tracer | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
-    replaced: Mapping[str, Any] = field(default_factory=dict)
+    replaced_ports: Mapping[str, Any] = field(default_factory=dict)
     # What a front door sent: the owner, the event, the client context, and the timeout in seconds.
     forwarded: list[tuple[str, Any, Any, int]] = field(default_factory=list)
     # The caller. `mode` None: signed in by a JWT authorizer, or anonymous without a user.
@@ -95,27 +94,30 @@ class Deployment(ClientRequests, Observed):
         if self.table is None:
             self.table = TaskTable(self.clock, self.store, self.dispatcher, max_open=self.max_open)
         if self.through_door and self.front_door is None:
-            self.front_door = make_front_door(self._owners, **self.door)
+            self.front_door = make_front_door(self._owners, **self.door_options)
 
     def by(self, **facets: Any) -> Deployment:
-        """Return another view of this deployment: another caller, client, request or store."""
+        """Return another view of this deployment: another caller, client, request or store.
+
+        The table keeps its clock, dispatcher and limit. `table=None` gives the view a table of its own.
+        """
         return replace(self, **facets)
 
     def ports(self) -> Ports:
         """Return the ports of a new environment."""
-        auth = callers.authenticator(self.auth_mode, self.clock)
         ports = make_ports(
             key=self.key,
             clock=self.clock,
             observer=self.observer,
+            auth=callers.authenticator(self.auth_mode, self.clock),
+            forward=self._forward,
             tasks=self.table if self.has_table else None,
             tracer=self.tracer,
             audit=None if self.audit is None else self.audit.log,
-            **{"auth": auth, "forward": self._forward, **self.given},
         )
         config = structs.replace(ports.config, **self.config)
-        changes = {"tasks": self._task_port, "config": config, "pause_ms": self._pause_ms, **self.replaced}
-        return structs.replace(ports, **changes)
+        replaced = {"tasks": self._task_port, "pause_ms": self._pause_ms, **self.replaced_ports}
+        return structs.replace(ports, config=config, **replaced)
 
     def _task_port(self) -> TaskPort:
         port = self.table.port(self.store)

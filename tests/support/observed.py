@@ -40,7 +40,7 @@ class Observed:
 
     @property
     def failures(self) -> list[str]:
-        """The names of those that have an exception."""
+        """The names of the events in the log that have an exception."""
         return [event for event, _ in self.observer.failures]
 
     @property

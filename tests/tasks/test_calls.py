@@ -95,7 +95,7 @@ class CountedTasks:
 
     def work(self):
         timers.append(HeartbeatTimer())
-        self.deployment.by(replaced={"wait_ms": timers[-1]}).work({"task": self.task.pk})
+        self.deployment.by(replaced_ports={"wait_ms": timers[-1]}).work({"task": self.task.pk})
         return self.taken()
 
     def poll(self):

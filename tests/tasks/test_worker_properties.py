@@ -112,7 +112,7 @@ class SteppedWorker:
         }
         context = LambdaContext(clock, aws_request_id=self.request_id)
         try:
-            self._deployment.by(store=self, replaced=ports).work({"task": self.pk}, context)
+            self._deployment.by(store=self, replaced_ports=ports).work({"task": self.pk}, context)
         except WorkerKilled:
             pass
         finally:
