@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from xml.etree import ElementTree
 from faults.seeded import LAYER, ROOT, Fault, find_faults
 
 TIMEOUT_S = 300
+
+FAILED = frozenset({"failure", "error"})
+"""The results of a test that fails, in a report of JUnit."""
 
 SAME_EXAMPLES = "--hypothesis-seed=0"
 """With and without a fault, so that a test that fails on a rare example does not seem to catch a fault."""
@@ -44,8 +48,10 @@ def main() -> int:
     with copied_layer() as layer:
         check_import(layer)
         listed = tried or sorted({test for fault in faults for test in fault.tests})
-        if failed := run_tests(layer, listed, f"--numprocesses={cores}", "--dist=loadfile"):
-            sys.exit("\n".join(["These tests fail without a fault:", *failed]))
+        # A listed test that is skipped catches nothing.
+        unwanted = FAILED if tried else FAILED | {"skipped"}
+        if found := run_tests(layer, listed, f"--numprocesses={cores}", "--dist=loadfile", unwanted=unwanted):
+            sys.exit("\n".join(["These tests do not pass without a fault:", *found]))
     print(f"The tests pass without a fault ({time.monotonic() - started:.0f} s).", flush=True)
     with ThreadPoolExecutor(cores) as threads:
         caught = list(threads.map(lambda fault: report(fault, tried), faults))
@@ -96,28 +102,40 @@ def check_import(layer: Path) -> None:
         sys.exit(f"The tests import {found.strip()} in place of the copy.")
 
 
-def run_tests(layer: Path, tests: Sequence[str], *options: str) -> Mapping[str, float]:
-    """Run tests with a copy of the layer; return the seconds of those that fail. Raises NotRun."""
+def run_tests(
+    layer: Path, tests: Sequence[str], *options: str, unwanted: frozenset[str] = FAILED
+) -> Mapping[str, float]:
+    """Run tests with a copy of the layer; return the seconds of those with unwanted results.
+
+    Raises NotRun.
+    """
     results = layer / "results.xml"
     command = [sys.executable, "-m", "pytest", *tests, *options, "--tb=no", "-p", "no:cacheprovider"]
     command += [SAME_EXAMPLES, f"--junitxml={results}"]
-    try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=environment(layer),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise NotRun(f"the tests do not end within {TIMEOUT_S} s") from None
-    if done.returncode not in (0, 1):  # 1: a test failed; others: a file could not be imported, for example
-        raise NotRun(f"the tests did not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    cases = list(ElementTree.parse(results).iter("testcase"))
-    failed = [case for case in cases if {child.tag for child in case} & {"failure", "error"}]
-    return {node_id(case): float(case.get("time", 0)) for case in failed}
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment(layer),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # a group of processes, with the servers that tests have started
+    ) as running:
+        try:
+            output, _ = running.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise NotRun(f"the tests do not end within {TIMEOUT_S} s") from None
+    if running.returncode not in (
+        0,
+        1,
+    ):  # 1: a test failed; others: a file could not be imported, for example
+        raise NotRun(f"the tests did not run:\n{output[-4000:]}")
+    return {
+        node_id(case): float(case.get("time", 0))
+        for case in ElementTree.parse(results).iter("testcase")
+        if unwanted & {child.tag for child in case}
+    }
 
 
 def node_id(case: ElementTree.Element) -> str:
