@@ -161,6 +161,25 @@ async def group(ctx: AsyncContext, subject: str) -> str:
     return ", ".join(each.result() for each in made)
 
 
+async def group_that_fails(ctx: AsyncContext, subject: str) -> None:
+    async def fails() -> None:
+        raise ToolError("One branch has failed.")
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(fails())
+        tasks.create_task(ctx.branch("other").confirm("sure", "Sure?"))
+
+
+async def group_that_cannot_ask(ctx: AsyncContext, subject: str) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ctx.branch("one").sample("text", "Write.", max_tokens=10))
+        tasks.create_task(ctx.branch("other").confirm("sure", "Sure?"))
+
+
+def numbers(ctx: Context, subject: str) -> list[int]:
+    return [1, 2]
+
+
 async def async_step(ctx: AsyncContext, subject: str) -> str:
     async def effect() -> str:
         await asyncio.sleep(2)
@@ -238,7 +257,8 @@ FUNCTIONS: Final = (
     ),
     *(nested_form, wrong_default, relative_url, swallowed_question, swallowed_failure, protocol_error),
     *(wrong_result, unknown_log_level, many_questions, asks_what_depends_on_chance, not_awaited),
-    *(tested_before_awaited, branches, group, async_step, same_key_in_two_branches, task_in_a_branch),
+    *(tested_before_awaited, branches, group, group_that_fails, group_that_cannot_ask, numbers, async_step),
+    *(same_key_in_two_branches, task_in_a_branch),
     *(every_field, chosen_titles, blocks, embedded, supports, idempotent, notified),
 )
 

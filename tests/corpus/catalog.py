@@ -11,6 +11,7 @@ from corpus.cases import (
     functions,
     parked,
     requests,
+    rows,
     states,
     tasks,
     time_over,
@@ -19,7 +20,7 @@ from corpus.cases import (
 from corpus.recording import Case
 
 GROUPS = (
-    *(requests, deployments, asking, states, time_over, parked),
+    *(requests, deployments, asking, states, time_over, parked, rows),
     *(tasks, workers, front_door, audited, functions, earlier),
 )
 

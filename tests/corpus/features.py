@@ -109,9 +109,9 @@ def _flaky(failures: int, retry: Retry | None) -> Operation:
     return operation
 
 
-def _killed(world: World) -> Callable[[], str]:
+def _killed(world: World, times: int = 1) -> Callable[[], str]:
     def effect() -> str:
-        world.notes["kills"] = world.notes.get("kills", 1) - 1
+        world.notes["kills"] = world.notes.get("kills", times) - 1
         if world.notes["kills"] >= 0:
             world.kill()
         return "charged"
@@ -178,6 +178,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "url that stays open": lambda ctx, world, subject: ctx.elicit_url(
         "pay", f"Pay for {subject}", URL, done=lambda: world.clock.now > START + 100
     ),
+    "other url": lambda ctx, world, subject: ctx.elicit_url(
+        "sign", f"Sign for {subject}", f"{URL}/sign", done=lambda: bool(world.notes.get("paid"))
+    ),
     "sampling": lambda ctx, world, subject: ctx.sample("summary", _MESSAGES, max_tokens=100),
     "sampling with tools": lambda ctx, world, subject: ctx.sample(
         "summary", _MESSAGES, max_tokens=100, tools=[_TOOL]
@@ -206,6 +209,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "very long step": _step("very long", 40),
     "step of 70 s": _step("too long", 70),
     "step that is killed": lambda ctx, world, subject: ctx.step("charge", _killed(world)),
+    "step that is always killed": lambda ctx, world, subject: ctx.step("charge", _killed(world, 99)),
     "once, killed": lambda ctx, world, subject: ctx.step("charge", _killed(world), at_most_once=True),
     "status message": lambda ctx, world, subject: ctx.progress(1, 4, "x" * 5_000),
     "step of 400 KB": lambda ctx, world, subject: ctx.step("large", lambda: "x" * 400_000),
@@ -213,6 +217,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "result of 6 MB": lambda ctx, world, subject: "x" * 6_000_000,
     "task": lambda ctx, world, subject: ctx.run_as_task(ttl_ms=600_000),
     "checkpoint": lambda ctx, world, subject: ctx.checkpoint(),
+    "early checkpoint": lambda ctx, world, subject: ctx.checkpoint(needs_ms=60_000),
+    "many notifications": lambda ctx, world, subject: [ctx.log("info", "x" * 10_000) for _ in range(120)],
     "progress": lambda ctx, world, subject: ctx.progress(1, 2, "half"),
     "log": lambda ctx, world, subject: ctx.log("info", {"subject": subject}),
     "time passes": _pass_time(27.5),

@@ -41,6 +41,14 @@ ASKING: Final = (
 """The functions that a client which cannot be asked calls, too."""
 
 
+MODEL_ANSWERS: Final[tuple[Any, ...]] = (
+    [],
+    {"a": {"action": "decline"}},
+    {"a": {"action": "accept", "content": {"value": "x"}}},
+    {"a": None},
+)
+
+
 def cases() -> Iterator[Case]:
     """Yield the cases."""
     for function in FUNCTIONS:
@@ -57,6 +65,11 @@ def cases() -> Iterator[Case]:
             yield Case(name, partial(_play, hooked, "shows forms and URLs", {}))
     for name, register in FEATURES.items():
         yield Case(f"function: {name}", partial(_request, register, name))
+    for client in ("2025-11-25, declares nothing", "declares nothing"):
+        yield Case(f"function: numbers, client {client}", partial(_play, _tool(author.numbers), client, {}))
+        for given in MODEL_ANSWERS:
+            name = f"function: answers {given} through the model, client {client}"
+            yield Case(name, partial(_through_model, given, client))
     for action in ("accept", "decline", "invalid"):
         yield Case(f"function: every field on the page, {action}", partial(_on_page, action))
     for client in ("shows apps", "shows forms, also in apps", "2025-11-25, shows apps", "declares nothing"):
@@ -162,6 +175,12 @@ def _fill_in(conversation: Conversation, url: str) -> None:
         {"0.0": "text", "0.2": "0.25", "0.6": ["2026-08-02T10:00", "+02:00"], "0.7": ["0", "2"], "0.8": "3"},
     ):
         user.http("POST", path.partition("?")[0], headers, urlencode({**usual, **values}, doseq=True))
+
+
+def _through_model(given: Any, client: str, world: World) -> None:
+    opened = _client(_tool(author.swallowed_question, channels=("model",)), client, {}, world)
+    arguments = {"subject": "x", "input_responses": given}
+    opened.request("tools/call", {"name": "play", "arguments": arguments})
 
 
 def _view(client: str, world: World) -> None:

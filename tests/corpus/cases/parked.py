@@ -31,7 +31,7 @@ class Waiting:
     def __init__(self, world: World, body: tuple[str, ...], **options: Any) -> None:
         self.world = world
         settings = {**TASKS, **options.pop("settings", {})}
-        self.talk: Conversation = talk(world, *body, mode="jwt", settings=settings, **options)
+        self.talk: Conversation = talk(world, *body, **{"mode": "jwt", **options}, settings=settings)
         self.url, self.view = f"{AUDIENCE}/questions?token=" + "x" * 43, dict[str, Any]()
         self.call()
 
@@ -188,7 +188,7 @@ def cases() -> Iterator[Case]:
     for name, (body, acts) in STORIES.items():
         for client in ("declares nothing", "2025-11-25, shows apps"):
             task = "optional" if "task" in body else None
-            run = partial(_tell, body, acts, client=client, channels=CLIENTS[client], task=task)
+            run = partial(tell, body, acts, client=client, channels=CLIENTS[client], task=task)
             yield Case(f"parked: client {client}, call {name}", run)
     for name, (body, acts) in VIEWS.items():
         for client in ("shows apps", "2025-11-25, shows apps"):
@@ -197,7 +197,7 @@ def cases() -> Iterator[Case]:
                     continue
                 task = "optional" if "task" in body and table is TASKS else None
                 where = "parked" if table is TASKS else "without a table"
-                run = partial(_tell, body, acts, client=client, channels=("app",), settings=table, task=task)
+                run = partial(tell, body, acts, client=client, channels=("app",), settings=table, task=task)
                 if "task" not in body or table is TASKS:
                     yield Case(f"view of the client {client}, {where}, {name}", run)
     for client in ("shows apps", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
@@ -205,7 +205,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"parked: client {client} over the limit", partial(_second, client, channels))
         for operation in ("GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"):
             acts = (fails(operation), page, recovers, submit, fails(operation), call, recovers, call)
-            run = partial(_tell, FORM, acts, client=client, channels=channels)
+            run = partial(tell, FORM, acts, client=client, channels=channels)
             yield Case(f"parked: client {client}, {operation} fails", run)
             run = partial(_created_with, operation, client, channels)
             yield Case(f"parked: client {client}, {operation} fails at once", run)
@@ -213,12 +213,12 @@ def cases() -> Iterator[Case]:
         for skip in (0, 1, 2):
             lost = fails(operation, 1, skip, status=0, is_done=True)
             run = partial(
-                _tell, FORM, (lost, page, submit, call, call), client="declares nothing", channels=("page",)
+                tell, FORM, (lost, page, submit, call, call), client="declares nothing", channels=("page",)
             )
             yield Case(f"parked: response {skip + 1} of {operation} is lost", run)
 
 
-def _tell(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:
+def tell(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:
     waiting = Waiting(world, body, **options)
     for act in acts:
         act(waiting)

@@ -123,9 +123,9 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
             poll,
         ),
     ),
-    "gets ten invalid answers": (
+    "gets twenty invalid answers": (
         ("task", "form"),
-        (work, *(answer(size={"action": "accept", "content": {}}), work) * 12, poll),
+        (work, *(answer(size={"action": "accept", "content": {}}), work) * 21, poll),
     ),
     "gets a large answer": (
         ("task", "sampling"),
@@ -158,6 +158,10 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     "is forgotten": (("task", "step"), (work, wait(4_300), poll)),
     "loses its worker before it runs": (("task", "step"), (drop, wait(61), poll, work, poll)),
     "loses each of its workers": (("task", "step"), (*(drop, wait(700), poll) * 5, poll)),
+    "loses every worker in a step": (
+        ("task", "step that is always killed"),
+        (*(work, wait(70), poll) * 6, poll),
+    ),
     "loses a worker in a step": (
         ("task", "step that is killed"),
         (work, wait(30), poll, wait(40), poll, work, poll),

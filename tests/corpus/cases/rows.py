@@ -1,0 +1,291 @@
+"""Rows of the tables that decide how a call is asked and goes on, which no choice of pairs reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from corpus.aws_account import Fault
+from corpus.cases.parked import FORM, Waiting, call, fails, in_view, recovers, submit, tell, wait
+from corpus.cases.states import talk
+from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel
+from corpus.client_kinds import KINDS
+from corpus.conversation import Conversation
+from corpus.deployment import TASKS, World
+from corpus.recording import Case
+from corpus.tokens import changed_state
+
+ONE: Final = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
+LARGE: Final = {"action": "accept", "content": {"vcpus": 2, "note": "x" * 400_000}}
+DECLINED: Final = {"size": {"action": "decline"}}
+
+Run = Callable[[World], Any]
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for name, run in {**dict(_urls()), **dict(_endings()), **dict(_limits()), **dict(_repetitions())}.items():
+        yield Case(f"row: {name}", run)
+    for name, (body, acts) in VIEWS.items():
+        for client in ("shows apps", "2025-11-25, shows apps"):
+            options: dict[str, Any] = {"client": client, "channels": ("app",)}
+            yield Case(f"row: a view of the client {client} {name}", partial(tell, body, acts, **options))
+
+
+def _played(*body: str, **options: Any) -> Run:
+    return lambda world: talk(world, *body, **options).run()
+
+
+# -- URLs of clients that open with `initialize` -----------------------------------------------------------
+
+
+def _urls() -> Iterator[tuple[str, Run]]:
+    bodies = (("url",), ("url", "step"), ("step", "url"), ("default", "url"), ("url once a round", "confirm"))
+    for body in bodies:
+        for client in (
+            "2025-11-25, shows forms and URLs",
+            "2025-11-25, forgets its session",
+            "2025-06-18, shows forms",
+        ):
+            for mode in ("none", "jwt"):
+                name = f"{', '.join(body)} for the client {client}, {mode}"
+                yield name, _played(*body, client=client, mode=mode)
+    for kind in ("prompt", "resource"):
+        yield f"a URL in a {kind}", _played("url", kind=kind, client="2025-11-25, shows forms and URLs")
+    settings = {"MCP_MAX_ROUNDS": "1"}
+    yield (
+        "more URLs than rounds",
+        _played("url", "other url", client="2025-11-25, shows forms and URLs", settings=settings),
+    )
+
+
+# -- questions that reach nobody, and calls that cannot go on ----------------------------------------------
+
+
+def _endings() -> Iterator[tuple[str, Run]]:
+    for client in ("declares nothing", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
+        for question in ("form", "confirm", "sampling", "roots", "url"):
+            for channels in (("page",), ("model",)):
+                name = f"{question} for an anonymous caller, {channels[0]}, client {client}"
+                yield name, _played(question, client=client, channels=channels, settings=TASKS)
+    for client in ("claude.ai declares nothing", "claude.ai with forms", "2025-11-25, declares nothing"):
+        for table in (TASKS, {}):
+            where = "a table" if table else "no table"
+            options: dict[str, Any] = {"client": client, "mode": "jwt", "settings": table}
+            yield (
+                f"a checkpoint of the client {client}, {where}",
+                _played("step", "early checkpoint", "other step", **options),
+            )
+            yield (
+                f"a long step of the client {client}, {where}",
+                _played("long step", "other step", **options),
+            )
+    settings = {"MCP_FLOW_TTL_S": "610"}
+    yield "the flow ends during a round", partial(_late, settings)
+    yield "answers of 45,000 characters", partial(_large_answers)
+    for source in ("alb", "http_api", "direct"):
+        yield f"a result of 1.2 MB through {source}", _played("large result", source=source)
+    yield "a result of 6 MB", _played("result of 6 MB")
+    yield "a result of 6 MB after a question", _played("form", "result of 6 MB")
+    yield "many notifications", _played("many notifications", "step", around="notifications", source="alb")
+    for required in ("elicitation", "elicitation.form", "elicitation.url", "sampling"):
+        for client in ("declares nothing", "shows apps", "shows forms", "2025-11-25, declares nothing"):
+            options = {"client": client, "mode": "jwt", "requires": (required,), "settings": TASKS}
+            yield f"a tool requires {required}, client {client}", _played("form", "step", **options)
+
+
+def _late(settings: Mapping[str, str], world: World) -> None:
+    conversation = talk(world, "form", "long step", "choice", settings=dict(settings))
+    response = conversation.call()
+    world.clock.sleep(595)
+    conversation.go_on(response)
+
+
+def _large_answers(world: World) -> None:
+    conversation = talk(world, "sampling", "form", client=CLIENT)
+    state = conversation.call()["result"]["requestState"]
+    text = {"type": "text", "text": "x" * 45_000}
+    answer = {"role": "assistant", "model": "m", "content": text}
+    conversation.call(requestState=state, inputResponses={"summary": answer})
+
+
+# -- limits of open tasks ----------------------------------------------------------------------------------
+
+
+def _limits() -> Iterator[tuple[str, Run]]:
+    bodies = {
+        "a step, then a link": ("form", "step", "url", "other step"),
+        "a link at once": ("url", "step"),
+        "steps, then a task": ("form", "step", "task", "other step"),
+        "a long step": ("long step", "other step"),
+    }
+    for name, body in bodies.items():
+        for client in (
+            "shows forms",
+            "claude.ai declares nothing",
+            "claude.ai with forms, follows tasks",
+            CLIENT,
+            DIALECT,
+        ):
+            for rounds in ("9", "1"):
+                settings = {**ONE, "MCP_MAX_ROUNDS": rounds}
+                run = partial(_occupied, body, client, settings)
+                yield f"no place, {name}, client {client}, at most {rounds} rounds", run
+    for client in ("declares nothing", "2025-11-25, declares nothing"):
+        run = partial(_occupied, ("form", "step"), client, ONE, requires=("elicitation",))
+        yield f"no place for a call that always asks, client {client}", run
+    for operation in ("GetItem", "UpdateItem", "PutItem"):
+        run = partial(_occupied, ("long step", "form"), "shows forms", ONE, faults=operation)
+        yield f"a place cannot be reserved, {operation} fails", run
+
+
+def _occupied(
+    body: tuple[str, ...],
+    client: str,
+    settings: Mapping[str, str],
+    world: World,
+    *,
+    faults: str = "",
+    **options: Any,
+) -> None:
+    """Call while the only place is taken, and again after it is free."""
+    first = Running(world, ("task", "form"), settings)
+    first.work()
+    task = "optional" if "tasks" in client else None
+    second = talk(world, *body, client=client, task=task, mode="jwt", settings=dict(settings), **options)
+    if faults:
+        world.account.faults += [Fault("dynamodb", faults, "InternalServerError", 500) for _ in range(3)]
+    response = second.call()
+    for _ in range(3):
+        response = second._react(response) or response
+    world.account.faults.clear()
+    cancel(first)
+    second.go_on(second._react(response) or second.call())
+
+
+# -- rounds that are repeated, and states that are not for this call ---------------------------------------
+
+
+def _repetitions() -> Iterator[tuple[str, Run]]:
+    for client in ("shows forms", "shows forms and URLs, follows tasks"):
+        for body in (
+            ("form", "url", "step"),
+            ("form", "step", "task", "other step"),
+            ("form", "long step", "other step"),
+        ):
+            name = f"the first state again, client {client}, {', '.join(body)}"
+            yield name, partial(_again, body, client)
+    yield "a state of the other dialect", _other_dialect
+    yield "a state of a view as a state of a task", _view_of_a_task
+    for operation in ("GetPublicKey", "GenerateMac"):
+        yield f"a state cannot be opened, {operation} fails", partial(_unopened, operation)
+    yield "the table fails in the second round", _table_fails
+    changes: dict[str, Callable[[dict[str, Any]], None]] = {
+        "of another version": lambda claims: claims["st"].update(v=2),
+        "with a broken journal": lambda claims: claims["st"].update(j=[["a", "s"]]),
+        "with a journal that is a text": lambda claims: claims.update(st="x"),
+        "with an unknown claim": lambda claims: claims.update(x=1),
+        "without its request": lambda claims: claims.pop("rq"),
+        "that lives too long": lambda claims: claims.update(exp=claims["exp"] + 60),
+        "of tomorrow": lambda claims: claims.update(nbf=claims["nbf"] + 86_400),
+        "of another audience": lambda claims: claims.update(aud="https://other.example"),
+        "that needs a place": lambda claims: claims["st"].update(k=True),
+        "of the ninth round": lambda claims: claims.update(rnd=9),
+        "of the tenth round": lambda claims: claims.update(rnd=10),
+    }
+    for name, change in changes.items():
+        yield f"a state {name}", partial(_changed, change)
+    augmented: tuple[dict[str, Any], ...] = (
+        {"task": {"ttl": 0}},
+        {"task": []},
+        {"task": {}},
+        {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}},
+    )
+    for params in augmented:
+        for task in ("optional", "required"):
+            yield f"SEP-2322: {params}, a task is {task}", partial(_augmented, params, task)
+
+
+def _first_round(world: World, *body: str, **options: Any) -> tuple[Conversation, dict[str, Any]]:
+    conversation = talk(world, *body, mode="jwt", **options)
+    state = conversation.call()["result"]["requestState"]
+    return conversation, {"requestState": state, "inputResponses": {"size": SIZE}}
+
+
+def _again(body: tuple[str, ...], client: str, world: World) -> None:
+    conversation, params = _first_round(world, *body, client=client, task="optional", settings=TASKS)
+    response = conversation.call(**params)
+    conversation.call(**params)
+    conversation.call(**{**params, "inputResponses": DECLINED})
+    conversation.go_on(response)
+    conversation.call(**params)
+
+
+def _other_dialect(world: World) -> None:
+    options: dict[str, Any] = {"client": DIALECT, "task": "optional", "settings": TASKS}
+    conversation, params = _first_round(world, "form", "task", "step", **options)
+    conversation.call(**params)
+    conversation.client = conversation.client.another(kind=KINDS[CLIENT])
+    conversation.call(**params)
+
+
+def _view_of_a_task(world: World) -> None:
+    client = "shows apps, follows tasks"
+    waiting = Waiting(
+        world, ("form", "task", "step"), client=client, channels=("app",), task="optional", mode="none"
+    )
+    waiting.talk.call(requestState=waiting.view.get("state"), inputResponses={"size": SIZE})
+    in_view(waiting)
+
+
+def _unopened(operation: str, world: World) -> None:
+    conversation, params = _first_round(world, "form", "step")
+    conversation.client.function = conversation.client.function.another_environment()
+    world.account.faults += [Fault("kms", operation, "KMSInternalException", 500) for _ in range(3)]
+    conversation.call(**params)
+    world.account.faults.clear()
+    world.clock.sleep(30)
+    conversation.call(**params)
+
+
+def _table_fails(world: World) -> None:
+    conversation, params = _first_round(
+        world, "form", "step", "task", client=CLIENT, task="optional", settings=TASKS
+    )
+    world.account.faults += [Fault("dynamodb", "GetItem", "InternalServerError", 500) for _ in range(3)]
+    conversation.call(**params)
+
+
+def _changed(change: Callable[[dict[str, Any]], Any], world: World) -> None:
+    conversation, params = _first_round(world, "form", "step", "choice")
+    conversation.go_on(
+        conversation.call(**{**params, "requestState": changed_state(params["requestState"], change)})
+    )
+
+
+def _augmented(params: Mapping[str, Any], task: str, world: World) -> None:
+    conversation = talk(world, "form", "task", "step", client=DIALECT, task=task, settings=TASKS, mode="jwt")
+    if "task" not in params:
+        conversation.client = conversation.client.another(kind=KINDS["2025-11-25, shows forms and URLs"])
+    conversation.go_on(conversation.call(**params))
+
+
+# -- views -------------------------------------------------------------------------------------------------
+
+
+def _kms_fails(waiting: Waiting) -> None:
+    faults = [Fault("kms", "Sign", "KMSInternalException", 500) for _ in range(3)]
+    waiting.world.account.faults += faults
+
+
+VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]]] = {
+    "answers after other answers": (FORM, (submit, partial(in_view, answers=DECLINED), call)),
+    "answers a minute after the end": (FORM, (in_view, wait(61), in_view)),
+    "answers with 400 KB": (FORM, (partial(in_view, answers={"size": LARGE}),)),
+    "answers while the table fails": (FORM, (fails("GetItem"), in_view, recovers, in_view)),
+    "answers while writes fail": (FORM, (fails("UpdateItem"), in_view, recovers, in_view)),
+    "answers while KMS fails": (("form", "step", "choice"), (_kms_fails, in_view, recovers, in_view)),
+    "asks again while KMS fails": (FORM, (_kms_fails, call, recovers, call)),
+}
+"""What a view does -> the body of its tool, and what happens."""
