@@ -30,19 +30,22 @@ gc.disable()
 
 LONGEST_FIRST = (
     "artefact/test_deployment_history.py",
-    "pipeline/test_workflow.py",
     "artefact/test_emulator.py",
-    "sam/test_new_application.py",
-    "storm/test_storm.py",
     "clients/test_real_clients.py",
-    "bounds/test_worst_bodies.py",
+    "sam/test_new_application.py",
+    "pipeline/test_workflow.py",
+    "tools/console/test_task_news.py",
     "artefact/test_deployed.py",
-    "e2e/test_official_client.py",
-    "sam/test_least_privilege.py",
+    "storm/test_storm.py",
+    "bounds/test_worst_bodies.py",
+    "tools/run/test_start_checks.py",
+    "tools/console/test_pages.py",
     "tools/new_tool/test_new_tool.py",
-    "sam/test_build.py",
-    "sam/test_template.py",
-    "test_benchmarks.py",
+    "tools/console/test_news.py",
+    "tools/console/test_examples.py",
+    "question_app/test_view.py",
+    "legacy/test_legacy_official_client.py",
+    "sam/test_least_privilege.py",
 )
 """The files that take longest: one that is started last would run on its own."""
 

@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.deploy.account import Account
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support import forked_sam, sam_build
+from support import forked_programs, sam_build
 from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import REGION, Cloud, Stack, running
 from support.github_workflow import Job, read_workflow
@@ -166,7 +166,7 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
     programs = copy / ".venv-sam/bin"
     programs.mkdir(parents=True)
     (programs / "python").symlink_to(SAM.with_name("python"))
-    (programs / "sam").symlink_to(forked_sam.program())
+    (programs / "sam").symlink_to(forked_programs.sam())
     for name in ("Makefile", "pyproject.toml"):
         os.utime(copy / name, (0, 0))  # what is installed is new enough
     values = {

@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,13 @@ class Cloud:
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the account's root user."""
-        make_client: Any = boto3.client  # the stubs demand the name of the service as a literal
-        return make_client(service, endpoint_url=self.url, **CREDENTIALS)
+        return _client(self.url, service)
+
+
+@cache
+def _client(url: str, service: str) -> Any:
+    make_client: Any = boto3.client  # the stubs demand the name of the service as a literal
+    return make_client(service, endpoint_url=url, **CREDENTIALS)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support import forked_sam, interpreters, sam_build
+from support import forked_programs, interpreters, sam_build
 from support.aws_account import CREDENTIALS, REGION, Cloud, Stack
 from support.messages import headers, message
 
@@ -53,16 +52,19 @@ class Deployer:
 
     def make(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run make with these arguments. No terminal is attached, so it asks nothing."""
-        environment = Path(sys.prefix)
-        # What is installed is used as it is: make would install the copy into this environment.
-        sam = forked_sam.program()
+        # What is installed is used as it is: make would install the copy into the environment of the tests.
+        environment, sam = self.folder.with_name("environment"), forked_programs.sam()
+        if not environment.exists():
+            (environment / "bin").mkdir(parents=True)
+            (environment / "bin/python").symlink_to(forked_programs.python_of_deploy())
+            (environment / ".local").touch()
         installed = (f"--old-file={environment / '.local'}", f"--old-file={sam}")
         tools = (f"VENV={environment}", f"SAM={sam}")
         return self._run("make", *arguments, *tools, *installed, **variables)
 
     def sam(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run sam with these arguments."""
-        return self._run(str(forked_sam.program()), *arguments)
+        return self._run(str(forked_programs.sam()), *arguments)
 
     def _run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env = sam_build.environment() | {

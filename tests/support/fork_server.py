@@ -1,26 +1,26 @@
-"""Run sam in forks of this process, which has imported it: each run saves a second. Run by sam's interpreter.
+"""Run modules as programs in forks of this process, which has imported what they need.
 
-    python sam_server.py SOCKET
+    python fork_server.py SOCKET MODULE…
 
-Ends at the end of its standard input, and kills the runs that are left.
+Each run saves the time of these imports. Ends at the end of its standard input, and kills the runs that are
+left.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import sys
 
-import samcli.commands.build.command
-import samcli.commands.deploy.command
-import samcli.commands.package.command  # noqa: F401 - imported for the forks
-from samcli.cli.main import cli
 
-
-def main(path: str) -> None:
+def main(path: str, *modules: str) -> None:
+    for module in modules:
+        importlib.import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # this process waits for no fork: clients get their status
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -37,7 +37,7 @@ def main(path: str) -> None:
 
 
 def run(client: socket.socket) -> int:
-    """Run sam with the arguments, folder, environment and standard streams of the client."""
+    """Run `-m MODULE …` with the arguments, folder, environment and standard streams of the client."""
     size, streams, _, _ = socket.recv_fds(client, 4, 3)
     with client.makefile("rb") as file:
         request = json.loads(file.read(int.from_bytes(size)))
@@ -49,10 +49,13 @@ def run(client: socket.socket) -> int:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = request["arguments"]
+    option, module, *arguments = request["arguments"]
+    assert option == "-m", "the only way to run a program in a fork"
+    sys.argv = [module, *arguments]
     status = 1
     try:
-        cli()
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
@@ -63,4 +66,4 @@ def run(client: socket.socket) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,0 +1,87 @@
+"""Python programs without the second that their imports take, for tests that run them often."""
+
+from __future__ import annotations
+
+import atexit
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+from support.interpreters import SITE
+from support.sam_build import SAM
+
+SERVER = Path(__file__).with_name("fork_server.py")
+
+CLIENT = """\
+#!{python} -IS
+import json, os, socket, sys
+
+arguments = {first!r} + sys.argv[1:]
+request = {{"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}}
+data = json.dumps(request).encode()
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({path!r})
+    socket.send_fds(server, [len(data).to_bytes(4)], [0, 1, 2])
+    server.sendall(data)
+    status = server.recv(1)
+sys.exit(status[0] if status else 1)
+"""
+"""Sends what a process has to the server, and exits as the program does."""
+
+START_S = 60
+
+
+@cache
+def sam() -> Path:
+    """Return a program that does what sam does. Its server ends with this process."""
+    commands = ("build", "deploy", "package")
+    return _serve(
+        SAM.with_name("python"),
+        "sam",
+        [f"samcli.commands.{each}.command" for each in commands],
+        "-m",
+        "samcli",
+    )
+
+
+@cache
+def python_of_deploy() -> Path:
+    """Return an interpreter for `-m mcp_roundtrip_tools.deploy`. Its server ends with this process."""
+    return _serve(
+        Path(sys.executable), "python", ["mcp_roundtrip_tools.deploy.deployment", "botocore.client"]
+    )
+
+
+def _serve(interpreter: Path, name: str, modules: list[str], *first: str) -> Path:
+    """Start a server that has imported modules, and return a program that runs in a fork of it.
+
+    `first` are the arguments of the interpreter that precede those of the program.
+    """
+    folder = tempfile.TemporaryDirectory(prefix=f"{name}-")
+    path = Path(folder.name, "socket")
+    server = subprocess.Popen(
+        [interpreter, SERVER, path, *modules],
+        stdin=subprocess.PIPE,
+        env={"PYTHONPATH": str(SITE / "fast_yaml"), "SAM_CLI_TELEMETRY": "0"},
+        start_new_session=True,  # it kills its group
+    )
+
+    def stop() -> None:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait()
+        folder.cleanup()
+
+    atexit.register(stop)
+    end = time.monotonic() + START_S
+    while not path.exists():
+        assert server.poll() is None, f"the server of {name} ended"
+        assert time.monotonic() < end, f"the server of {name} does not answer"
+        time.sleep(0.02)
+    client = Path(folder.name, name)
+    client.write_text(CLIENT.format(python=sys.executable, path=str(path), first=list(first)))
+    client.chmod(0o755)
+    return client
