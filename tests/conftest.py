@@ -22,7 +22,12 @@ settings.register_profile(
 )
 settings.load_profile("shared")
 
-pytest_plugins = ["support.response_validation", "support.skips", "support.time_report"]
+pytest_plugins = [
+    "support.public_authorities",
+    "support.response_validation",
+    "support.skips",
+    "support.time_report",
+]
 
 # Collecting makes millions of objects that live until the end. They are exempt from garbage collection, since
 # each test that calls gc.collect() would traverse them all (0.4 s).
