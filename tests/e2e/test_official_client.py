@@ -155,5 +155,6 @@ async def test_resources_are_read_and_their_variables_completed(served: Served, 
         ref = types.ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
         place, _ = await client.complete(ref, "place", "Hyd")
         uri = f"weather://forecast/{quote(place, safe='')}"
-        read = json.loads(await client.read(uri))
-    assert read["place"] == "Hyderabad, Telangana, India"
+        [read] = (await client.client.read_resource(uri)).contents
+    assert isinstance(read, types.TextResourceContents)
+    assert (read.uri, json.loads(read.text)["place"]) == (uri, "Hyderabad, Telangana, India")
