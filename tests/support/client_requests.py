@@ -132,9 +132,11 @@ class ClientRequests(ABC):
         """Open a session, and return the result."""
         info = {"name": "host", "version": "1"}
         opening = {"protocolVersion": self.version, "capabilities": self.capabilities, "clientInfo": info}
-        response = self.send(self.body("initialize", **opening))
+        response = self.request("initialize", **opening)
+        answer = json.loads(response.body)
+        legacy_schema.assert_valid("initialize", answer)
         self.session_id = response.headers.get(HEADER_SESSION_ID)
-        return json.loads(response.body)["result"]
+        return answer["result"]
 
     def connected(self) -> Self:
         """Return this client after it has opened a session, if its version has sessions."""

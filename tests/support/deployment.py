@@ -148,6 +148,7 @@ class Deployment(ClientRequests, Observed):
         self, owner: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
     ) -> Any:
         """Invoke the owner as another process does, which has no context variables of this one."""
+        assert custom["mcpDeadlineMs"] == int((self.clock() + timeout_s) * 1_000)
         self.forwarded.append((owner, event, custom, timeout_s))
         context = LambdaContext(self.clock, timeout_s * 1_000, json.loads(json.dumps(custom)))
         return Context().run(self._owners[owner].lambda_handler, json.loads(json.dumps(event)), context)
