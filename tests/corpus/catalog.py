@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from corpus.cases import (
     asking,
     audited,
@@ -25,9 +27,10 @@ GROUPS = (
 )
 
 
-def all_cases() -> list[Case]:
+@cache
+def all_cases() -> tuple[Case, ...]:
     """Return the cases. Their names differ."""
-    found = [case for group in GROUPS for case in group.cases()]
+    found = tuple(case for group in GROUPS for case in group.cases())
     names = [case.name for case in found]
     assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)
     return found

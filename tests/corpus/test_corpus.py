@@ -8,7 +8,7 @@ from corpus.catalog import all_cases
 from corpus.golden import Comparison, describe, load
 from corpus.recording import record
 
-SHARES = 8
+SHARES = 4
 """Parts of the corpus that run beside each other."""
 
 REMEDY = (
