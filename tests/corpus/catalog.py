@@ -9,6 +9,7 @@ from corpus.cases import (
     audited,
     deployments,
     earlier,
+    edges,
     front_door,
     functions,
     parked,
@@ -22,7 +23,7 @@ from corpus.cases import (
 from corpus.recording import Case
 
 GROUPS = (
-    *(requests, deployments, asking, states, time_over, parked, rows),
+    *(edges, requests, deployments, asking, states, time_over, parked, rows),
     *(tasks, workers, front_door, audited, functions, earlier),
 )
 

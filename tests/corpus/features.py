@@ -206,6 +206,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "random": lambda ctx, world, subject: ctx.random("random"),
     "signed link": _signed_link,
     "sleep": lambda ctx, world, subject: ctx.sleep("pause", 60_000),
+    "long sleep": lambda ctx, world, subject: ctx.sleep("nap", 2_000_000),
     "very long step": _step("very long", 40),
     "step of 70 s": _step("too long", 70),
     "step that is killed": lambda ctx, world, subject: ctx.step("charge", _killed(world)),

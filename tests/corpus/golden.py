@@ -113,8 +113,8 @@ def _label(item: Any) -> str:
         return "[]"
     if "sk" in item:
         return "row " + _PLACEHOLDER.sub(r"<\1>", str(item["sk"].get("S")))
-    names = ("aws", "issuer", "message", "name", "uri", "token", "type")
-    return next((_PLACEHOLDER.sub(r"<\1>", str(item[name])) for name in names if name in item), "[]")
+    keys = ("aws", "issuer", "message", "name", "uri", "token", "type")
+    return next((_PLACEHOLDER.sub(r"<\1>", item[key]) for key in keys if type(item.get(key)) is str), "[]")
 
 
 def _title(exchange: Mapping[str, Any]) -> str:

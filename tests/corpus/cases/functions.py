@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -12,7 +12,7 @@ from corpus.author import FUNCTIONS, HOOKS
 from corpus.cases.states import talk
 from corpus.client import Client
 from corpus.client_kinds import KINDS
-from corpus.conversation import Conversation, form_fields
+from corpus.conversation import PARKED, Conversation, form_fields
 from corpus.deployment import TASKS, WORKER, GetPorts, World
 from corpus.recording import Case
 from mcp_roundtrip import Server
@@ -21,7 +21,9 @@ Register = Callable[[Server, World], None]
 """Registers a feature named `play`."""
 
 
-def _tool(function: Callable[..., Any], **options: Any) -> Register:
+def tool(function: Callable[..., Any], **options: Any) -> Register:
+    """Return what registers a function as the tool `play`."""
+
     def register(server: Server, world: World) -> None:
         server.tool("play", description="Plays.", **options)(function)
 
@@ -57,16 +59,16 @@ def cases() -> Iterator[Case]:
             table = TASKS if client == "declares nothing" else {}
             if table and function not in ASKING:
                 continue
-            yield Case(f"function: {name}, client {client}", partial(_play, _tool(function), client, table))
+            yield Case(f"function: {name}, client {client}", partial(converse, tool(function), client, table))
     for hook in HOOKS:
         for body in (author.swallowed_question, author.branches, author.idempotent):
             name = f"function: hook {hook.__name__} around {body.__name__}"
             hooked = partial(_with_hook, hook, body)
-            yield Case(name, partial(_play, hooked, "shows forms and URLs", {}))
+            yield Case(name, partial(converse, hooked, "shows forms and URLs", {}))
     for name, register in FEATURES.items():
         yield Case(f"function: {name}", partial(_request, register, name))
     for client in ("2025-11-25, declares nothing", "declares nothing"):
-        yield Case(f"function: numbers, client {client}", partial(_play, _tool(author.numbers), client, {}))
+        yield Case(f"function: numbers, client {client}", partial(converse, tool(author.numbers), client, {}))
         for given in MODEL_ANSWERS:
             name = f"function: answers {given} through the model, client {client}"
             yield Case(name, partial(_through_model, given, client))
@@ -94,9 +96,10 @@ def _make(register: Register, world: World, **options: Any) -> Callable[[GetPort
     return make
 
 
-def _client(
+def connected(
     register: Register, client: str, settings: Mapping[str, str], world: World, **options: Any
 ) -> Client:
+    """Deploy a server with a feature, and return a client that has opened."""
     make = _make(register, world, **options)
     function = world.function(make, **{"MCP_AUTH_MODE": "jwt", **settings})
     world.function(make, WORKER, **{"MCP_AUTH_MODE": "jwt", **settings})
@@ -106,13 +109,14 @@ def _client(
     return opened
 
 
-def _play(register: Register, client: str, settings: Mapping[str, str], world: World) -> None:
-    Conversation(_client(register, client, settings, world)).run()
+def converse(register: Register, client: str, settings: Mapping[str, str], world: World) -> None:
+    """Deploy a server with a feature, and play a conversation with it."""
+    Conversation(connected(register, client, settings, world)).run()
 
 
 def _with_hook(hook: Any, function: Callable[..., Any], server: Server, world: World) -> None:
     server.around(hook)
-    _tool(function)(server, world)
+    tool(function)(server, world)
 
 
 def _resource(function: Callable[..., Any], uri: str = "play://x", **options: Any) -> Register:
@@ -140,7 +144,7 @@ FEATURES: Final[Mapping[str, Register]] = {
 
 
 def _request(register: Register, name: str, world: World) -> None:
-    client = _client(register, "shows forms and URLs", {}, world)
+    client = connected(register, "shows forms and URLs", {}, world)
     if "prompt" in name:
         for arguments in ({}, {"count": "2"}, {"count": "secret-4711"}, {"other": "1"}):
             client.request("prompts/get", {"name": "play", "arguments": arguments})
@@ -152,40 +156,52 @@ def _request(register: Register, name: str, world: World) -> None:
     client.request("resources/templates/list", {})
 
 
+VALUES: Final[Sequence[Mapping[str, Any]]] = (
+    {"0.0": "x", "0.1": "0", "0.2": "1.5", "0.5": "tomorrow", "0.6": ["noon", "+02:00"]},
+    {"0.1": "10"},
+    {
+        "0.0": "text",
+        "0.1": "9",
+        "0.2": "0.25",
+        "0.6": ["2026-08-02T10:00", "+02:00"],
+        "0.7": ["0", "2"],
+        "0.8": "3",
+    },
+)
+"""Values of each field of `Everything`, some of them wrong, some the last ones that are right."""
+
+
 def _on_page(action: str, world: World) -> None:
-    client = _client(_tool(author.every_field, channels=("page",)), "declares nothing", TASKS, world)
+    client = connected(tool(author.every_field, channels=("page",)), "declares nothing", TASKS, world)
     conversation = Conversation(client)
     response = conversation.call()
     conversation.answer = action
     if action == "accept":
-        _fill_in(conversation, response["result"]["_meta"]["mcp-roundtrip/parkedCall"]["url"])
+        fill_in(conversation, response["result"]["_meta"][PARKED]["url"], VALUES)
         conversation.call()
     conversation.go_on(response)
 
 
-def _fill_in(conversation: Conversation, url: str) -> None:
-    """Fill in the form of `Everything` with values of each kind, some of them wrong."""
+def fill_in(conversation: Conversation, url: str, values: Sequence[Mapping[str, Any]]) -> None:
+    """Open the page at a link, and send its form once with each of some values."""
     path = url.removeprefix("https://mcp.example.com")
     user = conversation.client.another(person=None)
     page = user.http("GET", path, {})["body"]
     headers = {"content-type": "application/x-www-form-urlencoded"}
     usual: dict[str, Any] = dict(form_fields(page, "accept"))
-    for values in (
-        {"0.0": "x", "0.1": "0", "0.2": "1.5", "0.5": "tomorrow", "0.6": ["noon", "+02:00"]},
-        {"0.0": "text", "0.2": "0.25", "0.6": ["2026-08-02T10:00", "+02:00"], "0.7": ["0", "2"], "0.8": "3"},
-    ):
-        user.http("POST", path.partition("?")[0], headers, urlencode({**usual, **values}, doseq=True))
+    for each in values:
+        user.http("POST", path.partition("?")[0], headers, urlencode({**usual, **each}, doseq=True))
 
 
 def _through_model(given: Any, client: str, world: World) -> None:
-    opened = _client(_tool(author.swallowed_question, channels=("model",)), client, {}, world)
+    opened = connected(tool(author.swallowed_question, channels=("model",)), client, {}, world)
     arguments = {"subject": "x", "input_responses": given}
     opened.request("tools/call", {"name": "play", "arguments": arguments})
 
 
 def _view(client: str, world: World) -> None:
     view = "<!doctype html><title>Play</title>"
-    opened = _client(_tool(author.swallowed_question, ui=view), client, TASKS, world)
+    opened = connected(tool(author.swallowed_question, ui=view), client, TASKS, world)
     opened.request("tools/list", {})
     opened.request("resources/read", {"uri": "ui://corpus/play"})
     opened.request("resources/read", {"uri": "ui://mcp-roundtrip/questions"})
