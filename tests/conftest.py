@@ -41,6 +41,7 @@ LONGEST_FIRST = (
     "pipeline/test_workflow.py",
     "tools/console/test_task_news.py",
     "artefact/test_deployed.py",
+    "corpus/test_corpus.py",
     "storm/test_storm.py",
     "bounds/test_worst_bodies.py",
     "tools/run/test_start_checks.py",
