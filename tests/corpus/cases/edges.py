@@ -9,13 +9,12 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BaseModel
 
 from corpus import author, callers
-from corpus.cases import front_door, functions
+from corpus.cases import functions
 from corpus.cases.requests import body_of, raw
 from corpus.cases.states import UNENCRYPTED, talk
-from corpus.cases.tasks import Running, fail, poll, tell, wait, work
-from corpus.client import Client
+from corpus.cases.tasks import poll, tell, wait, work
+from corpus.client import META, Client
 from corpus.client_kinds import KINDS
-from corpus.conversation import Conversation
 from corpus.deployment import QUEUED_TASKS, TASKS, World
 from corpus.full_server import ADD, ask, case
 from corpus.recording import Case
@@ -42,19 +41,13 @@ def _limits() -> Iterator[Case]:
         header = {"authorization": f"Bearer {token}"}
         yield case(f"an Authorization of {length} characters", ask("tools/list", header), mode="bearer")
     yield case("each limit of JSON values from 8 to 24", _value_limits)
-    yield Case("front door: an owner has more time than its front door", _short_front_door)
 
 
 def _value_limits(client: Client) -> None:
     for limit in range(8, 25):
         client.function = client.function.another_environment(MCP_MAX_JSON_VALUES=str(limit))
         ADD(client)
-
-
-def _short_front_door(world: World) -> None:
-    client = front_door.deployed(world, front_door.LONG_FLOW)
-    client.function.time_s = 20
-    Conversation(client).run()
+        raw(body_of({f"{META}clientCapabilities": {"roots": {"listChanged": True}}}))(client)
 
 
 def _spellings() -> Iterator[Case]:
@@ -163,7 +156,6 @@ def _between_rounds() -> Iterator[Case]:
     acts = (work, *(wait(905), work) * 3, poll)
     naps = ("task", "long sleep", "step")
     yield Case("task: of a queue, sleeps for 2,000 s, past its end", partial(tell, naps, acts, QUEUED_TASKS))
-    yield Case("worker: a lost invocation again, while the table fails", _lost_again)
 
 
 def _other_client(later: str, world: World) -> None:
@@ -190,18 +182,6 @@ def _references(world: World) -> None:
 
 def _reference(ctx: Context, subject: str) -> str:
     return ctx.reference("order")
-
-
-def _lost_again(world: World) -> None:
-    running = Running(world, ("task", "step that is killed", "step"), TASKS)
-    [(_, event)] = world.account.invocations
-    assert running.worker is not None
-    running.worker.work(event, request_id="invocation-1")
-    for _ in range(6):
-        fail("dynamodb", "UpdateItem", "InternalServerError", status=500, skip=1)(running)
-    running.worker.work(event, request_id="invocation-1")
-    world.account.faults.clear()
-    poll(running)
 
 
 # -- functions ---------------------------------------------------------------------------------------------
