@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context
@@ -101,6 +101,8 @@ def changed(path: tuple[Any, ...], new: Any, *, grow: bool) -> Any:
     return whole
 
 
+@example(("j", 6, 2), None, False)  # an answer that is no object
+@example(("j", 6, 2, "content"), [{}], False)
 @given(st.sampled_from(list(places(SEALED))), JSON, st.booleans())
 def test_a_changed_journal_is_refused_or_replayed_without_an_internal_error(
     path: tuple[Any, ...], new: Any, grow: bool

@@ -125,7 +125,7 @@ class _Resolver:
     # -- journaled answers --------------------------------------------------------------------------
 
     def _replay(self, key: str, question: Question[Any]) -> _Answer | None:
-        """Return the journaled answer; None if there is none or its question changed.
+        """Return the journaled answer; None if there is none, or it answers another question than this.
 
         Raises InvalidAnswer if it no longer validates. In both cases the entry is removed.
         """
@@ -144,10 +144,15 @@ class _Resolver:
         if changed:
             self._discard(key, changed)
             return None
+        unfit = "model (which the recorded answer does not fit)"
         try:
-            return _Answer.from_response(key, question, entry.value)
+            raw = read_response(key, self._requests[key].to_wire(), entry.value)
+            return _Answer.from_response(key, question, raw)
+        except MalformedInputResponse:
+            self._discard(key, unfit)
+            return None
         except InvalidAnswer:
-            self._discard(key, "model (which the recorded answer does not fit)")
+            self._discard(key, unfit)
             raise
 
     def _discard(self, key: str, changed: str) -> None:
