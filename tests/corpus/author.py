@@ -142,6 +142,22 @@ async def tested_before_awaited(ctx: AsyncContext, subject: str) -> str:
     return "yes" if ctx.confirm("a", "Sure?") else "no"  # type: ignore[truthy-bool]
 
 
+async def step_before_an_answer(ctx: AsyncContext, subject: str) -> str:
+    sure = ctx.confirm("sure", "Sure?")
+    charged = await ctx.step("charge", lambda: subject)
+    return f"{charged} {await sure}"
+
+
+async def step_on_an_answer(ctx: AsyncContext, subject: str) -> str:
+    return await ctx.step("charge", str, ctx.elicit("a", "What?", str))
+
+
+async def step_beside_an_answer(ctx: AsyncContext, subject: str) -> str:
+    sure = asyncio.create_task(ctx.confirm("sure", "Sure?"))
+    charged = await ctx.step("charge", lambda: subject)
+    return f"{charged} {await sure}"
+
+
 async def branches(ctx: AsyncContext, subject: str) -> dict[str, str]:
     async def work(branch: AsyncContext) -> str:
         step = await branch.step("charge", lambda: subject)
@@ -257,6 +273,7 @@ FUNCTIONS: Final = (
     ),
     *(nested_form, wrong_default, relative_url, swallowed_question, swallowed_failure, protocol_error),
     *(wrong_result, unknown_log_level, many_questions, asks_what_depends_on_chance, not_awaited),
+    *(step_before_an_answer, step_on_an_answer, step_beside_an_answer),
     *(tested_before_awaited, branches, group, group_that_fails, group_that_cannot_ask, numbers, async_step),
     *(same_key_in_two_branches, task_in_a_branch),
     *(every_field, chosen_titles, blocks, embedded, supports, idempotent, notified),

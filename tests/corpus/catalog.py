@@ -7,7 +7,9 @@ from functools import cache
 from corpus.cases import (
     asking,
     audited,
+    channels,
     deployments,
+    direct,
     earlier,
     edges,
     front_door,
@@ -23,7 +25,7 @@ from corpus.cases import (
 from corpus.recording import Case
 
 GROUPS = (
-    *(edges, requests, deployments, asking, states, time_over, parked, rows),
+    *(edges, requests, deployments, direct, asking, channels, states, time_over, parked, rows),
     *(tasks, workers, front_door, audited, functions, earlier),
 )
 

@@ -217,6 +217,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "result of 300 KB": lambda ctx, world, subject: "x" * 300_000,
     "result of 6 MB": lambda ctx, world, subject: "x" * 6_000_000,
     "task": lambda ctx, world, subject: ctx.run_as_task(ttl_ms=600_000),
+    "long task": lambda ctx, world, subject: ctx.run_as_task(ttl_ms=86_400_000),
     "checkpoint": lambda ctx, world, subject: ctx.checkpoint(),
     "early checkpoint": lambda ctx, world, subject: ctx.checkpoint(needs_ms=60_000),
     "many notifications": lambda ctx, world, subject: [ctx.log("info", "x" * 10_000) for _ in range(120)],

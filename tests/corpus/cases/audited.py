@@ -75,6 +75,7 @@ def cases() -> Iterator[Case]:
         "expires before it runs",
         "belongs to somebody else",
         "loses each of its workers",
+        "loses its workers until it is abandoned",
         "gets a malformed answer",
         "loses a worker in a step",
     ):

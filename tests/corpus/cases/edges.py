@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -28,6 +29,7 @@ def cases() -> Iterator[Case]:
     yield from _limits()
     yield from _spellings()
     yield from _routes()
+    yield from _stages()
     yield from _between_rounds()
     yield from _functions()
 
@@ -64,6 +66,7 @@ def _spellings() -> Iterator[Case]:
     for kind in LEGACY:
         yield case(f"no version after the session of a client of {kind}", _without_version, kind=kind)
         yield Case(f"request: a log level with initialize, client {kind}", partial(_initial_level, kind))
+    yield Case("request: a URL in sessions of each version, with and without the version", _versions)
     for uri in ("play://a%2F..%2Fb", "play://a/%2E%2E/b", "play://../b", "play://a%2Fb"):
         yield Case(f"function: a template, read {uri}", partial(_read, uri))
 
@@ -80,6 +83,18 @@ def _accepting(accept: str, world: World) -> None:
 def _without_version(client: Client) -> None:
     ask("tools/list", {"mcp_protocol_version": None})(client)
     ask("tools/call", {"mcp_protocol_version": None}, name="none", arguments={})(client)
+
+
+def _versions(world: World) -> None:
+    """Ask at a URL, with and without the version, in a session of each version that may show URLs."""
+    client = talk(world, "url", "step", client="2025-11-25, shows forms and URLs", mode="jwt").client
+    for version in ("2025-06-18", "2025-11-25"):
+        client = client.another(kind=replace(client.kind, version=version))
+        client.open()
+        for header in (None, "2025-11-25", "2025-06-18"):
+            params = {"name": "play", "arguments": {"subject": "orders"}}
+            client.request("tools/call", params, mcp_protocol_version=header)
+            client.request("tools/list", {}, mcp_protocol_version=header)
 
 
 def _initial_level(kind: str, world: World) -> None:
@@ -129,6 +144,30 @@ def _routes() -> Iterator[Case]:
     ):
         step = partial(_through, "/mcp", {}, service, suffix)
         yield case(f"the URI of the endpoint, {source}", step, source=source, settings=DERIVED)
+
+
+STAGES: Final = ("m", "mcp", "mc", "$default", "")
+
+
+def _stages() -> Iterator[Case]:
+    for stage in STAGES:
+        for source in ("http_api", "rest_api"):
+            name = f"paths of the stage {stage!r} through {source}"
+            settings = {"MCP_SERVER_CARD": "com.example/corpus", **TASKS}
+            yield case(name, partial(_paths, stage), source=source, settings=settings)
+
+
+def _paths(stage: str, client: Client) -> None:
+    handle = client.function.request
+
+    def request(event: Any, described: Mapping[str, Any]) -> Any:
+        context = {**event["requestContext"], "stage": stage}
+        return handle({**event, "requestContext": context}, {**described, "stage": stage})
+
+    client.function.request = request  # type: ignore[method-assign]
+    for prefix in ("", f"/{stage}") if stage.isalpha() else ("",):
+        for path in ("/mcp/questions", "/mcp/server-card", "/mcp"):
+            client.http("GET", prefix + path, {})
 
 
 def _through(path: str, route: Mapping[str, str], service: str, suffix: str, client: Client) -> None:

@@ -163,6 +163,7 @@ VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
         FORM,
         (partial(in_view, answers={"size": {"action": "accept", "content": {}}}), in_view, call),
     ),
+    "asks four questions": (("form", "step", "choice", "confirm", "other step"), (in_view,) * 4 + (call,)),
     "answers with a malformed answer": (FORM, (partial(in_view, answers={"size": 1}),)),
     "answers too much": (
         ("sampling", "form"),

@@ -81,6 +81,19 @@ def _endings() -> Iterator[tuple[str, Run]]:
                 f"a long step of the client {client}, {where}",
                 _played("long step", "other step", **options),
             )
+    for client in ("shows URLs only", "shows apps"):
+        for table in (TASKS, {}):
+            where = "a table" if table else "no table"
+            settings = {**table, "MCP_MAX_ROUNDS": "1"}
+            options = {"client": client, "channels": ("app", "page"), "mode": "jwt", "settings": settings}
+            for name, body in {
+                "more questions than rounds": ("url", "form", "step", "choice", "other step", "confirm"),
+                "more time than rounds": ("step", "long step", "form", "other step", "choice"),
+            }.items():
+                yield f"{name}, client {client}, {where}", _played(*body, **options)
+    acts = (*(_invalid,) * 21, call)
+    run = partial(tell, FORM, acts, client="shows apps", channels=("app",))
+    yield "a view answers twenty times with invalid values", run
     settings = {"MCP_FLOW_TTL_S": "610"}
     yield "the flow ends during a round", partial(_late, settings)
     yield "answers of 45,000 characters", partial(_large_answers)
@@ -135,6 +148,17 @@ def _limits() -> Iterator[tuple[str, Run]]:
     for client in ("declares nothing", "2025-11-25, declares nothing"):
         run = partial(_occupied, ("form", "step"), client, ONE, requires=("elicitation",))
         yield f"no place for a call that always asks, client {client}", run
+    for name, body in {
+        "a link, then a step and a form": ("url", "step", "form", "other step"),
+        "time that passes": ("time passes", "step"),
+        "time that passes before a checkpoint": ("time passes", "checkpoint", "form"),
+        "a checkpoint at once": ("early checkpoint", "form"),
+    }.items():
+        for client in ("shows URLs only", "declares nothing", "2025-11-25, shows apps"):
+            for rounds in ("9", "1") if "url" in body else ("9",):
+                settings = {**ONE, "MCP_MAX_ROUNDS": rounds}
+                run = partial(_occupied, body, client, settings, channels=("app", "page"))
+                yield f"no place to park, {name}, client {client}, at most {rounds} rounds", run
     for operation in ("GetItem", "UpdateItem", "PutItem"):
         run = partial(_occupied, ("long step", "form"), "shows forms", ONE, faults=operation)
         yield f"a place cannot be reserved, {operation} fails", run
@@ -277,6 +301,11 @@ def _augmented(params: Mapping[str, Any], task: str, world: World) -> None:
 def _kms_fails(waiting: Waiting) -> None:
     faults = [Fault("kms", "Sign", "KMSInternalException", 500) for _ in range(3)]
     waiting.world.account.faults += faults
+
+
+def _invalid(waiting: Waiting) -> None:
+    empty = {"action": "accept", "content": dict[str, Any]()}
+    waiting.answer_in_view(answers=dict.fromkeys(waiting.view.get("requests", {}), empty))
 
 
 VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]]] = {

@@ -96,6 +96,12 @@ def _kept() -> Iterator[Case]:
                 name = f"state: client {client}, at most {rounds} rounds{' or a task' if task else ''}"
                 yield Case(name, partial(_run, body, client=client, task=task, settings=settings))
     yield Case("state: the flow expires", _expires)
+    for seconds in (199, 200):
+        for settings in ({}, DELEGATED):
+            where = "delegated" if settings else "direct"
+            name = f"state: {where}, a shorter limit of the flow after {500 + seconds} s"
+            yield Case(name, partial(_shorter, seconds, {"MCP_FLOW_TTL_S": "700"}, settings))
+    yield Case("state: a shorter limit of a round", partial(_shorter, 10, {"MCP_ROUND_TTL_S": "300"}, {}))
     yield Case("state: rounds cross an epoch", _crosses)
     yield Case("state: a state of 70,000 characters", partial(_run, ("large step", "form")))
     for size in (15_000, 40_000):
@@ -118,6 +124,17 @@ def _expires(world: World) -> None:
         world.clock.sleep(400)
         state = response.get("result", {}).get("requestState", "")
         response = conversation.call(inputResponses=answers, requestState=state)
+
+
+def _shorter(seconds: float, later: Mapping[str, str], settings: Mapping[str, str], world: World) -> None:
+    """Lower a limit after 500 s, in the second round."""
+    conversation = talk(world, "form", "choice", "confirm", settings=dict(settings))
+    response = conversation.call()
+    world.clock.sleep(500)
+    response = conversation._react(response) or {}
+    conversation.client.function = conversation.client.function.another_environment(**later)
+    world.clock.sleep(seconds)
+    conversation.go_on(response)
 
 
 def _crosses(world: World) -> None:

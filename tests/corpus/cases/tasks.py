@@ -162,6 +162,10 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
         ("task", "step that is always killed"),
         (*(work, wait(70), poll) * 6, poll),
     ),
+    "loses its workers until it is abandoned": (
+        ("long task", "step that is always killed"),
+        (*(work, wait(1_000), poll) * 10, poll, work),
+    ),
     "loses a worker in a step": (
         ("task", "step that is killed"),
         (work, wait(30), poll, wait(40), poll, work, poll),

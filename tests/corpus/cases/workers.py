@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -67,6 +67,8 @@ def _workers() -> Iterator[Case]:
     yield Case("worker: a task that does not exist", partial(_event, {"task": "x#y"}))
     yield Case("worker: an invocation twice", partial(_twice, None))
     yield Case("worker: a lost invocation again", partial(_twice, "invocation-1"))
+    yield Case("worker: an invocation until its task is abandoned", partial(_abandoned, TASKS))
+    yield Case("worker: a message until its task is abandoned", partial(_abandoned, QUEUED_TASKS))
     for name, body in {
         "without its tool": None,
         "with another first step": ("task", "other step"),
@@ -111,6 +113,20 @@ def _twice(request_id: str | None, world: World) -> None:
     running.worker.work(event, request_id=request_id)
     running.worker.work(event, request_id=request_id)
     running.poll()
+
+
+def _abandoned(settings: Mapping[str, str], world: World) -> None:
+    """Deliver one event again and again, which loses a worker each time."""
+    running = Running(world, ("long task", "step that is always killed"), settings)
+    worker, event = running.worker, {"Records": [_message(running)]}
+    if settings is TASKS:
+        event = {"task": json.loads(event["Records"][0]["body"])["task"]}
+    assert worker is not None
+    for _ in range(11):
+        worker.work(event)
+        world.clock.sleep(1_000)
+    running.poll()
+    worker.work(event)
 
 
 def _new_version(body: tuple[str, ...] | None, world: World) -> None:

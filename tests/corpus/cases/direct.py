@@ -1,0 +1,93 @@
+"""Direct invocations: what their callers send besides calls that ask, which the choice of pairs has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from corpus.cases import tasks
+from corpus.cases.requests import body_of, raw
+from corpus.cases.states import talk
+from corpus.client_kinds import KINDS
+from corpus.deployment import TASKS, World
+from corpus.deviations import DEVIATIONS
+from corpus.full_server import ADD, Step, ask, call, case
+from corpus.recording import Case
+
+STEPS: Final[Mapping[str, Step]] = {
+    "discovery": ask("server/discover"),
+    "a list of prompts": ask("prompts/list"),
+    "a list of resources": ask("resources/list"),
+    "a list of templates": ask("resources/templates/list"),
+    "a resource": ask("resources/read", uri="docs://guide"),
+    "bytes": ask("resources/read", uri="docs://bytes"),
+    "an unknown resource": ask("resources/read", uri="docs://none"),
+    "a name outside of ASCII": call("größe"),
+    "a header that repeats an argument": call("region", place="eu"),
+    "wrong arguments": call("add", a="secret-4711"),
+    "an unknown tool": call("nothing"),
+    "missing scopes": call("drop", name="x"),
+    "an unknown method": ask("x/y"),
+    "a subscription": ask("subscriptions/listen"),
+    "a completion": ask(
+        "completion/complete",
+        ref={"type": "ref/prompt", "name": "play"},
+        argument={"name": "subject", "value": "o"},
+    ),
+    "initialize": raw(body_of(method="initialize", params={"protocolVersion": "2025-11-25"})),
+    "an unknown protocol version": raw(body_of({"io.modelcontextprotocol/protocolVersion": "2027-01-01"})),
+    "a number as the name": raw(body_of(params={**body_of()["params"], "name": 7})),
+    "a lone surrogate": raw(body_of(id="\ud800")),
+    "a notification": raw(body_of(id="absent", method="notifications/cancelled")),
+}
+STORIES: Final = (
+    *("asks, and is answered", "is cancelled while it asks", "gets a malformed answer"),
+    *("fails with a message", "has a result of 300 KB", "loses a worker in a step"),
+)
+BODIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "a long step": ("long step", "other step"),
+    "slow steps": ("slow step", "other slow step", "third slow step", "form"),
+    "notifications": ("progress", "log", "form", "progress"),
+    "an exception": ("step", "exception"),
+    "branches": ("branches", "step"),
+}
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases."""
+    for name, step in STEPS.items():
+        yield case(f"direct invocation, {name}", step, source="direct")
+    few = {"MCP_MAX_BODY_BYTES": "400"}
+    long = call("add", a=1, text="x" * 300)
+    yield case("direct invocation, body over the limit", long, source="direct", settings=few)
+    values = {"MCP_MAX_JSON_VALUES": "20"}
+    many = call("add", a=1, b=[*range(30)])
+    yield case("direct invocation, JSON values over the limit", many, source="direct", settings=values)
+    for name in KINDS:
+        if not KINDS[name].is_legacy:
+            steps = ask("tools/list"), ADD
+            yield case(
+                f"direct invocation of the client {name}", *steps, kind=name, source="direct", settings=TASKS
+            )
+    for deviation in DEVIATIONS:
+        if "another caller" not in deviation:
+            yield Case(f"state: a direct caller {deviation}", partial(_rounds, deviation))
+    for name in STORIES:
+        body, told = tasks.STORIES[name]
+        options: dict[str, Any] = {"mode": "none", "source": "direct"}
+        yield Case(f"task: of a direct caller, {name}", partial(tasks.tell, body, told, TASKS, **options))
+    for name, body in BODIES.items():
+        for client in ("shows forms and URLs", "declares nothing"):
+            run = partial(_converse, body, client)
+            yield Case(f"time: a direct caller with {name}, client {client}", run)
+
+
+def _rounds(deviation: str, world: World) -> None:
+    talk(world, "form", "step", "choice", source="direct", deviation=deviation).run()
+
+
+def _converse(body: tuple[str, ...], client: str, world: World) -> None:
+    around = "notifications" if "log" in body else ""
+    is_async = "branches" in body
+    talk(world, *body, client=client, is_async=is_async, source="direct", around=around, settings=TASKS).run()
