@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
 from corpus.answers import ANSWERS
 from corpus.client import Client
 from corpus.deployment import Function
+from support.html_form import parse
 
 MAX_REQUESTS = 14
 QUESTIONS, PARKED = "mcp-roundtrip/questions", "mcp-roundtrip/parkedCall"
@@ -224,18 +224,20 @@ def form_fields(page: str, how: str) -> list[tuple[str, str]]:
     """Return what a browser posts: hidden fields, the first choices, and texts where they are required."""
     action = how if how in ("decline", "cancel") else "accept"
     fields: list[tuple[str, str]] = []
-    for tag in re.findall(r"<(?:input|button|select|textarea)\b[^>]*>", page):
-        given = {name: unescape(value) for name, value in re.findall(r'([\w-]+)="([^"]*)"', tag)}
+    for control in parse(page):
+        if control.tag not in ("input", "button", "select", "textarea"):
+            continue
+        given = {name: value or "" for name, value in control.attributes.items()}
         name, value, kind = given.get("name", ""), given.get("value", ""), given.get("type", "text")
         is_new = name not in dict(fields)
-        if tag.startswith("<select"):
-            fields.append((name, "+00:00" if "Time zone" in tag else ""))
+        if control.tag == "select":
+            fields.append((name, "+00:00" if "Time zone" in given.values() else ""))
         elif value in ("accept", "decline", "cancel"):
             fields += [(name, value)] * (is_new and value == action)
         elif kind in ("hidden", "radio"):
             fields += [(name, value)] * is_new
         elif kind != "checkbox":
-            usual = {"date": "2026-08-02"}.get(kind, "text" if "textarea" in tag else "4")
+            usual = {"date": "2026-08-02"}.get(kind, "text" if control.tag == "textarea" else "4")
             required = "many" if how == "invalid" else value or usual
-            fields.append((name, required if "required" in tag else value))
+            fields.append((name, required if "required" in given else value))
     return fields
