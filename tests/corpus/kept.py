@@ -25,7 +25,7 @@ JOURNAL: Final = ("step", "now", "uuid", "random", "default", "retried step", "f
 
 @dataclass(frozen=True)
 class Situation:
-    """How something comes about that is kept, and how it goes on."""
+    """How a kept state or task is made, and how it continues."""
 
     begin: Callable[[World], Any]
     go_on: Callable[[World, Mapping[str, Any]], Any]

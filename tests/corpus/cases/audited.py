@@ -79,9 +79,12 @@ def cases() -> Iterator[Case]:
         "gets a malformed answer",
         "loses a worker in a step",
     ):
-        body, told = tasks.STORIES[name]
-        yield Case(f"audit: a task {name}", partial(tasks.tell, body, told, TASKS | audit))
-        yield Case(f"audit: a task of a queue {name}", partial(tasks.tell, body, told, QUEUED_TASKS | audit))
+        body, task_acts = tasks.STORIES[name]
+        yield Case(f"audit: a task {name}", partial(tasks.play_acts, body, task_acts, TASKS | audit))
+        yield Case(
+            f"audit: a task of a queue {name}",
+            partial(tasks.play_acts, body, task_acts, QUEUED_TASKS | audit),
+        )
     for operation in ("CreateLogStream", "PutLogEvents"):
         for code in (
             "ResourceNotFoundException",

@@ -74,9 +74,11 @@ def cases() -> Iterator[Case]:
         if "another caller" not in deviation:
             yield Case(f"state: a direct caller {deviation}", partial(_rounds, deviation))
     for name in STORIES:
-        body, told = tasks.STORIES[name]
+        body, acts = tasks.STORIES[name]
         options: dict[str, Any] = {"mode": "none", "source": "direct"}
-        yield Case(f"task: of a direct caller, {name}", partial(tasks.tell, body, told, TASKS, **options))
+        yield Case(
+            f"task: of a direct caller, {name}", partial(tasks.play_acts, body, acts, TASKS, **options)
+        )
     for name, body in BODIES.items():
         for client in ("shows forms and URLs", "declares nothing"):
             run = partial(_converse, body, client)

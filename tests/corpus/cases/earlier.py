@@ -1,4 +1,4 @@
-"""States and rows that an earlier version wrote: this one goes on with them."""
+"""States and rows that an earlier version wrote, and with which this version continues."""
 
 from __future__ import annotations
 

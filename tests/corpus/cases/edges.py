@@ -13,7 +13,7 @@ from corpus import author, callers
 from corpus.cases import functions
 from corpus.cases.requests import body_of, raw
 from corpus.cases.states import UNENCRYPTED, talk
-from corpus.cases.tasks import poll, tell, wait, work
+from corpus.cases.tasks import play_acts, poll, wait, work
 from corpus.client import META, Client
 from corpus.client_kinds import KINDS
 from corpus.deployment import QUEUED_TASKS, TASKS, World
@@ -194,7 +194,9 @@ def _between_rounds() -> Iterator[Case]:
     yield Case("function: a reference at two endpoints", _references)
     acts = (work, *(wait(905), work) * 3, poll)
     naps = ("task", "long sleep", "step")
-    yield Case("task: of a queue, sleeps for 2,000 s, past its end", partial(tell, naps, acts, QUEUED_TASKS))
+    yield Case(
+        "task: of a queue, sleeps for 2,000 s, past its end", partial(play_acts, naps, acts, QUEUED_TASKS)
+    )
 
 
 def _other_client(later: str, world: World) -> None:

@@ -189,7 +189,7 @@ def cases() -> Iterator[Case]:
     for name, (body, acts) in STORIES.items():
         for client in ("declares nothing", "2025-11-25, shows apps"):
             task = "optional" if "task" in body else None
-            run = partial(tell, body, acts, client=client, channels=CLIENTS[client], task=task)
+            run = partial(play_acts, body, acts, client=client, channels=CLIENTS[client], task=task)
             yield Case(f"parked: client {client}, call {name}", run)
     for name, (body, acts) in VIEWS.items():
         for client in ("shows apps", "2025-11-25, shows apps"):
@@ -198,7 +198,9 @@ def cases() -> Iterator[Case]:
                     continue
                 task = "optional" if "task" in body and table is TASKS else None
                 where = "parked" if table is TASKS else "without a table"
-                run = partial(tell, body, acts, client=client, channels=("app",), settings=table, task=task)
+                run = partial(
+                    play_acts, body, acts, client=client, channels=("app",), settings=table, task=task
+                )
                 if "task" not in body or table is TASKS:
                     yield Case(f"view of the client {client}, {where}, {name}", run)
     for client in ("shows apps", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
@@ -206,7 +208,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"parked: client {client} over the limit", partial(_second, client, channels))
         for operation in ("GetItem", "PutItem", "UpdateItem", "Query", "TransactWriteItems"):
             acts = (fails(operation), page, recovers, submit, fails(operation), call, recovers, call)
-            run = partial(tell, FORM, acts, client=client, channels=channels)
+            run = partial(play_acts, FORM, acts, client=client, channels=channels)
             yield Case(f"parked: client {client}, {operation} fails", run)
             run = partial(_created_with, operation, client, channels)
             yield Case(f"parked: client {client}, {operation} fails at once", run)
@@ -214,12 +216,16 @@ def cases() -> Iterator[Case]:
         for skip in (0, 1, 2):
             lost = fails(operation, 1, skip, status=0, is_done=True)
             run = partial(
-                tell, FORM, (lost, page, submit, call, call), client="declares nothing", channels=("page",)
+                play_acts,
+                FORM,
+                (lost, page, submit, call, call),
+                client="declares nothing",
+                channels=("page",),
             )
             yield Case(f"parked: response {skip + 1} of {operation} is lost", run)
 
 
-def tell(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:
+def play_acts(body: tuple[str, ...], acts: tuple[Act, ...], world: World, **options: Any) -> None:
     waiting = Waiting(world, body, **options)
     for act in acts:
         act(waiting)

@@ -1,4 +1,4 @@
-"""Rows of the tables that decide how a call is asked and goes on, which no choice of pairs reaches."""
+"""Rows of the tables that decide how a call asks and continues. The pairwise choice does not reach them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from corpus.aws_account import Fault
-from corpus.cases.parked import FORM, Waiting, call, fails, in_view, recovers, submit, tell, wait
+from corpus.cases.parked import FORM, Waiting, call, fails, in_view, play_acts, recovers, submit, wait
 from corpus.cases.states import talk
 from corpus.cases.tasks import CLIENT, DIALECT, SIZE, Running, cancel
 from corpus.client_kinds import KINDS
@@ -30,7 +30,9 @@ def cases() -> Iterator[Case]:
     for name, (body, acts) in VIEWS.items():
         for client in ("shows apps", "2025-11-25, shows apps"):
             options: dict[str, Any] = {"client": client, "channels": ("app",)}
-            yield Case(f"row: a view of the client {client} {name}", partial(tell, body, acts, **options))
+            yield Case(
+                f"row: a view of the client {client} {name}", partial(play_acts, body, acts, **options)
+            )
 
 
 def _played(*body: str, **options: Any) -> Run:
@@ -60,7 +62,7 @@ def _urls() -> Iterator[tuple[str, Run]]:
     )
 
 
-# -- questions that reach nobody, and calls that cannot go on ----------------------------------------------
+# -- questions that cannot be asked, and calls that cannot continue ----------------------------------------
 
 
 def _endings() -> Iterator[tuple[str, Run]]:
@@ -92,7 +94,7 @@ def _endings() -> Iterator[tuple[str, Run]]:
             }.items():
                 yield f"{name}, client {client}, {where}", _played(*body, **options)
     acts = (*(_invalid,) * 21, call)
-    run = partial(tell, FORM, acts, client="shows apps", channels=("app",))
+    run = partial(play_acts, FORM, acts, client="shows apps", channels=("app",))
     yield "a view answers twenty times with invalid values", run
     settings = {"MCP_FLOW_TTL_S": "610"}
     yield "the flow ends during a round", partial(_late, settings)

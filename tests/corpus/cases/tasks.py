@@ -217,16 +217,16 @@ ALSO_IN_DIALECT: Final = (
 def cases() -> Iterator[Case]:
     """Yield the cases."""
     for name, (body, acts) in STORIES.items():
-        yield Case(f"task: {name}", partial(tell, body, acts, TASKS))
+        yield Case(f"task: {name}", partial(play_acts, body, acts, TASKS))
         if name in ALSO_QUEUED:
-            yield Case(f"task: of a queue, {name}", partial(tell, body, acts, QUEUED_TASKS))
+            yield Case(f"task: of a queue, {name}", partial(play_acts, body, acts, QUEUED_TASKS))
         if name in ALSO_IN_DIALECT:
             acts = tuple(result if act is poll else act for act in acts)
-            yield Case(f"task: of SEP-2322, {name}", partial(tell, body, acts, TASKS, client=DIALECT))
+            yield Case(f"task: of SEP-2322, {name}", partial(play_acts, body, acts, TASKS, client=DIALECT))
     yield from _creation()
 
 
-def tell(
+def play_acts(
     body: tuple[str, ...], acts: tuple[Act, ...], settings: Mapping[str, str], world: World, **options: Any
 ) -> None:
     running = Running(world, body, settings, **options)
@@ -249,7 +249,7 @@ def _creation() -> Iterator[Case]:
             name = f"task: a second one over the limit, {task}, {', '.join(body)}"
             yield Case(name, partial(_second, body, task, one))
     yield Case(
-        "task: no worker is configured", partial(tell, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
+        "task: no worker is configured", partial(play_acts, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
     )
     yield Case(
         "task: no limit of open tasks",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from corpus.cases.tasks import SIZE, Act, Running, answer, cancel, fail, poll, tell, wait, work
+from corpus.cases.tasks import SIZE, Act, Running, answer, cancel, fail, play_acts, poll, wait, work
 from corpus.deployment import QUEUE, QUEUED_TASKS, TASKS, WORKER, World
 from corpus.features import Feature, make_server
 from corpus.recording import Case
@@ -59,8 +59,8 @@ def _workers() -> Iterator[Case]:
     }
     for name, make in messages.items():
         for after in ((), (work,)):
-            told = " after its pass" if after else ""
-            yield Case(f"worker: {name}{told}", partial(_batch, make, after))
+            moment = " after its pass" if after else ""
+            yield Case(f"worker: {name}{moment}", partial(_batch, make, after))
     yield Case("worker: little time is left", partial(_batch, messages["one message twice"], (), time_s=9))
     yield Case("worker: a message cannot be hidden", _unhidden)
     yield Case("worker: an event without a task", partial(_event, {}))
@@ -159,12 +159,12 @@ def _faults() -> Iterator[Case]:
                 number = ("the first", "the second")[skip]
                 yield Case(
                     f"worker: {how} {number} {operation}",
-                    partial(tell, ("task", "step", "form"), (fault(), work, poll), TASKS),
+                    partial(play_acts, ("task", "step", "form"), (fault(), work, poll), TASKS),
                 )
         three = (fail("dynamodb", operation, "InternalServerError", status=500),) * 3
         yield Case(
             f"worker: {operation} fails",
-            partial(tell, ("task", "step", "form"), (*three, work, wait(70), poll, work, poll), TASKS),
+            partial(play_acts, ("task", "step", "form"), (*three, work, wait(70), poll, work, poll), TASKS),
         )
         for method, act in {
             "tasks/get": poll,
@@ -172,4 +172,6 @@ def _faults() -> Iterator[Case]:
             "tasks/cancel": cancel,
         }.items():
             acts = (work, *three, act, lambda running: running.world.account.faults.clear(), poll)
-            yield Case(f"task: {method}, {operation} fails", partial(tell, ("task", "form"), acts, TASKS))
+            yield Case(
+                f"task: {method}, {operation} fails", partial(play_acts, ("task", "form"), acts, TASKS)
+            )
