@@ -14,7 +14,6 @@
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
-#   STACK=…                          for new-tool: the nested stack of the tool (docs/guides/adding-a-tool.md)
 #   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
 #   FAULT=… TESTS='file folder …'    for faults: only those with this in their names; the tests to try, to find what catches one
 #   BEFORE=…                         for bench: the revision to compare a plain call with
@@ -242,15 +241,9 @@ docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ int
 	@echo "build/site/index.html: view it with '.venv-docs/bin/python -m http.server --directory build/site 8000'"
 
 .PHONY: new-tool
-new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1 STACK=…)
+new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1)
 	@# NAME comes from the environment: on the command line the shell would interpret it.
-	@$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool $(if $(filter 1,$(TASKS)),--tasks) --stack "$$STACK" "$$NAME"
-	@# A nested stack is a new type of resource.
-	$(if $(and $(STACK),$(wildcard pipeline/template.yaml)),@$(MAKE) --no-print-directory deployer-policy)
-
-.PHONY: stacks
-stacks: $(VENV)/.local  ## regenerate nested stacks, after template.yaml changed
-	$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool.stacks
+	@$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
 
 .PHONY: build
 build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=dev)

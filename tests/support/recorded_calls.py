@@ -25,7 +25,6 @@ from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, serve_for_alice
 from support.source_template import function_names
-from support.whole_template import whole_template
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 
@@ -68,7 +67,7 @@ def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
 
 def after_a_deployment(folder: Path) -> Path:
     """Write template.yaml with tasks whose worker version was deleted by a later deployment."""
-    source, workers = WORKER_ADDRESS.subn(DELETED_VERSION, whole_template().read_text())
+    source, workers = WORKER_ADDRESS.subn(DELETED_VERSION, TEMPLATE.read_text())
     assert workers
     for old, new in (
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),

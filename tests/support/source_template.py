@@ -1,11 +1,11 @@
-"""template.yaml, with its nested stacks, before the SAM transform."""
+"""template.yaml before the SAM transform."""
 
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from support.whole_template import whole_template
+from support.project import ROOT
 
 
 class IntrinsicsIgnored(yaml.CSafeLoader):
@@ -17,7 +17,7 @@ IntrinsicsIgnored.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 def read_template(path: Path | None = None) -> Any:
     """Return the template at `path`, or template.yaml, with None for each intrinsic function."""
-    return yaml.load((path or whole_template()).read_text(), IntrinsicsIgnored)
+    return yaml.load((path or ROOT / "template.yaml").read_text(), IntrinsicsIgnored)
 
 
 def function_names() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""template.yaml, with its nested stacks, after the SAM transform, evaluated for given parameters."""
+"""template.yaml after the SAM transform, evaluated for given parameters."""
 
 import fcntl
 import hashlib
@@ -12,9 +12,9 @@ import yaml
 
 from support import cloudformation
 from support.interpreters import SITE
+from support.project import ROOT
 from support.sam_build import CACHE, SAM, run
 from support.source_template import functions
-from support.whole_template import whole_template
 
 TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 
@@ -48,7 +48,7 @@ def transform(**given: str) -> str:
 
     Only the parameter Deployment influences the transform.
     """
-    return transformed_file(whole_template(), **{"AuthMode": "none", **given})
+    return transformed_file(ROOT / "template.yaml", **{"AuthMode": "none", **given})
 
 
 def transformed_file(template: Path, **given: str) -> str:

@@ -14,13 +14,12 @@ from mcp_roundtrip_tools.deploy.issuer import refused_issuer
 from mcp_roundtrip_tools.deploy.parameters import defaults, unknown
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.deploy.target import BUILT, Target, built_target, check_interpreter, pin, target_of
-from mcp_roundtrip_tools.template.applications import with_nested_stacks
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The environment to deploy to, and the template of the project in `folder`, with its nested stacks."""
+    """The environment to deploy to, and the template of the project in `folder`."""
 
     folder: Path
     sam: Path
@@ -31,8 +30,7 @@ class Deployment:
     def of(cls, folder: Path, environment: str, program: Path) -> Deployment:
         """Read the project. Raises Refused and TemplateError."""
         found = read_environment(folder, environment)
-        template = with_nested_stacks(load(folder / "template.yaml"), folder)
-        return cls(folder, folder / program, found, template)
+        return cls(folder, folder / program, found, load(folder / "template.yaml"))
 
     def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
         """Return the deployment with these parameters changed. Raises Refused for an unknown name."""

@@ -173,7 +173,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
     "AWS::Logs::MetricFilter": (
         allow("logs", "DeleteMetricFilter DescribeMetricFilters PutMetricFilter", LOG_GROUPS),
     ),
-    # Only with nested stacks (docs/guides/adding-a-tool.md). Their templates are transformed, too.
+    # The templates of nested stacks are transformed, too.
     "AWS::CloudFormation::Stack": (
         allow(
             "cloudformation",

@@ -26,11 +26,10 @@ def main(
     )
     parser.add_argument("name", help="the name of the tool, such as find_orders")
     parser.add_argument("--tasks", action="store_true", help="a tool with tasks, and its worker function")
-    parser.add_argument("--stack", default="", help="the nested stack (docs/guides/adding-a-tool.md)")
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)
     try:
-        written = plan_files(given.project, given.name, tasks=given.tasks, stack=given.stack)
+        written = plan_files(given.project, given.name, tasks=given.tasks)
         write(written)
     except (NewToolError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

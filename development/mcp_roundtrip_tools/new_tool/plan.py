@@ -9,16 +9,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
 from mcp_roundtrip_tools.new_tool.files import render_files
 from mcp_roundtrip_tools.new_tool.in_application import NotPlannable, plan_in_application
-from mcp_roundtrip_tools.new_tool.stacks import add_stack, nested_template, render_entry_of_stack, render_head
 from mcp_roundtrip_tools.new_tool.template_entry import append_entry, find_conflict, render_entry
-from mcp_roundtrip_tools.template.applications import with_nested_stacks
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
 
@@ -41,25 +38,24 @@ class NewToolError(McpRoundtripError):
     """The tool cannot be written; the message says why. No file was changed."""
 
 
-def plan_files(project: Path, name: str, *, tasks: bool = False, stack: str = "") -> dict[Path, str]:
+def plan_files(project: Path, name: str, *, tasks: bool = False) -> dict[Path, str]:
     """Return the files that a tool of this name adds or changes, with their text. Raises NewToolError.
 
-    With `tasks`, the tool becomes a task, which a worker function runs. With `stack`, the tool is in that
-    nested stack, which is created if it does not exist. A project without a front door has one function,
-    which gets the tool.
+    With `tasks`, the tool becomes a task, which a worker function runs. A project without a front door has
+    one function, which gets the tool.
     """
     _check(name)
     if not (project / FUNCTIONS / FRONT_DOOR).is_dir():
-        return _in_application(project, name, needs_front_door=tasks or bool(stack))
+        return _in_application(project, name, needs_front_door=tasks)
     new = {project / path: text for path, text in render_files(name, tasks=tasks).items()}
     for path in (*new, *(project / folder / name for folder in ("functions", "events"))):
         if path.exists():
             raise NewToolError(f"{name!r}: {path} exists already")
     try:
-        document = with_nested_stacks(load(project / TEMPLATE), project)
-        if found := find_conflict(document, name):
+        if found := find_conflict(load(project / TEMPLATE), name):
             raise NewToolError(f"{name!r}: {TEMPLATE} uses that name in {found!r}")
-        changed = _templates(project, document, name, tasks=tasks, stack=stack)
+        template = (project / TEMPLATE).read_text("utf-8")
+        changed = {project / TEMPLATE: append_entry(template, render_entry(name, tasks=tasks))}
     except TemplateError as error:
         raise NewToolError(f"{TEMPLATE}: {error}") from None
     app = new[project / FUNCTIONS / name / "app.py"]
@@ -71,31 +67,13 @@ def plan_files(project: Path, name: str, *, tasks: bool = False, stack: str = ""
 def _in_application(project: Path, name: str, *, needs_front_door: bool) -> dict[Path, str]:
     if needs_front_door:
         raise NewToolError(
-            "a tool with tasks, or in a nested stack, is a function of its own behind a front door: "
+            "a tool with tasks is a function of its own behind a front door: "
             f"{project / FUNCTIONS / FRONT_DOOR} does not exist"
         )
     try:
         return plan_in_application(project, name)
     except NotPlannable as error:
         raise NewToolError(str(error)) from None
-
-
-def _templates(
-    project: Path, document: Mapping[str, Any], name: str, *, tasks: bool, stack: str
-) -> dict[Path, str]:
-    """Return the templates that the tool changes. Raises TemplateError."""
-    template = project / TEMPLATE
-    text = template.read_text("utf-8")
-    if not stack:
-        return {template: append_entry(text, render_entry(name, tasks=tasks))}
-    if not _NAME.fullmatch(stack):
-        raise NewToolError(
-            f"{stack!r} must be lower-case letters, digits and single underscores between them"
-        )
-    entry, nested = render_entry_of_stack(name, tasks=tasks), project / nested_template(stack)
-    if nested.exists():
-        return {nested: append_entry(nested.read_text("utf-8"), entry)}
-    return {nested: render_head(document) + entry, template: add_stack(text, document, stack)}
 
 
 def write(files: Mapping[Path, str]) -> None:
