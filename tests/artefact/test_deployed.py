@@ -55,9 +55,9 @@ def test_the_unmodified_template_is_deployed(stack: Stack) -> None:
     assert stack.description["StackStatus"] == "CREATE_COMPLETE"
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.description["Outputs"]}
     # The emulator's Api.ApiEndpoint is its own address.
-    address = rf"https?://{stack.resources['Api']}\.execute-api\.[a-z0-9.:-]+{FRONT_DOOR}"
+    address = rf"https?://{stack.resources['Platform.Api']}\.execute-api\.[a-z0-9.:-]+{FRONT_DOOR}"
     assert re.fullmatch(address, outputs["McpUrl"])
-    assert outputs["StateKeyArn"].endswith(f":key/{stack.resources['StateKey']}")
+    assert outputs["StateKeyArn"].endswith(f":key/{stack.resources['Platform.StateKey']}")
 
 
 async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> None:
@@ -88,7 +88,7 @@ async def assert_call_completes(url: str, tool: str, connect: Any = official) ->
 async def assert_workers_complete_the_task(stack: Stack) -> None:
     with anyio.fail_after(WORKER_S):
         await assert_call_completes(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
-    items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["TaskTable"])["Items"]
+    items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["Platform.TaskTable"])["Items"]
     [task] = [item for item in items if item["sk"]["S"] == TASK]
     assert task["st"]["S"] == "completed"
     with anyio.fail_after(WORKER_S):
@@ -133,7 +133,7 @@ async def test_a_function_without_the_policy_of_its_role_cannot_ask(stack: Stack
     """Roles are the only source of permissions in the tests above."""
     policy = {
         "RoleName": stack.resources["WeatherRole"],
-        "PolicyArn": stack.resources[STATE_POLICY],
+        "PolicyArn": stack.resources[f"Platform.{STATE_POLICY}"],
     }
     iam = stack.cloud.client("iam")
     iam.detach_role_policy(**policy)

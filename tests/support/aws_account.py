@@ -68,20 +68,24 @@ class Stack:
 
     @cached_property
     def resources(self) -> Mapping[str, str]:
-        """Return the physical ids by logical id."""
-        return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in self._summaries}
+        """Return the physical ids by logical id; those of a nested stack as `Platform.TaskTable`."""
+        found = dict[str, str]()
+        for each in self._summaries(self.name):
+            name, physical_id = each["LogicalResourceId"], each["PhysicalResourceId"]
+            found[name] = physical_id
+            if each["ResourceType"] == "AWS::CloudFormation::Stack":
+                nested = self._summaries(physical_id)
+                found |= {f"{name}.{one['LogicalResourceId']}": one["PhysicalResourceId"] for one in nested}
+        return found
 
-    @cached_property
-    def _summaries(self) -> list[Any]:
+    def _summaries(self, stack: str) -> list[Any]:
         pages = self.cloud.client("cloudformation").get_paginator("list_stack_resources")
-        return [
-            each for page in pages.paginate(StackName=self.name) for each in page["StackResourceSummaries"]
-        ]
+        return [each for page in pages.paginate(StackName=stack) for each in page["StackResourceSummaries"]]
 
     def logs(self) -> Mapping[str, list[str]]:
         """Return the messages of each function by its name without the stack's."""
         logs, found = self.cloud.client("logs"), defaultdict[str, list[str]](list)
-        for page in logs.get_paginator("filter_log_events").paginate(logGroupName=self.resources["Logs"]):
+        for page in logs.get_paginator("filter_log_events").paginate(logGroupName=self.resources["Platform.Logs"]):
             for event in page["events"]:
                 name = event["logStreamName"].split("/")[3].partition("[")[0]
                 found[name.removeprefix(f"{self.name}_")].append(event["message"])
@@ -89,7 +93,7 @@ class Stack:
 
     def endpoint(self, path: str) -> str:
         """Return the local URL of a route of the HTTP API."""
-        return f"{self.cloud.url}/_aws/execute-api/{self.resources['Api']}/$default{path}"
+        return f"{self.cloud.url}/_aws/execute-api/{self.resources['Platform.Api']}/$default{path}"
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def _sources_digest() -> str:
 def _sources() -> list[Path]:
     folders = [path for name in ("layers", "functions") for path in (ROOT / name).rglob("*")]
     files = [path for path in folders if path.is_file() and not IGNORED.intersection(path.parts)]
-    templates = [ROOT / "template.yaml", *(ROOT / "stacks").glob("*/template.yaml")]
+    templates = [ROOT / "template.yaml", *(ROOT / "platform").glob("*.yaml")]
     return [*files, *templates, ROOT / "samconfig.toml"]
 
 
