@@ -1,8 +1,7 @@
-"""template.yaml in production: versions, deployments, capacity, domain, CORS, logs and alarms."""
+"""An application in production: versions, deployments, capacity, domain, CORS, logs and alarms."""
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,25 @@ from mcp_roundtrip.protocol.constants import (
     HEADER_SESSION_ID,
 )
 from mcp_roundtrip.telemetry import LogObserver
-from support import cloudformation
-from support.baselines import LANDING_ZONE
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support.cloudformation import Refused
+from support.option_values import ANOTHER, ORIGINS, TOPIC
 from support.project import ROOT
 from support.transformed_template import (
+    AUTH_MODES,
     DOMAIN,
     FOLDERS,
     FRONT_DOOR,
+    PLATFORM,
+    PROVISIONED_CONCURRENCY,
     TOOLS,
     WORKER_OF,
     alias,
     arn,
     broken_rules,
+    declared_parameters,
     deployed,
+    documented_block,
     lint,
     load_template,
     name_in,
@@ -38,22 +42,16 @@ from support.transformed_template import (
     outputs,
     parameters,
     properties,
-    transform,
     transformed,
     transformed_file,
     variables,
+    with_blocks,
     with_defaults,
 )
 
 WITH_ROUTES = [FRONT_DOOR, *TOOLS]
 WORKERS = sorted(WORKER_OF.values())
-TOPIC = "arn:aws:sns:eu-west-1:123456789012:on-call"
-ORIGINS = "https://app.example,https://other.example"
-GRADUAL = [
-    name
-    for name, is_gradual in transformed()["Mappings"]["Meaning"]["IsGradual"].items()
-    if is_gradual == "true"
-]
+GRADUAL = "Gradual deployment"
 
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
 every_function_with_a_route = pytest.mark.parametrize("function", WITH_ROUTES)
@@ -101,45 +99,41 @@ def test_every_function_has_a_new_version_with_a_new_layer(tmp_path: Path) -> No
 
 
 @every_function
-def test_a_parameter_with_another_value_is_a_new_version(function: str) -> None:
-    """SAM derives names of versions from the code only, so descriptions of versions have the parameters."""
-    in_settings = parameters_in(transformed()["Resources"]["Settings"])
-    of_function_alone = {"WorkerConcurrency"}  # not part of a version: Lambda applies it at once
-    assert parameters_in(transformed()["Resources"][function]) - of_function_alone <= in_settings
-    assert version_of(function)["Properties"]["Description"] == "settings ${Settings}"
-    assert variables(function)["SETTINGS_VERSION"] == "${Settings}", (
-        "without a change there is no new version"
-    )
+def test_the_description_of_a_version_has_the_version_of_the_settings(function: str) -> None:
+    """SAM derives names of versions from what the template says, not from values of parameters."""
+    assert version_of(function)["Properties"]["Description"] == "settings ${SettingsVersion}"
 
 
-def parameters_in(value: Any) -> set[str]:
-    """Return the parameters that a value depends on, also through conditions."""
-    return {name for name in _names(value) if name in transformed()["Parameters"]}
+def configurations(**given: str) -> dict[str, Any]:
+    """Return what Lambda stores in a version of each function."""
+    return of_type("AWS::Lambda::Function", **given)
 
 
-def _names(value: Any) -> Iterator[str]:
-    match value:
-        case {"Ref": str(name)}:
-            yield name
-        case {"Fn::Sub": str(text)}:
-            yield from re.findall(r"\$\{([\w:]+)\}", text)
-        case {"Fn::If": [condition, *branches]}:
-            yield from _names([transformed()["Conditions"][condition], *branches])
-        case {"Condition": str(condition)}:
-            yield from _names(transformed()["Conditions"][condition])
-        case dict():
-            yield from _names(list(value.values()))
-        case list():
-            for item in value:
-                yield from _names(item)
+@pytest.mark.parametrize(
+    "base",
+    [
+        *({"AuthMode": mode, **needed} for mode, needed in AUTH_MODES.items()),
+        {"EndpointUri": "https://edge.example/mcp"},
+    ],
+    ids=str,
+)
+def test_a_value_that_changes_a_function_is_a_new_version_of_the_settings(base: dict[str, str]) -> None:
+    before, version = configurations(**base), properties("SettingsVersion", **base)
+    changing = set()
+    for name, value in ANOTHER.items():
+        changed = {**base, name: value}
+        if configurations(**changed) != before:
+            changing.add(name)
+            assert properties("SettingsVersion", **changed) != version, name
+    assert changing >= {"PythonRuntime", "Architecture", "AllowedOrigins", "MaxOpenTasks"}
 
 
-def test_settings_of_versions_distinguish_all_values() -> None:
-    lines = properties("Settings", AllowedOrigins=ORIGINS)["Content"].split("\n")
-    named = [line.partition(" ")[0] for line in lines]
-    assert len(named) == len(set(named))
-    assert set(named) == parameters_in(transformed()["Resources"]["Settings"])
-    assert f"AllowedOrigins {ORIGINS}" in lines
+def test_every_parameter_has_another_value_for_these_tests() -> None:
+    chosen_by_the_template = {"Application", "Values"}
+    assert ANOTHER.keys() == declared_parameters().keys() - chosen_by_the_template
+    for name, value in ANOTHER.items():
+        declared = str(declared_parameters()[name].get("Default"))
+        assert parameters(**{name: value})[name] not in (declared, [declared]), name
 
 
 @every_function_with_a_route
@@ -158,47 +152,32 @@ def test_versions_of_a_worker_are_retained_for_their_tasks(worker: str) -> None:
 
 
 def test_by_default_a_version_gets_all_traffic_at_once() -> None:
-    assert transformed()["Parameters"]["Deployment"]["Default"] == "AtOnce"
     assert of_type("AWS::CodeDeploy::DeploymentGroup") == {}
     assert not any("UpdatePolicy" in resource for resource in deployed().values())
 
 
-@pytest.fixture(scope="module")
-def gradual() -> dict[str, Any]:
-    """Return a stack with gradual deployment."""
-    template = load_template(transform(Deployment=GRADUAL[0]))
-    return cloudformation.resources(template, parameters(Deployment=GRADUAL[0]))
-
-
-ROLLBACK_ALARMS = ("ErrorsAlarm", "CrashesAlarm", "ServerErrorsAlarm")
-
-
 @every_function_with_a_route
-def test_a_gradual_deployment_is_rolled_back_by_alarms(gradual: dict[str, Any], function: str) -> None:
+def test_a_gradual_deployment_is_rolled_back_by_alarms(function: str) -> None:
+    gradual = deployed(GRADUAL)
     group = gradual[f"{function}DeploymentGroup"]["Properties"]
     [policy] = gradual[name_in(alias(function))]["UpdatePolicy"].values()
     assert policy["DeploymentGroupName"] == {"Ref": f"{function}DeploymentGroup"}
-    assert group["DeploymentConfigName"] == f"CodeDeployDefault.Lambda{GRADUAL[0]}"
+    assert group["DeploymentConfigName"] == f"CodeDeployDefault.Lambda{documented_block(GRADUAL)['DeploymentPreference']['Type']}"
     assert group["AutoRollbackConfiguration"]["Enabled"] is True
     assert {"DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM"} <= set(
         group["AutoRollbackConfiguration"]["Events"]
     )
     assert group["AlarmConfiguration"] == {
         "Enabled": True,
-        "Alarms": [{"Name": f"${{{alarm}}}"} for alarm in ROLLBACK_ALARMS],
+        "Alarms": [{"Name": "${ErrorsAlarm}"}, {"Name": "${CrashesAlarm}"}],
     }
     assert group["ServiceRoleArn"] == arn("DeploymentRole")
 
 
 @every_worker
-def test_a_worker_is_replaced_at_once(gradual: dict[str, Any], worker: str) -> None:
-    assert f"{worker}DeploymentGroup" not in gradual
-    assert "UpdatePolicy" not in gradual[name_in(alias(worker))]
-
-
-def test_every_offered_deployment_type_is_defined() -> None:
-    offered = transformed()["Parameters"]["Deployment"]["AllowedValues"]
-    assert sorted(offered) == sorted(["AtOnce", *GRADUAL])
+def test_a_worker_is_replaced_at_once(worker: str) -> None:
+    assert f"{worker}DeploymentGroup" not in deployed(GRADUAL)
+    assert "UpdatePolicy" not in deployed(GRADUAL)[name_in(alias(worker))]
 
 
 # Cold starts
@@ -208,63 +187,44 @@ def test_every_offered_deployment_type_is_defined() -> None:
 def test_functions_with_a_route_can_start_from_a_snapshot(function: str) -> None:
     never = {"ApplyOn": "None"}
     expected = {"ApplyOn": "PublishedVersions"} if function in WITH_ROUTES else never
-    assert properties(function, SnapStart="enabled").get("SnapStart", never) == expected
+    assert properties(function, "SnapStart").get("SnapStart", never) == expected
     assert properties(function).get("SnapStart", never) == never
 
 
 @every_function
-def test_functions_with_a_route_can_have_provisioned_concurrency(function: str) -> None:
-    live = properties(name_in(alias(function)), ProvisionedConcurrency="3")
-    expected = {"ProvisionedConcurrentExecutions": "3"} if function in WITH_ROUTES else None
-    assert live.get("ProvisionedConcurrencyConfig") == expected
+def test_a_function_can_have_provisioned_concurrency(function: str) -> None:
+    live = properties(name_in(alias(function)), PROVISIONED_CONCURRENCY)
+    documented = documented_block(PROVISIONED_CONCURRENCY)["ProvisionedConcurrencyConfig"]
+    assert live.get("ProvisionedConcurrencyConfig") == (documented if function in WITH_ROUTES else None)
     assert "ProvisionedConcurrencyConfig" not in properties(name_in(alias(function)))
 
 
 @every_function
-def test_only_workers_have_reserved_concurrency_and_it_can_be_disabled(function: str) -> None:
-    expected = "7" if function in WORKERS else None
-    assert properties(function, WorkerConcurrency="7").get("ReservedConcurrentExecutions") == expected
-    assert "ReservedConcurrentExecutions" not in properties(function, WorkerConcurrency="0")
-    assert properties(function).get("ReservedConcurrentExecutions") == ("20" if expected else None)
+def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_queues(function: str) -> None:
+    expected = 20 if function in WORKERS else None
+    assert properties(function).get("ReservedConcurrentExecutions") == expected
+    if expected:
+        mapping = properties(f"{function}Tasks")
+        assert mapping["ScalingConfig"] == {"MaximumConcurrency": expected}
 
 
-def test_a_queue_has_the_maximum_concurrency_of_workers() -> None:
-    limited = of_type("AWS::Lambda::EventSourceMapping", WorkerConcurrency="7")
-    assert len(limited) == len(WORKERS)
-    for each in limited.values():
-        assert each["ScalingConfig"] == {"MaximumConcurrency": "7"}
-    for each in of_type("AWS::Lambda::EventSourceMapping", WorkerConcurrency="0").values():
-        assert "ScalingConfig" not in each
+# Parameters that contradict each other
 
 
-@pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"WorkerConcurrency": "1"}, "WorkerConcurrency"),
-        ({"SnapStart": "enabled", "ProvisionedConcurrency": "1"}, "ProvisionedConcurrency"),
-        ({"SnapStart": "enabled", "PythonRuntime": "python3.11"}, "python3.12 or later"),
-        ({"DomainName": DOMAIN["DomainName"]}, "CertificateArn"),
-        ({"SubnetIds": "subnet-0a1b2c3d"}, "SecurityGroupIds"),
-    ],
-)
-def test_contradicting_parameters_are_refused(given: dict[str, str], named: str) -> None:
-    [broken] = broken_rules(**given)
-    assert named in broken
+def test_a_domain_without_a_certificate_is_refused() -> None:
+    [broken] = broken_rules(DomainName=DOMAIN["DomainName"])
+    assert "CertificateArn" in broken
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        {"SnapStart": "enabled"},
-        {"SnapStart": "enabled", "PythonRuntime": "python3.12"},
-        {"WorkerConcurrency": "0"},
-        {"WorkerConcurrency": "2"},
-        {"ProvisionedConcurrency": "1", "PythonRuntime": "python3.11"},
         DOMAIN,
         {**DOMAIN, "HostedZoneId": "Z0123456789"},
         {"CertificateArn": DOMAIN["CertificateArn"], "HostedZoneId": "Z0123456789"},  # not used
-        LANDING_ZONE,
+        {name: value for name, value in ANOTHER.items() if name != "AuthMode"},
     ],
+    ids=len,
 )
 def test_consistent_parameters_are_accepted(given: dict[str, str]) -> None:
     assert broken_rules(**given) == []
@@ -373,10 +333,8 @@ def test_audit_records_outlive_the_stack_and_expire_later() -> None:
     stack = deployed(AuditLog="hash")
     assert {stack[name]["DeletionPolicy"] for name in ("AuditLogs", "AuditKey")} == {"RetainExceptOnCreate"}
     assert "AuditKey" not in deployed(AuditLog="principal")
-    assert (
-        properties(FRONT_DOOR, AuditLog="hash")["Environment"]["Variables"]["MCP_AUDIT"]
-        == "hash:${AuditLogs}"
-    )
+    assert variables(FRONT_DOOR, AuditLog="hash")["MCP_AUDIT"] == "hash:${AuditLogs}"
+    assert "MCP_AUDIT" not in variables(FRONT_DOOR)
 
 
 # Alarms
@@ -418,10 +376,10 @@ def test_an_alarm_has_a_description_and_ignores_missing_data(alarm: str) -> None
 
 @pytest.mark.parametrize("tool", sorted(WORKER_OF))
 def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool: str) -> None:
-    queue = f"{tool.removesuffix('Function')}Tasks"
-    alarm = properties(f"{queue}Alarm")
+    tasks = f"{tool.removesuffix('Function')}Tasks"
+    alarm = properties(f"{tasks}Alarm")
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateAgeOfOldestMessage")
-    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"${{{queue}.QueueName}}"}]
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"${{{tasks}Queue.QueueName}}"}]
     assert alarm["Statistic"] == "Maximum"
 
 
@@ -645,8 +603,11 @@ REGION = re.compile(
 )
 
 
-def test_the_template_names_no_partition_and_no_region() -> None:
-    source = yaml.safe_dump(transformed()["Resources"]) + yaml.safe_dump(transformed()["Outputs"])
+def test_the_templates_name_no_partition_and_no_region() -> None:
+    nested = [load(path) for path in sorted((ROOT / "platform").glob("*.yaml"))]
+    source = "".join(
+        yaml.safe_dump([template["Resources"], template.get("Outputs")]) for template in (transformed(), *nested)
+    )
     assert "arn:aws" not in source
     assert not REGION.search(source)
     # Service principals are equal in every partition; addresses are not.
@@ -659,35 +620,27 @@ def test_the_template_names_no_partition_and_no_region() -> None:
     }
 
 
-KEY = "arn:aws:kms:eu-west-1:123456789012:key/"
-EVERYTHING = {
-    **{name: value for name, value in LANDING_ZONE.items() if name != "LogRetentionDays"},  # a number
-    **DOMAIN,
-    "HostedZoneId": "Z0123456789",
-    "AllowedOrigins": ORIGINS,
-    "AlarmTopicArn": TOPIC,
-    "TaskDelivery": "queue",
-    "StateKeyArn": f"{KEY}1",
-    "TrustedStateKeyArns": f"{KEY}2",
-    "TrustedStateEncryptionKeyArns": f"{KEY}2,{KEY}3",
-}
+def test_nested_templates_use_the_name_of_the_application_and_not_their_own() -> None:
+    for path in (ROOT / "platform").glob("*.yaml"):
+        assert "AWS::StackName" not in path.read_text("utf-8"), path
 
 
 def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
-    at_once = EVERYTHING | {"SnapStart": "enabled", "StatePublicKeys": f"1:{'A' * 122}=="}
-    gradual = EVERYTHING | {
-        "ProvisionedConcurrency": "2",
-        "StateSigning": "delegated",
-        "StateEncryption": "disabled",
-    }
-    assert (broken_rules(**at_once), broken_rules(**gradual)) == ([], [])
-    (tmp_path / "at-once.yaml").write_text(with_defaults(transformed(), **at_once))
-    taking_time = load_template(transform(Deployment=GRADUAL[0]))
-    (tmp_path / "gradual.yaml").write_text(with_defaults(taking_time, **gradual, Deployment=GRADUAL[0]))
-    assert lint(*tmp_path.iterdir()) == []
+    platform = {name: value for name, value in ANOTHER.items() if name in load(PLATFORM)["Parameters"]}
+    given = {"Application": "tools", **platform}
+    (tmp_path / "platform.yaml").write_text(with_defaults(load(PLATFORM), **given))
+    for name, blocks in {
+        "snapshots": ("VPC", "Traces", "SnapStart"),
+        "gradual": ("VPC", "Traces", GRADUAL, PROVISIONED_CONCURRENCY),
+    }.items():
+        (tmp_path / f"{name}.yaml").write_text(with_blocks(*blocks))
+    (tmp_path / "platform").symlink_to(ROOT / "platform")
+    packaged_by_sam = "W3002"
+    findings = lint(*tmp_path.glob("*.yaml"))
+    assert [each for each in findings if each["Rule"]["Id"] != packaged_by_sam] == []
 
 
 def test_every_parameter_has_a_description_or_a_self_explanatory_name() -> None:
-    declared = transformed()["Parameters"]
+    declared = declared_parameters()
     undescribed = {name for name, each in declared.items() if "Description" not in each}
     assert undescribed == {"PythonRuntime", "Architecture", "LogRetentionDays", "AuditRetentionDays"}

@@ -33,10 +33,11 @@ def _parameter(name: str, declared: Mapping[str, Any], value: str) -> str | list
     return values if listed else value
 
 
-def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
+def evaluate(value: Any, template: Template, parameters: Parameters, prefix: str = "") -> Any:
     """Resolve parameters, conditions, mappings and functions in `value`.
 
-    Values known only to a deployment stay as in Fn::Sub: ``${Resource}``, ``${Resource.Attribute}``.
+    Values known only to a deployment stay as in Fn::Sub: ``${Resource}``, ``${Resource.Attribute}``, with
+    `prefix` before names of resources. `parameters` may also have attributes: "Platform.Outputs.Api".
     """
 
     def inner(value: Any) -> Any:
@@ -45,9 +46,9 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
             return [inner(item) for item in value if chosen(item) != NO_VALUE]
         match value:
             case {"Ref": name}:
-                return parameters.get(name, f"${{{name}}}")
-            case {"Fn::GetAtt": [resource, attribute]}:
-                return f"${{{resource}.{attribute}}}"
+                return parameters[name] if name in parameters else attribute(name)
+            case {"Fn::GetAtt": path}:
+                return inner({"Ref": ".".join(path)})
             case {"Condition": str(name)} if len(value) == 1:
                 return condition(name, template, parameters)
             case {"Fn::Equals": [left, right]}:
@@ -80,6 +81,15 @@ def evaluate(value: Any, template: Template, parameters: Parameters) -> Any:
             case plain:
                 return plain
 
+    def attribute(name: str) -> Any:
+        resource, _, member = name.partition(".")
+        match template.get("Resources", {}).get(resource), member:
+            case {"Type": "AWS::SSM::Parameter", "Properties": {"Value": text}}, "Value":
+                return inner(text)
+            case None, _:
+                return f"${{{name}}}"
+        return f"${{{prefix}{name}}}"
+
     def chosen(value: Any) -> Any:
         match value:
             case {"Fn::If": [name, then, otherwise]}:
@@ -94,26 +104,30 @@ def condition(name: str, template: Template, parameters: Parameters) -> bool:
     return bool(evaluate(template["Conditions"][name], template, parameters))
 
 
-def resources(template: Template, parameters: Parameters) -> dict[str, Any]:
-    """Return the existing resources by logical id, with evaluated properties."""
+def resources(template: Template, parameters: Parameters, prefix: str = "") -> dict[str, Any]:
+    """Return the existing resources by `prefix` and logical id, with evaluated properties."""
+
+    def properties(resource: Mapping[str, Any]) -> Any:
+        return evaluate(resource.get("Properties", {}), template, parameters, prefix)
+
     return {
-        name: {**resource, "Properties": evaluate(resource.get("Properties", {}), template, parameters)}
+        f"{prefix}{name}": {**resource, "Properties": properties(resource)}
         for name, resource in template["Resources"].items()
         if "Condition" not in resource or condition(resource["Condition"], template, parameters)
     }
 
 
-def outputs(template: Template, parameters: Parameters) -> dict[str, Any]:
+def outputs(template: Template, parameters: Parameters, prefix: str = "") -> dict[str, Any]:
     """Return the values of the existing outputs."""
     return {
-        name: evaluate(output["Value"], template, parameters)
-        for name, output in template["Outputs"].items()
+        name: evaluate(output["Value"], template, parameters, prefix)
+        for name, output in template.get("Outputs", {}).items()
         if "Condition" not in output or condition(output["Condition"], template, parameters)
     }
 
 
 def broken_rules(template: Template, parameters: Parameters) -> list[str]:
     """Return the descriptions of the assertions in `Rules` that refuse these parameters."""
-    rules = [evaluate(rule, template, parameters) for rule in template["Rules"].values()]
+    rules = [evaluate(rule, template, parameters) for rule in template.get("Rules", {}).values()]
     assertions = [each for rule in rules if rule.get("RuleCondition", True) for each in rule["Assertions"]]
     return [each["AssertDescription"] for each in assertions if not each["Assert"]]

@@ -1,21 +1,26 @@
-"""template.yaml after the SAM transform, evaluated for given parameters."""
+"""template.yaml after the SAM transform, evaluated with its nested stacks for given parameters."""
 
 import fcntl
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import yaml
 
-from support import cloudformation
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.interpreters import SITE
 from support.project import ROOT
 from support.sam_build import CACHE, SAM, run
 from support.source_template import functions
+from support.whole_template import Stack, evaluate_stack, with_options
 
+PLATFORM = ROOT / "platform/template.yaml"
+OPTIONS_PAGE = ROOT / "docs/reference/options.md"
 TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 
 FRONT_DOOR = "FrontDoorFunction"
@@ -27,11 +32,13 @@ WORKER_OF = {
 
 TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKER_OF.values()})
 
+PROVISIONED_CONCURRENCY = "Provisioned concurrency"
+
 AUTH_MODES: dict[str, dict[str, str]] = {
     "none": {},
     "iam": {},
     "bearer": {"TokenIssuer": "https://issuer.example"},
-    "jwt": {"JwtIssuer": "https://issuer.example"},
+    "jwt": {"TokenIssuer": "https://issuer.example"},
     "lambda": {"LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer"},
 }
 """The parameters that each AuthMode requires."""
@@ -43,12 +50,9 @@ DOMAIN = {
 
 
 @cache
-def transform(**given: str) -> str:
-    """Return the CloudFormation template in YAML, with unresolved parameters.
-
-    Only the parameter Deployment influences the transform.
-    """
-    return transformed_file(ROOT / "template.yaml", **{"AuthMode": "none", **given})
+def transform() -> str:
+    """Return the CloudFormation template of template.yaml in YAML, with unresolved parameters."""
+    return transformed_file(ROOT / "template.yaml", AuthMode="none")
 
 
 def transformed_file(template: Path, **given: str) -> str:
@@ -82,33 +86,51 @@ def transformed() -> dict[str, Any]:
     return template
 
 
-def parameters(**given: str) -> dict[str, Any]:
-    """Return the value of every parameter. AuthMode is none unless given."""
-    return cloudformation.parameters_of(transformed(), **{"AuthMode": "none", **given})
+@cache
+def declared_parameters() -> dict[str, Any]:
+    """Return the declarations of all parameters: those of template.yaml, and the options of the platform."""
+    return {**load(PLATFORM)["Parameters"], **transformed()["Parameters"]}
 
 
 @cache
-def deployed(**given: str) -> dict[str, Any]:
-    """Return the evaluated resources of a stack with these parameters."""
-    return cloudformation.resources(transformed(), parameters(**given))
+def stack(*blocks: str, **given: str) -> Stack:
+    """Return the evaluated stack with these parameters, options, and blocks of docs/reference/options.md.
+
+    AuthMode is none unless given.
+    """
+    template = load_template(with_blocks(*blocks)) if blocks else transformed()
+    own = {name: value for name, value in given.items() if name in template["Parameters"]}
+    options = {name: value for name, value in given.items() if name not in own}
+    return evaluate_stack(with_options(template, options), ROOT, {"AuthMode": "none", **own})
+
+
+def parameters(**given: str) -> dict[str, Any]:
+    """Return the value of every parameter of template.yaml, and of every option."""
+    whole = stack(**given)
+    return {**whole.nested["Platform"].parameters, **whole.parameters}
+
+
+def deployed(*blocks: str, **given: str) -> dict[str, Any]:
+    """Return the evaluated resources of all stacks with these parameters, options, and documented blocks."""
+    return stack(*blocks, **given).resources
 
 
 def outputs(**given: str) -> dict[str, Any]:
-    return cloudformation.outputs(transformed(), parameters(**given))
+    return stack(**given).outputs
 
 
 def broken_rules(**given: str) -> list[str]:
-    return cloudformation.broken_rules(transformed(), parameters(**given))
+    return stack(**given).broken_rules
 
 
 def of_type(resource_type: str, **given: str) -> dict[str, Any]:
     """Return the properties of all resources of a type."""
-    stack = deployed(**given).items()
-    return {name: each["Properties"] for name, each in stack if each["Type"] == resource_type}
+    found = deployed(**given).items()
+    return {name: each["Properties"] for name, each in found if each["Type"] == resource_type}
 
 
-def properties(logical_id: str, **given: str) -> Any:
-    return deployed(**given)[logical_id]["Properties"]
+def properties(logical_id: str, *blocks: str, **given: str) -> Any:
+    return deployed(*blocks, **given)[logical_id]["Properties"]
 
 
 def arn(logical_id: str) -> str:
@@ -131,23 +153,64 @@ def role_of(function: str) -> str:
 
 def statements(function: str, **given: str) -> list[dict[str, Any]]:
     """Return the statements of a function's role: its own policies, then the managed ones."""
-    stack = deployed(**given)
-    role = stack[role_of(function)]["Properties"]
-    managed = [stack[name_in(policy)]["Properties"] for policy in role.get("ManagedPolicyArns", [])]
+    found = deployed(**given)
+    role = found[role_of(function)]["Properties"]
+    managed = [found[name_in(policy)]["Properties"] for policy in role.get("ManagedPolicyArns", [])]
     policies = [*role.get("Policies", []), *managed]
     return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
 
 
-def variables(function: str, **given: str) -> Any:
-    return properties(function, **given)["Environment"]["Variables"]
+def variables(function: str, *blocks: str, **given: str) -> dict[str, str]:
+    """Return the settings that a function reads: the lines of MCP_SETTINGS, then its own variables."""
+    own = dict(properties(function, *blocks, **given)["Environment"]["Variables"])
+    return settings(own.pop("MCP_SETTINGS")) | own
+
+
+def settings(text: str) -> dict[str, str]:
+    """Return the lines NAME=value of MCP_SETTINGS."""
+    return dict(line.split("=", 1) for line in text.split("\n"))
+
+
+@cache
+def with_blocks(*headings: str) -> str:
+    """Return template.yaml after the transform, with blocks of docs/reference/options.md.
+
+    They are in Globals, or for provisioned concurrency at every function but workers.
+    """
+    template = load(ROOT / "template.yaml")
+    for heading in headings:
+        places = [template["Globals"]["Function"]]
+        if heading == PROVISIONED_CONCURRENCY:
+            places = [template["Resources"][name]["Properties"] for name in (FRONT_DOOR, *TOOLS)]
+        for place in places:
+            _merge(place, documented_block(heading))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "template.yaml"
+        path.write_text(yaml.safe_dump(template, sort_keys=False), "utf-8")
+        return transformed_file(path, AuthMode="none")
+
+
+def documented_block(heading: str) -> dict[str, Any]:
+    """Return the first block of YAML below a heading of docs/reference/options.md."""
+    section = OPTIONS_PAGE.read_text("utf-8").partition(f"\n### {heading}\n")[2]
+    block: dict[str, Any] = parse(dedent(section.partition("```yaml\n")[2].partition("```")[0]))
+    return block
+
+
+def _merge(into: dict[str, Any], block: Mapping[str, Any]) -> None:
+    for name, value in block.items():
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
 
 
 def with_defaults(template: Mapping[str, Any], **given: str) -> str:
     """Return a template in YAML with these values as defaults, which cfn-lint reads."""
-    declared = {
-        name: {**each, "Default": given[name]} if name in given else each
-        for name, each in template["Parameters"].items()
-    }
+    declared = {name: dict(each) for name, each in template["Parameters"].items()}
+    for name, value in given.items():
+        is_number = declared[name]["Type"] == "Number"
+        declared[name]["Default"] = int(value) if is_number else value
     return yaml.safe_dump({**template, "Parameters": declared}, sort_keys=False)
 
 

@@ -1,0 +1,93 @@
+"""The templates are read by people: block style, short lines, a comment above each section."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.project import ROOT
+from support.transformed_template import FRONT_DOOR, PLATFORM, TOOLS, WORKER_OF
+
+TEMPLATE = ROOT / "template.yaml"
+TEMPLATES = [TEMPLATE, *sorted((ROOT / "platform").glob("*.yaml"))]
+
+MAX_COLUMNS = 110
+MAX_LINES = 480
+MAX_PARAMETERS = 6
+MAX_FUNCTION, MAX_FUNCTION_WITH_TASKS = 30, 85
+"""Lines of a function with its role, and of a function with its worker, queue and role."""
+
+EXAMPLES = {
+    "ApprovalFunction",
+    "ProvisionFunction",
+    "SummarizeFunction",
+    "WeatherFunction",
+    "WorkItemsFunction",
+}
+
+every_template = pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+
+
+def sections(text: str) -> list[list[str]]:
+    """Return the lines of each group of resources. Blank lines separate groups."""
+    resources = re.split(r"^(?=[\w#])", text.partition("\nResources:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return [group.strip("\n").split("\n") for group in resources.split("\n\n") if group.strip()]
+
+
+def nodes(node: yaml.Node) -> Iterator[yaml.Node]:
+    yield node
+    match node:
+        case yaml.MappingNode():
+            for key, value in node.value:
+                yield from nodes(key)
+                yield from nodes(value)
+        case yaml.SequenceNode():
+            for item in node.value:
+                yield from nodes(item)
+
+
+@every_template
+def test_no_line_is_longer_than_110_columns(template: Path) -> None:
+    lines = template.read_text("utf-8").splitlines()
+    assert [line for line in lines if len(line) > MAX_COLUMNS] == []
+
+
+@every_template
+def test_only_lists_on_one_line_are_in_flow_style(template: Path) -> None:
+    document = yaml.compose(template.read_text("utf-8"), yaml.SafeLoader)
+    in_flow = [each for each in nodes(document) if getattr(each, "flow_style", False)]
+    assert in_flow
+    assert [str(each.start_mark) for each in in_flow if isinstance(each, yaml.MappingNode)] == []
+    assert [str(each.start_mark) for each in in_flow if each.start_mark.line != each.end_mark.line] == []
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, PLATFORM], ids=lambda path: path.parent.name)
+def test_every_section_begins_with_a_comment(template: Path) -> None:
+    found = sections(template.read_text("utf-8"))
+    assert len(found) >= 8
+    assert [group[0] for group in found if not group[0].startswith("  # ")] == []
+
+
+def test_the_template_is_short_and_grows_by_whole_functions() -> None:
+    further = [tool for tool in TOOLS if tool not in EXAMPLES]
+    growth = sum(MAX_FUNCTION_WITH_TASKS if tool in WORKER_OF else MAX_FUNCTION for tool in further)
+    text = TEMPLATE.read_text("utf-8")
+    assert len(text.splitlines()) <= MAX_LINES + growth
+    document = yaml.compose(text, yaml.SafeLoader)
+    [parameters] = [value for key, value in document.value if key.value == "Parameters"]
+    assert len(parameters.value) <= MAX_PARAMETERS
+
+
+def test_a_function_has_few_lines() -> None:
+    measured = {
+        f"{words[1]}Function": len(group)
+        for group in sections(TEMPLATE.read_text("utf-8"))
+        if (words := re.match(r"  (\w+?)Function:$", "\n".join(group[1:]), re.MULTILINE))
+    }
+    tools = [tool for tool in TOOLS if tool != "ApprovalFunction"]  # which has a table and a route of its own
+    assert measured.keys() >= {FRONT_DOOR, *tools}
+    for function in (FRONT_DOOR, *tools):
+        limit = MAX_FUNCTION_WITH_TASKS if function in WORKER_OF else MAX_FUNCTION
+        assert measured[function] <= limit, function
