@@ -173,9 +173,11 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
         "AuthMode": "none",
         "PythonRuntime": NATIVE_RUNTIME,
         "Architecture": NATIVE_ARCHITECTURE,
-        "GeocodingApiUrl": services["GEOCODING_API_URL"],
-        "WeatherApiUrl": services["WEATHER_API_URL"],
     }
+    template = (copy / "template.yaml").read_text("utf-8")
+    for name in ("GEOCODING_API_URL", "WEATHER_API_URL"):
+        template = template.replace(f"{name}: !Ref AWS::NoValue", f"{name}: {services[name]}")
+    (copy / "template.yaml").write_text(template, "utf-8")
     with (copy / "samconfig.toml").open("a") as file:
         for environment in ENVIRONMENTS:
             file.write(f"\n[{environment}.deploy.parameters.parameter_overrides]\n")

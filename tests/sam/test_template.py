@@ -387,8 +387,8 @@ OWN = {
     "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
     "ProvisionFunction": {"DATABASES_API_URL"},
     "WorkItemsFunction": {"AZURE_DEVOPS_SECRET", "AZURE_DEVOPS_URL"},
-    "WeatherFunction": {"GEOCODING_API_URL", "WEATHER_API_URL", "ARCHIVE_API_URL"},
 }
+"""The variables of single functions. That of `provision` is one of its worker, too."""
 
 
 PARKS_CALLS = {"ApprovalFunction", "ProvisionFunction", "WeatherFunction", "WorkItemsFunction"}
@@ -409,11 +409,20 @@ def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker:
     version = re.compile(rf"\$\{{{worker}Version[0-9a-f]+\}}")
     assert version.fullmatch(variables(tool)["MCP_TASK_WORKER"])
     assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
-    own = {"MCP_TASK_TABLE", "MCP_TASK_WAKE_QUEUE"}
-    assert set(variables(worker)) - own == set(variables(tool)) - {"MCP_TASK_TABLE", "MCP_TASK_WORKER"}
-    assert own <= set(variables(worker))
+    of_tasks = {"MCP_TASK_WAKE_QUEUE", "MCP_TASK_WORKER"}
+    equal, of_tool = (
+        {name: value for name, value in variables(each).items() if name not in of_tasks}
+        for each in (worker, tool)
+    )
+    assert equal == of_tool
     assert variables(worker)["MCP_TASK_WAKE_QUEUE"] == f"${{{QUEUE_OF[worker]}}}"
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
+
+
+def test_approval_may_send_e_mails_only_from_its_sender() -> None:
+    [statement] = [each for each in statements("ApprovalFunction") if each["Action"] == "ses:SendEmail"]
+    sender = variables("ApprovalFunction")["APPROVAL_SENDER"]
+    assert statement["Condition"] == {"StringEquals": {"ses:FromAddress": sender}}
 
 
 def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> None:

@@ -58,7 +58,7 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
         ({"ThrottlingRate": "0"}, "ThrottlingRate must be at least 1"),
         ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),
         ({"WorkerConcurrency": "many"}, "WorkerConcurrency must be a number"),
-        ({"Approver": "a=b@example.com"}, "no parameter Approver. Did you mean Approvers?"),
+        ({"ServerCards": "com.example/a"}, "no parameter ServerCards. Did you mean ServerCard?"),
         ({"JwtAudience": "x" * 4097}, "JwtAudience must have at most 4096 bytes"),
         ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "must be in eu-west-1"),
     ],

@@ -43,7 +43,7 @@ def test_local_answers_take_precedence_one_by_one(folder: Path) -> None:
 
 def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder: Path) -> None:
     (folder / LOCAL).write_text('[prod.global.parameters]\nregion = "eu-west-1"\n')
-    changes = {"AuthMode": "iam", "Approvers": 'a"b=\\x@example.com'}
+    changes = {"AuthMode": "iam", "StatePublicKeys": 'a"b=\\x@example.com'}
     save(folder, read_environment(folder, "dev").with_parameters(changes))
     assert read_environment(folder, "dev").parameters == {"LogLevel": "DEBUG", **changes}
     assert read_environment(folder, "prod").option("region") == "eu-west-1"
@@ -59,11 +59,11 @@ def test_a_parameter_without_a_value_leaves_the_local_file(folder: Path) -> None
 @pytest.mark.parametrize(
     "given",
     [
-        '"AuthMode=\\"bearer\\" Approvers=\\"a=b@example.com,c=d@example.com\\" TokenIssuer=\\"\\""',
-        '["AuthMode=bearer", "Approvers=a=b@example.com,c=d@example.com", "TokenIssuer="]',
-        '{AuthMode = "bearer", Approvers = ["a=b@example.com", "c=d@example.com"], TokenIssuer = ""}',
+        '"AuthMode=\\"bearer\\" StatePublicKeys=\\"a:b==,c:d==\\" TokenIssuer=\\"\\""',
+        '["AuthMode=bearer", "StatePublicKeys=a:b==,c:d==", "TokenIssuer="]',
+        '{AuthMode = "bearer", StatePublicKeys = ["a:b==", "c:d=="], TokenIssuer = ""}',
         '"ParameterKey=AuthMode,ParameterValue=bearer ParameterKey=TokenIssuer,ParameterValue= '
-        'ParameterKey=Approvers,ParameterValue=a=b@example.com,c=d@example.com"',
+        'ParameterKey=StatePublicKeys,ParameterValue=a:b==,c:d=="',
     ],
     ids=["text", "list", "table", "long"],
 )
@@ -71,7 +71,7 @@ def test_every_form_of_parameters_that_sam_accepts_is_read(given: str, tmp_path:
     (tmp_path / SHARED).write_text(f"[dev.deploy.parameters]\nparameter_overrides = {given}\n")
     assert read_environment(tmp_path, "dev").parameters == {
         "AuthMode": "bearer",
-        "Approvers": "a=b@example.com,c=d@example.com",
+        "StatePublicKeys": "a:b==,c:d==",
         "TokenIssuer": "",
     }
 
