@@ -22,7 +22,7 @@ REGION = "eu-west-1"
 def refused(stack: str = "tools", **parameters: str) -> list[str]:
     overrides = {"AuthMode": "none", **parameters}
     sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
-    return list(refusals(TEMPLATE, Environment("dev", {}, sections), REGION))
+    return list(refusals(TEMPLATE, Environment("default", {}, sections), REGION))
 
 
 def test_the_defaults_are_accepted() -> None:
@@ -93,7 +93,7 @@ def names_of_functions() -> list[str]:
 
 def test_the_concurrency_of_workers_is_known_by_their_names() -> None:
     sections = {"deploy": {"parameter_overrides": {"AuthMode": "none", "WorkerConcurrency": "7"}}}
-    values = values_of(TEMPLATE, Environment("dev", {}, sections))
+    values = values_of(TEMPLATE, Environment("default", {}, sections))
     assert workers(TEMPLATE, values, "tools") == {"tools_provision_worker": 7}
     assert workers(TEMPLATE, {**values, "WorkerConcurrency": "0"}, "tools") == {}
 
