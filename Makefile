@@ -1,27 +1,60 @@
 # Every command of this project. Each installs what it needs.
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
-#   PORT=… FRESH=1                   for run: another port; a new execution environment for each request
-#   JSON=1                           for run: print JSON, one object per line, for scripts
+#   PORT=… JSON=1                    for run and call: another port than 3000; JSON, one object per line, for scripts
+#   USER="ada bob" SCOPES="a b"      for run and call: a local issuer whose users sign in (AuthMode bearer), and their scopes
+#   FRESH=1                          for run: a new execution environment for each request
 #   CONSOLE=0                        for run: no console
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
 #   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
 #   TRACES=http://127.0.0.1:4318     for run: export traces to this OTLP endpoint (docs/guides/tracing.md)
-#   USER="ada bob" SCOPES="a b"      for run: a local issuer whose users sign in (AuthMode bearer), and their scopes
 #   TOOL=… ARGS='name=value …'       for call: the tool and its arguments, or a JSON object; without TOOL, the list of the tools
-#   URL=… ANSWERS='{…}' TASK=…       for call: another endpoint, answers by the key of the question, a task to follow
-#   PARAMETERS="Name=value …"        for run: parameters of template.yaml, such as TaskDelivery=queue; for deploy: also saved
+#   ANSWERS='{…}' SAMPLE=… TASK=…    for call: answers by the key of the question, the text of a sampled message, a task to follow
+#   URL=…                            for call and smoke: the endpoint
+#   PARAMETERS="Name=value …"        for run, build and deploy: parameters of template.yaml; deploy saves them
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
 #   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
 #   FAULT=… TESTS='file folder …'    for faults: only those with this in their names; the tests to try, to find what catches one
 #   BEFORE=…                         for bench: the revision to compare a plain call with
-#   ENV=dev                          for build, deploy, rollback, url and prune: the environment in samconfig.toml
+#   ENV=prod                         for build, deploy, rollback, url and prune: an environment of samconfig.toml, instead of default
 #   PYTHON_RUNTIME=… ARCHITECTURE=…  for build and deploy: another target, which deploy saves
 #   BUILD=0                          for deploy: deploy the artefact of the last make build
-#   URL=… TOKEN=… CALL='TOOL {…}'    for smoke: the endpoint, an access token, and a tool to call; URL= lists the others
-#   DEPLOY_OPTIONS=…                 for deploy: more options of sam deploy
+#   DEPLOY_OPTIONS=…                 for deploy and rollback: more options of sam deploy
+#   TOKEN=… CALL='TOOL {…}'          for smoke: an access token, and a tool to call
+#   CLIENT_ID=… CLIENT_SECRET=…      for smoke: the client that gets a token
+#   TOKEN_PARAMETERS='scope=a b'     for smoke: the form of its token request
+#   IAM=1 CA_BUNDLE=…                for smoke: sign requests with the AWS credentials of the environment; certificates to trust
+
+# make ignores a variable that nothing reads. So the command line may have only those of the list above, for the goals there.
+given   := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+mistake := $(if $(filter 0,$(MAKELEVEL)),$(if $(given),$(shell awk -v given='$(given)' -v goals='$(or $(MAKECMDGOALS),help)' ' \
+    function likeness(one, other,  i, n) { \
+        for (i = 1; i <= length(one); i++) n += (index(other, substr(one, i, 1)) > 0) + (index(other, substr(one, i, 2)) > 0); \
+        return n / (length(one) + length(other)); \
+    } \
+    function nearest(name,  each, best, found) { \
+        best = 0.6; \
+        for (each in goals_of) if (likeness(name, each) > best) {best = likeness(name, each); found = each} \
+        return found == "" ? "make help lists the variables" : "did you mean " found "?"; \
+    } \
+    function is_for(goal, list) {return index(list ",", " " goal ",") || index(list " ", " " goal " ")} \
+    /^[A-Z_]+ *[:?]?=/ {sub(/ *[:?]?=.*/, ""); goals_of[$$0] = goals_of[$$0]} \
+    /^\043   [A-Z]/ { \
+        gsub(/"[^"]*"|\047[^\047]*\047/, ""); \
+        list = match($$0, /  for [a-z, -]+:/) ? substr($$0, RSTART + 5, RLENGTH - 6) : ""; \
+        for (i = 2; $$i ~ /^[A-Z_]+=/; i++) goals_of[substr($$i, 1, index($$i, "=") - 1)] = list; \
+    } \
+    END { \
+        for (i = split(given, names); name = names[i]; i--) { \
+            if (!(name in goals_of)) {print "make has no variable " name "; " nearest(toupper(name)); continue} \
+            used = goals_of[name] == ""; \
+            for (n = split(goals, goal); n > 0; n--) used = used || is_for(goal[n], goals_of[name]); \
+            if (!used) print "make " goals " has no variable " name ": it is for" goals_of[name]; \
+        } \
+    }' $(firstword $(MAKEFILE_LIST)))))
+$(if $(mistake),$(error $(mistake)))
 
 VENV      := .venv
 SAM       := .venv-sam/bin/sam
@@ -87,7 +120,7 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
                 .cache/identity/package-lock.json .cache/guard/package-lock.json .cache/mermaid/package-lock.json)
 
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
-ENV ?= dev
+ENV ?= default
 export ENV
 DEPLOY = @$(VENV)/bin/python -m mcp_roundtrip_tools.deploy --sam "$(SAM)" --env "$$ENV" --parameters "$$PARAMETERS" \
              --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
@@ -246,7 +279,7 @@ new-tool: $(VENV)/.local  ## create a tool: function, test, events, template ent
 	@$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
 
 .PHONY: build
-build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=dev)
+build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)
 	$(DEPLOY) build
 
 .PHONY: lock
@@ -255,15 +288,15 @@ lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
 .PHONY: deploy
-deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=dev)
+deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=prod)
 	$(DEPLOY) deploy $(if $(filter 0,$(BUILD)),--built) --options "$$DEPLOY_OPTIONS"
 
 .PHONY: rollback
-rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=dev)
+rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=prod)
 	$(DEPLOY) rollback --options "$$DEPLOY_OPTIONS"
 
 .PHONY: url
-url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=dev)
+url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=prod)
 	$(DEPLOY) url
 
 .PHONY: deployer-policy
@@ -279,7 +312,7 @@ smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a rea
 	@$(VENV)/bin/python -m mcp_roundtrip_tools.smoke
 
 .PHONY: prune
-prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=dev)
+prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools.prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
 .PHONY: dist

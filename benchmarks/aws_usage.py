@@ -213,7 +213,7 @@ class Client:
 
     def work_minute(self) -> Usage:
         """Return the usage of a minute of a worker's pass, without its begin and its end."""
-        endpoint_url = self.app.endpoints["AWS_ENDPOINT_URL_DYNAMODB"]
+        endpoint_url = self.app.endpoints["AWS_ENDPOINT_URL"]
         dynamodb = AwsClients(environment=self.app.credentials.variables()).client(
             "dynamodb", REGION, endpoint_url
         )

@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+[OF_APPLICATION] = (ROOT / "development/mcp_roundtrip_tools/new/application").glob("*/Makefile")
+MAKEFILES = {"repository": ROOT / "Makefile", "application": OF_APPLICATION}
 CLIENTS = ROOT / "tests/clients"
 
 
-def make(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def make(
+    folder: Path, *arguments: str, makefile: Path = ROOT / "Makefile", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run `make -n` in a folder with only the Makefile, its inputs, and an environment."""
-    shutil.copy(ROOT / "Makefile", folder)
+    shutil.copy(makefile, folder)
     (folder / "pyproject.toml").touch()
     shutil.copytree(CLIENTS, folder / CLIENTS.relative_to(ROOT), dirs_exist_ok=True)
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
@@ -159,3 +163,79 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
         '--user "$USER" --scopes "$SCOPES"' in make(tmp_path, "run", venv, "USER=ada bob", "SCOPES=a").stdout
     )
     assert "--user" not in make(tmp_path, "run", venv, USER="root").stdout
+
+
+# -- variables of the command line ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("run PARAMETRES=x", "make has no variable PARAMETRES; did you mean PARAMETERS?"),
+        ("deploy PARAMETER=AuthMode=none", "make has no variable PARAMETER; did you mean PARAMETERS?"),
+        ("run PROT=3001", "make has no variable PROT; did you mean PORT?"),
+        ("run port=3001", "make has no variable port; did you mean PORT?"),
+        ("run WXYZ=1", "make has no variable WXYZ; make help lists the variables"),
+        ("run NAME=x", "make run has no variable NAME: it is for new-tool"),
+        ("PORT=3001", "make help has no variable PORT: it is for run and call"),
+    ],
+    ids=lambda value: value.partition(" ")[2],
+)
+def test_a_variable_that_no_goal_reads_is_refused(
+    arguments: str, sentence: str, makefile: Path, tmp_path: Path
+) -> None:
+    done = make(tmp_path, *arguments.split(), makefile=makefile)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
+def test_every_variable_of_the_list_is_accepted_for_its_goals(makefile: Path, tmp_path: Path) -> None:
+    listed = variables(makefile)
+    assert len(listed) >= 12
+    for name, goals in listed.items():
+        for goal in goals:
+            done = make(tmp_path, goal, f"PYTHON={sys.executable}", f"{name}=http://t:1", makefile=makefile)
+            assert "has no variable" not in done.stderr
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
+def test_the_list_has_every_variable_that_a_goal_reads(makefile: Path) -> None:
+    """A recipe passes a variable of the shell (`"$$ENV"`), or one of make (`$(PORT)`)."""
+    text = makefile.read_text()
+    read = {name for found in re.findall(r"\$\$([A-Z][A-Z_]+)|\$\(([A-Z][A-Z_]+)\)", text) for name in found}
+    assigned = {*re.findall(r"^([A-Z_]+) *[:?]?=", text, re.MULTILINE), *OF_MAKE}
+    assert read - {""} - assigned - variables(makefile).keys() == set()
+
+
+OF_MAKE = {"CURDIR", "HOME", "MAKE", "MAKECMDGOALS", "MAKEFILE_LIST", "MAKELEVEL", "NPM", "PATH"}
+"""Variables of make itself, of the shell, and of single targets."""
+
+
+def variables(makefile: Path) -> dict[str, list[str]]:
+    """Return the variables in the list of a Makefile, each with the goals that read it."""
+    found: dict[str, list[str]] = {}
+    for names, goals in re.findall(
+        r"^#   (.*?)   *(?:for ([a-z, -]+):.*)?.*$", makefile.read_text(), re.MULTILINE
+    ):
+        for name in re.findall(r"([A-Z_]+)=", re.sub(r"\"[^\"]*\"|'[^']*'", "", names)):
+            assert name not in found
+            found[name] = re.split(r", | and ", goals) if goals else []
+    return found
+
+
+def test_both_makefiles_check_variables_with_the_same_lines() -> None:
+    parts = [
+        re.search(r"^given .*?^\$\(if \$\(mistake.*?$", each.read_text(), re.M | re.S)
+        for each in MAKEFILES.values()
+    ]
+    assert None not in parts
+    assert len({part[0] for part in parts if part}) == 1
+
+
+def test_a_makefile_that_runs_another_may_have_variables_of_its_own(tmp_path: Path) -> None:
+    make(tmp_path)  # copies the Makefile
+    (tmp_path / "outer.mk").write_text("help: ; @+$(MAKE) --silent --file Makefile help\n")
+    done = make(tmp_path, "--file", "outer.mk", "THEIRS=1")
+    assert done.returncode == 0, done.stderr

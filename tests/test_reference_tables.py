@@ -73,6 +73,7 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         "AZURE_DEVOPS_URL",
         "DATABASES_API_URL",
         "GEOCODING_API_URL",
+        "RFC_EDITOR_URL",
         "WEATHER_API_URL",
     }
     of_powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}  # set or not, they are read

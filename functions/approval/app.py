@@ -42,7 +42,7 @@ def request_approval(ctx: Context, purpose: Purpose, amount_eur: Amount) -> Deci
     expense = Expense(purpose, amount_eur, requester)
     # Not a step: the request is created once for each reference, also by clients that keep no state.
     if not approvals.submit(reference, call, expense):
-        raise ToolError("There is no approver for you: the operator of this server has to set Approvers.")
+        raise ToolError("There is no approver for you: the operator of this server has to set APPROVERS.")
     message = f"{expense.summary} is waiting for approval. The page shows its status."
     url = approvals.page_url(reference)
     if ctx.supports(f"extensions.{VIEW}"):

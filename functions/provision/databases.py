@@ -73,7 +73,7 @@ def _request(method: str, path: str, body: Any = None, idempotency_key: str | No
     url = os.environ.get("DATABASES_API_URL", "")
     if not url:
         raise ToolError(
-            "There is no database provider: the operator of this server has to set DatabasesApiUrl."
+            "There is no database provider: the operator of this server has to set DATABASES_API_URL."
         )
     headers = {"Content-Type": "application/json"}
     if idempotency_key is not None:

@@ -1,7 +1,7 @@
 """A client of the Azure DevOps REST API for work items, version 7.1.
 
 AZURE_DEVOPS_URL is a project's URL, such as https://dev.azure.com/example/engine. AZURE_DEVOPS_SECRET is the
-ARN of the secret in AWS Secrets Manager that holds a personal access token; without it, requests carry none.
+name of the secret in AWS Secrets Manager that holds a personal access token; without it, requests carry none.
 """
 
 import json
@@ -93,7 +93,7 @@ def update(item: WorkItem, fields: dict[str, str], original: int | None = None) 
     patch: list[dict[str, Any]] = [
         {"op": "add", "path": f"/fields/{name}", "value": value} for name, value in fields.items()
     ]
-    url = f"{os.environ['AZURE_DEVOPS_URL']}/_apis/wit/workItems/{original}"
+    url = f"{_project()}/_apis/wit/workItems/{original}"
     if original is not None and url not in item.duplicate_of:
         patch.append({"op": "add", "path": "/relations/-", "value": {"rel": DUPLICATE_OF, "url": url}})
     _request("PATCH", f"workitems/{item.id}", {}, patch, "application/json-patch+json")
@@ -126,10 +126,7 @@ def _request(
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen  # HTTP and TLS take 40 ms to import; lists need neither
 
-    base = os.environ.get("AZURE_DEVOPS_URL", "")
-    if not base:
-        raise ToolError("There is no project: the operator of this server has to set AzureDevOpsUrl.")
-    url = f"{base}/_apis/wit/{path}?{urlencode({**query, 'api-version': '7.1'})}"
+    url = f"{_project()}/_apis/wit/{path}?{urlencode({**query, 'api-version': '7.1'})}"
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": content_type, **_authorization()}
     # The URL is the operator's setting.
@@ -148,12 +145,29 @@ def _request(
         raise Unavailable(str(error)) from error
 
 
+def _project() -> str:
+    url = os.environ.get("AZURE_DEVOPS_URL", "").rstrip("/")
+    if not url:
+        raise ToolError("There is no project: the operator of this server has to set AZURE_DEVOPS_URL.")
+    return url
+
+
 @cache
 def _authorization() -> dict[str, str]:
     secret = os.environ.get("AZURE_DEVOPS_SECRET", "")
     if not secret:
         return {}
     import boto3
+    from botocore.exceptions import ClientError
 
-    token = boto3.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"]
+    try:
+        token = boto3.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"]
+    except ClientError as error:
+        # A name without a secret matches no ARN, so IAM may deny the request.
+        if error.response["Error"]["Code"] not in ("ResourceNotFoundException", "AccessDeniedException"):
+            raise
+        raise ToolError(
+            "There is no access token: the operator of this server has to create the secret that"
+            " AZURE_DEVOPS_SECRET names."
+        ) from None
     return {"Authorization": f"Basic {b64encode(f':{token}'.encode()).decode()}"}

@@ -1,5 +1,6 @@
-"""The unmodified template and the output of `sam build`, deployed with `sam deploy` to ministack.
+"""The template and the output of `sam build`, deployed with `sam deploy` to ministack.
 
+The template is modified only where its comments say so: the variables of the examples' services are set.
 Third-party clients drive the endpoint. Every function has exactly the permissions of its role.
 support/aws_account.py describes the account and its differences from AWS.
 """
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from support.aws_account import Cloud, Stack, deploy
+from support.aws_account import Cloud, Stack, deploy, with_variables
 from support.clients import SUMMARY, Person, fast_mcp, official
 from support.example_calls import CALLS
 from support.project import ROOT
@@ -28,6 +30,9 @@ pytestmark = pytest.mark.anyio
 FRONT_DOOR = "/mcp"
 STATE_POLICY = "StatePolicy"
 
+TOKEN = "personal-access-token"
+"""The personal access token for Azure DevOps."""
+
 WORKERS = 2
 """The first worker stops at the question, and a second one resumes after the answer."""
 
@@ -35,23 +40,21 @@ WORKER_S = 60
 
 
 @pytest.fixture(scope="module")
-def stack(account: Cloud, built: Built, services: Mapping[str, str]) -> Stack:
-    return deploy(account, built, "mcp-roundtrip", AuthMode="none", **services)
+def stack(account: Cloud, built: Built, template: Path) -> Stack:
+    secrets = account.client("secretsmanager")
+    secrets.create_secret(Name="mcp-roundtrip/azure-devops", SecretString=TOKEN)
+    return deploy(account, built, "mcp-roundtrip", template, AuthMode="none")
 
 
 @pytest.fixture(scope="module")
-def services() -> Iterator[Mapping[str, str]]:
-    """Yield parameters with the stand-ins of the services that the examples call."""
+def template(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield the built template with the stand-ins of the services that the examples call."""
     with serve_stand_ins(ROOT / "template.yaml") as variables:
-        yield {
-            "AzureDevOpsUrl": variables["AZURE_DEVOPS_URL"],
-            "DatabasesApiUrl": variables["DATABASES_API_URL"],
-            "GeocodingApiUrl": variables["GEOCODING_API_URL"],
-            "WeatherApiUrl": variables["WEATHER_API_URL"],
-        }
+        services = {name: value for name, value in variables.items() if name != "AZURE_DEVOPS_SECRET"}
+        yield with_variables(built, services, tmp_path_factory.mktemp("template"))
 
 
-def test_the_unmodified_template_is_deployed(stack: Stack) -> None:
+def test_the_template_is_deployed(stack: Stack) -> None:
     assert stack.description["StackStatus"] == "CREATE_COMPLETE"
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.description["Outputs"]}
     # The emulator's Api.ApiEndpoint is its own address.
@@ -105,9 +108,9 @@ async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack: St
 
 
 async def test_workers_are_dispatched_through_a_queue_if_configured(
-    account: Cloud, built: Built, services: Mapping[str, str]
+    account: Cloud, built: Built, template: Path
 ) -> None:
-    stack = deploy(account, built, "through-a-queue", AuthMode="none", TaskDelivery="queue", **services)
+    stack = deploy(account, built, "through-a-queue", template, AuthMode="none", TaskDelivery="queue")
     await assert_workers_complete_the_task(stack)
     assert "ProvisionTasks" in stack.resources
 
@@ -125,7 +128,8 @@ async def test_every_function_logs_to_its_log_group_without_answers_and_states(s
     for name in ("front_door", "weather", "work_items", "summarize", "provision"):
         assert "request_completed" in messages_of(logs[name]), name
     everything = json.dumps(logs)
-    for secret in ("Hyderabad, Sindh, Pakistan", "Duplicate", SUMMARY, "eu-west-1.databases.example", "eyJ"):
+    answers = ("Hyderabad, Sindh, Pakistan", "Duplicate", SUMMARY)
+    for secret in (*answers, "eu-west-1.databases.example", "eyJ", TOKEN):
         assert secret not in everything
 
 

@@ -68,7 +68,7 @@ def test_callers_cannot_approve_their_own_expense(
     approval: Approval, alice: Player, monkeypatch: pytest.MonkeyPatch, approvers: str
 ) -> None:
     monkeypatch.setenv("APPROVERS", approvers)
-    assert "Approvers" in alice.call("request_approval", EXPENSE).text
+    assert "APPROVERS" in alice.call("request_approval", EXPENSE).text
     assert approval.mailbox.emails == []
 
 

@@ -1,12 +1,17 @@
 import json
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip_testing import CANCEL, DECLINE, Player, Round
-from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_testing.serving import json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
+from support.aws_clients import FUNCTION
 from support.example_services import stand_in
 from support.project import FUNCTIONS
 
@@ -151,6 +156,47 @@ def test_a_client_without_elicitation_gets_the_missing_capability_only_if_a_rule
     play = Player(APP, capabilities={"sampling": {}})
     assert resolve(play).error["code"] == -32021
     assert not play.call("update_work_item", {"workItemId": 4522, "fields": {"System.State": "New"}}).failed
+
+
+def test_without_a_project_the_operator_is_told_what_to_set(
+    play: Player, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_DEVOPS_URL", "")
+    refused = resolve(play)
+    assert (refused.failed, "AZURE_DEVOPS_URL" in refused.text) == (True, True)
+
+
+def test_a_final_slash_of_the_project_makes_no_difference(
+    play: Player, requests: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_DEVOPS_URL", os.environ["AZURE_DEVOPS_URL"] + "/")
+    assert not resolve(play).failed
+    assert all(request.target.startswith("/_apis/") for request in requests)
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Response]]:
+    """Yield the responses of AWS Secrets Manager."""
+    responses: list[Response] = []
+    with closing(HttpServer(lambda _: responses.pop(), max_body=MAX_BODY).start()) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.url)
+        monkeypatch.setenv("AZURE_DEVOPS_SECRET", "tools/azure-devops")
+        for name, value in FUNCTION.items():
+            monkeypatch.setenv(name, value)
+        yield responses
+
+
+def test_requests_carry_the_token_of_the_secret(secrets: list[Response], requests: list[Request]) -> None:
+    secrets.append(json_response(200, {"SecretString": "a-token"}))
+    assert not resolve(Player(APP)).failed  # one Player: the secret is read once
+    assert {request.header("authorization") for request in requests} == {"Basic OmEtdG9rZW4="}
+
+
+@pytest.mark.parametrize("reason", ["ResourceNotFoundException", "AccessDeniedException"])
+def test_without_the_secret_the_operator_is_told_what_to_create(secrets: list[Response], reason: str) -> None:
+    secrets.append(json_response(400, {"__type": reason}))
+    refused = resolve(Player(APP))
+    assert (refused.failed, "AZURE_DEVOPS_SECRET" in refused.text) == (True, True)
 
 
 def said(played: Round) -> str:

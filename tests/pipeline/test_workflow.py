@@ -33,7 +33,8 @@ from support.project import ROOT, copy_project
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM
 
 PROVIDER = "arn:aws:iam::000000000000:oidc-provider/token.actions.githubusercontent.com"
-ENVIRONMENTS = ("dev", "prod")
+STACKS = {"default": "mcp-roundtrip", "prod": "mcp-roundtrip-prod"}
+"""The stack of each environment."""
 CALL = 'get_weather {"location": "Hyderabad"}'
 
 
@@ -136,7 +137,7 @@ def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
     parameters = {
         "GitHubRepository": "example/tools",
         "GitHubEnvironment": environment,
-        "ApplicationStack": f"mcp-roundtrip-{environment}",
+        "ApplicationStack": STACKS[environment],
         "OidcProviderArn": PROVIDER,
     }
     cloudformation.create_stack(
@@ -173,11 +174,13 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
         "AuthMode": "none",
         "PythonRuntime": NATIVE_RUNTIME,
         "Architecture": NATIVE_ARCHITECTURE,
-        "GeocodingApiUrl": services["GEOCODING_API_URL"],
-        "WeatherApiUrl": services["WEATHER_API_URL"],
     }
+    template = (copy / "template.yaml").read_text("utf-8")
+    for name in ("GEOCODING_API_URL", "WEATHER_API_URL"):
+        template = template.replace(f"{name}: !Ref AWS::NoValue", f"{name}: {services[name]}")
+    (copy / "template.yaml").write_text(template, "utf-8")
     with (copy / "samconfig.toml").open("a") as file:
-        for environment in ENVIRONMENTS:
+        for environment in STACKS:
             file.write(f"\n[{environment}.deploy.parameters.parameter_overrides]\n")
             file.writelines(f'{name} = "{value}"\n' for name, value in values.items())
     return copy
@@ -192,7 +195,7 @@ def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
         serve_stand_ins(ROOT / "template.yaml") as services,
         api_gateway_proxy(cloud) as proxy,
     ):
-        variables = {each: create_pipeline(cloud, each) for each in ENVIRONMENTS}
+        variables = {each: create_pipeline(cloud, each) for each in STACKS}
         (folder / "source").mkdir()
         yield GitHub(cloud, folder, variables, repository(folder / "source", services), proxy)
 
@@ -200,8 +203,9 @@ def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
 @pytest.fixture(scope="module")
 def released(github: GitHub) -> list[Job]:
     """Return the jobs of a run of the workflow."""
-    jobs = [github.job("build"), *(github.job(each, each) for each in ENVIRONMENTS)]
-    for job in jobs:
+    jobs = []
+    for name, environment in [("build", ""), *((each, each) for each in STACKS)]:
+        jobs.append(job := github.job(name, environment))
         assert job.failure is None, job.failure
     return jobs
 
@@ -210,14 +214,14 @@ def test_one_artefact_is_built_and_deployed_to_both_environments(github: GitHub,
     for job in released[1:]:
         assert job.outcome("Smoke test") == "success"
         assert job.outcome("Roll back") == "skipped"
-    templates = [deployed_template(github.cloud, each) for each in ENVIRONMENTS]
+    templates = [deployed_template(github.cloud, each) for each in STACKS]
     code = [re.findall(r"CodeUri: s3://[^/]+/(.*)", each) for each in templates]
     assert code[0] == code[1] != []
 
 
 def deployed_template(cloud: Cloud, environment: str) -> str:
     cloudformation = cloud.client("cloudformation")
-    found = cloudformation.get_template(StackName=f"mcp-roundtrip-{environment}", TemplateStage="Original")
+    found = cloudformation.get_template(StackName=STACKS[environment], TemplateStage="Original")
     return str(found["TemplateBody"])
 
 
@@ -234,26 +238,27 @@ def broken(github: GitHub) -> None:
 
 
 def test_a_release_that_fails_its_smoke_test_is_rolled_back(github: GitHub, released: list[Job]) -> None:
-    good = deployed_template(github.cloud, "dev")
+    good = deployed_template(github.cloud, "default")
     broken(github)
-    job = github.job("dev", "dev")
+    job = github.job("default", "default")
     assert job.failure is not None
     assert "The endpoint lists no tools" in job.failure
     assert (job.outcome("Deploy"), job.outcome("Roll back")) == ("success", "success"), job.steps[-1].output
-    assert deployed_template(github.cloud, "dev") == good
+    assert deployed_template(github.cloud, "default") == good
     assert (job.workspace / "Makefile").read_bytes() == (github.source / "Makefile").read_bytes()
 
 
 def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
     github: GitHub, released: list[Job]
 ) -> None:
-    found = releases.running(Account(github.cloud.client), "mcp-roundtrip-dev")
+    found = releases.running(Account(github.cloud.client), STACKS["default"])
     assert found is not None
     earlier = replace(found, parameters={**found.parameters, "LogLevel": "ERROR"})
-    github.artefacts["before-dev"] = releases.save(github.folder / "earlier", "dev", earlier).parents[1]
-    job = github.job("rollback", "dev", "rollback.yml")
+    saved = releases.save(github.folder / "earlier", "default", earlier)
+    github.artefacts["before-default"] = saved.parents[1]
+    job = github.job("rollback", "default", "rollback.yml")
     assert job.failure is None, job.failure
-    assert releases.running(Account(github.cloud.client), "mcp-roundtrip-dev") == earlier
+    assert releases.running(Account(github.cloud.client), STACKS["default"]) == earlier
 
 
 def test_another_branch_or_environment_of_the_repository_gets_no_credentials(
@@ -263,7 +268,7 @@ def test_another_branch_or_environment_of_the_repository_gets_no_credentials(
     for subject in ("repo:example/tools:ref:refs/heads/main", "repo:example/tools:environment:prod"):
         with pytest.raises(sts.exceptions.ClientError, match="AccessDenied"):
             sts.assume_role_with_web_identity(
-                RoleArn=github.variables["dev"]["DEPLOY_ROLE_ARN"],
+                RoleArn=github.variables["default"]["DEPLOY_ROLE_ARN"],
                 RoleSessionName="other",
                 WebIdentityToken=token_of_github(subject),
             )
@@ -314,12 +319,12 @@ def test_the_policies_cover_the_names_of_what_is_deployed(github: GitHub, releas
         "AWS::Partition": "aws",
         "AWS::Region": REGION,
         "AWS::AccountId": "000000000000",
-        "ApplicationStack": "mcp-roundtrip-dev",
+        "ApplicationStack": STACKS["default"],
         "RolePath": "/",
     }
     tried = set()
     cloudformation = github.cloud.client("cloudformation")
-    for each in cloudformation.describe_stack_resources(StackName="mcp-roundtrip-dev")["StackResources"]:
+    for each in cloudformation.describe_stack_resources(StackName=STACKS["default"])["StackResources"]:
         kind, physical_id = each["ResourceType"], each["PhysicalResourceId"].rpartition("/queue/")[2]
         if kind not in PATTERNS and kind not in NAMED_BY_ARN:
             continue

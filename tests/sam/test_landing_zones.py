@@ -83,10 +83,7 @@ def test_tables_can_be_protected_against_deletion() -> None:
 
 # Permissions of all roles together
 
-EVERYTHING = {
-    **{name: value for name, value in OPTIONS.items() if name != "Deployment"},
-    "AzureDevOpsSecretArn": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:devops",
-}
+EVERYTHING = {name: value for name, value in OPTIONS.items() if name != "Deployment"}
 
 
 def granted() -> set[tuple[str, str]]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import yaml
 
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from support import sam_build
@@ -104,10 +105,29 @@ def running(scratch: Path) -> Iterator[Cloud]:
         yield Cloud(url, log)
 
 
-def deploy(cloud: Cloud, built: Built, name: str, **parameters: str) -> Stack:
-    """Run `sam deploy` for a build, with its runtime and architecture and these template parameters."""
+def with_variables(built: Built, variables: Mapping[str, str], folder: Path) -> Path:
+    """Write a build's template to a folder, with these values of the variables that its functions declare."""
+    template = yaml.load(built.template.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    for each in template["Resources"].values():
+        properties = each["Properties"]
+        for name in ("CodeUri", "ContentUri"):
+            if name in properties:
+                properties[name] = str(built.directory / properties[name])
+        declared = properties.get("Environment", {}).get("Variables", {})
+        declared |= {name: variables[name] for name in declared.keys() & variables.keys()}
+    path = folder / "template.yaml"
+    path.write_text(yaml.safe_dump(template, sort_keys=False), "utf-8")
+    return path
+
+
+def deploy(cloud: Cloud, built: Built, name: str, template: Path | None = None, **parameters: str) -> Stack:
+    """Run `sam deploy` for a build, with its runtime and architecture and these template parameters.
+
+    `template` replaces the template of the build.
+    """
     given = {"PythonRuntime": built.runtime, "Architecture": built.architecture, **parameters}
-    command: list[str | Path] = [SAM, "deploy", "--template-file", built.template, "--stack-name", name]
+    file = template or built.template
+    command: list[str | Path] = [SAM, "deploy", "--template-file", file, "--stack-name", name]
     options = [
         "--resolve-s3",
         "--capabilities",

@@ -16,9 +16,8 @@ from support import forked_programs, interpreters, sam_build
 from support.aws_account import CREDENTIALS, REGION, Cloud, Stack
 from support.messages import headers, message
 
-ENVIRONMENT = "dev"
-STACK = "mcp-roundtrip-dev"
-"""The stack of the environment in samconfig.toml."""
+STACK = "mcp-roundtrip"
+"""The stack of the environment `default` in samconfig.toml."""
 
 BUILT_TEMPLATE = ".aws-sam/build/template.yaml"
 PACKAGED_TEMPLATE = "packaged.yaml"

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -14,7 +15,10 @@ import anyio
 import mcp_types as types
 from mcp.client import Client
 
+from mcp_roundtrip_testing.serving import Request, Response, json_response
 from mcp_roundtrip_tools.events.stable import EXPENSE, ORDERS, PRICES, RESOLVE
+from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
 from support.interpreters import python_with
@@ -47,6 +51,10 @@ SQS = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackNa
 LOCAL = "local"
 """The name of the stack on this computer."""
 
+SECRETS_ENDPOINT = "AWS_ENDPOINT_URL_SECRETS_MANAGER"
+SECRET = {"AZURE_DEVOPS_SECRET": f"{LOCAL}/azure-devops"}
+SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
+
 WORKER_ADDRESS = re.compile(r"!If \[QueuesTasks, !Ref \w+Tasks, !Ref (\w+WorkerFunction)\.Version\]")
 DELETED_VERSION = r"!Sub '${\1.Arn}:7'"
 
@@ -56,13 +64,21 @@ def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
     lines: list[str] = []
     given: dict[str, Any] = {**parameters, "python": python_with("aws_call_log", folder)}
     mailbox = Mailbox()
-    with serve_for_alice(mailbox, **given) as served:
+    with (
+        closing(HttpServer(secrets_manager, max_body=MAX_BODY).start()) as secrets,
+        serve_for_alice(mailbox, **given, variables=SECRET | {SECRETS_ENDPOINT: secrets.url}) as served,
+    ):
         anyio.run(every_flow, served, mailbox)
         lines += served.lines
     with serve_for_alice(mailbox, template=after_a_deployment(folder), **given) as served:
         anyio.run(every_task, served)
         lines += served.lines
     return calls_in(lines)
+
+
+def secrets_manager(request: Request) -> Response:
+    """Answer GetSecretValue."""
+    return json_response(200, {"SecretString": "a token"})
 
 
 def after_a_deployment(folder: Path) -> Path:
@@ -201,6 +217,9 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
             return Call(f"dynamodb:{operation}", f"${{{table}.Arn}}")
         case "sesv2", {"FromEmailAddress": sender}:
             return Call(f"ses:{operation}", IDENTITY + sender, frozenset({("ses:FromAddress", sender)}))
+        case "secretsmanager", {"SecretId": name}:  # six random characters are added to the name
+            own = name.replace(LOCAL, "${AWS::StackName}", 1)
+            return Call(f"secretsmanager:{operation}", f"{SECRETS}{own}-a1B2c3")
         case "sqs", {"QueueUrl": url}:
             name = url.rpartition("/")[2]
             of_worker = name.startswith(LOCAL)

@@ -78,7 +78,7 @@ def _is_used(grant: Grant, calls: Iterable[Call], for_services: Mapping[tuple[st
 
 
 def _matches(pattern: str, resource: str) -> bool:
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), resource) is not None
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), resource) is not None
 
 
 def _listed(value: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +66,12 @@ def serve_with_issuer() -> Iterator[ServedWithIssuer]:
 
 @contextmanager
 def serve_for_alice(
-    mailbox: Mailbox, *, template: Path = TEMPLATE, python: str = sys.executable, **parameters: str
+    mailbox: Mailbox,
+    *,
+    template: Path = TEMPLATE,
+    python: str = sys.executable,
+    variables: Mapping[str, str] | None = None,
+    **parameters: str,
 ) -> Iterator[Served]:
     """Serve the application as behind a JWT authorizer that identifies all callers as Alice."""
     lines: list[str] = []
@@ -78,7 +83,7 @@ def serve_for_alice(
             parameters=parameters,
             python=python,
             log=lines.append,
-            variables={"AWS_ENDPOINT_URL_SESV2": ses.url, "APPROVERS": APPROVERS},
+            variables={"AWS_ENDPOINT_URL_SESV2": ses.url, "APPROVERS": APPROVERS, **(variables or {})},
         ) as app,
         closing(Gateway(app.routes, signed_in(app), app.recorder)) as gateway,
         closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as server,

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import Deployment
+from mcp_roundtrip_tools.deploy.environments import DEFAULT
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.template.model import TemplateError
 
@@ -61,7 +62,7 @@ def _changes(options: argparse.Namespace) -> Mapping[str, str | None]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_tools.deploy", description=__doc__)
     parser.add_argument("command", choices=["build", "check", "deploy", "rollback", "url"])
-    parser.add_argument("--env", default="dev", help="the environment of samconfig.toml")
+    parser.add_argument("--env", default=DEFAULT, help="the environment of samconfig.toml")
     parser.add_argument(
         "--parameters",
         default="",

@@ -20,13 +20,15 @@ from mcp_roundtrip_tools.deploy.errors import Refused
 
 SHARED = "samconfig.toml"
 LOCAL = "samconfig.local.toml"
+DEFAULT = "default"
+"""The environment that plain `sam deploy` uses."""
+
 OVERRIDES = "parameter_overrides"
 
 _HEADER = f"""\
 # The answers to the questions of `make deploy`. They take precedence over {SHARED}; the format is the same.
 # To return a setting to its default, delete its line. This file is not in Git.
 """
-_OF_SAM = {"default", "version"}
 _PAIR = re.compile(r"([A-Za-z0-9]+)=(.*)", re.DOTALL)
 _LONG_PAIR = re.compile(r"ParameterKey=([A-Za-z0-9]+),ParameterValue=(.*)", re.DOTALL)
 
@@ -80,7 +82,7 @@ class Environment:
 def read_environment(folder: Path, name: str) -> Environment:
     """Return the environment `name` of the files in `folder`. Raises Refused."""
     shared, local = _read(folder / SHARED), _read(folder / LOCAL)
-    known = [each for each in {**shared, **local} if each not in _OF_SAM]
+    known = [each for each in {**shared, **local} if each != "version"]
     if name not in known:
         raise Refused(
             f"{SHARED} has no environment {name!r}; it has {', '.join(known) or 'none'}. "

@@ -15,7 +15,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_roundtrip_tools.deploy.environments import read_environment
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, read_environment
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.prune.account import Workers
 from mcp_roundtrip_tools.prune.plan import Row, Version, plan, removable
@@ -70,7 +70,7 @@ def _connect(region: str | None, profile: str | None) -> Callable[[str], Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_tools.prune", description=__doc__)
-    parser.add_argument("--env", default="dev", help="the environment of samconfig.toml")
+    parser.add_argument("--env", default=DEFAULT, help="the environment of samconfig.toml")
     parser.add_argument("--stack", default="", help="another stack than the environment's")
     parser.add_argument("--delete", action="store_true", help="delete the versions that nothing needs")
     return parser

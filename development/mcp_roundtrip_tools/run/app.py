@@ -322,7 +322,7 @@ class LocalApp:
         services = ProjectServices(
             self._keys,
             self._url,
-            self._endpoints["AWS_ENDPOINT_URL_SQS"],
+            self._endpoints["AWS_ENDPOINT_URL"],
             Requirements(options.python, self._python_version, cache, note),
             options.variables,
             self.emulator.declare,

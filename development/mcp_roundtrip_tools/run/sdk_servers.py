@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.app import LocalApp
@@ -12,11 +13,13 @@ from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.observation.causes import current_cause
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsService
+from mcp_roundtrip_tools.run.services.credentials import Credentials, Respond
+from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
 from mcp_roundtrip_tools.run.services.emulator import Emulator
-from mcp_roundtrip_tools.run.services.emulator import serve as serve_storage
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve as serve_kms
+from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY as MAX_KMS
+from mcp_roundtrip_tools.run.services.kms_api import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD, LambdaApi
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
@@ -39,21 +42,21 @@ def listen_for_sdks(
         credentials, recorder, lambda suffix: app().invocation_of(suffix), lambda key: app().key_name(key)
     )
     kms, emulator = FakeKms(), Emulator(recorder.note)
+    stack.callback(emulator.close)
     writes = JournalWrites(lambda: current_cause().caller)
-    servers = _listen_for_invocations(stack, app, observed, retry_delay_scale)
-    endpoints = {
-        # Other services get an error here, so that no request reaches AWS.
-        "AWS_ENDPOINT_URL": servers["AWS_ENDPOINT_URL_LAMBDA"].url,
-        **{name: server.url for name, server in servers.items()},
-        **_serve_storage_and_keys(stack, kms, emulator, observed, writes),
-    }
-    return EmulatedServices(credentials, kms, emulator, writes, endpoints, tuple(servers.values()))
+    storage = AwsService(writes.watch(emulator.respond), MAX_STORAGE)
+    keys = AwsService(partial(respond_kms, kms), MAX_KMS)
+    invocations, others = _services_of_functions(stack, app, observed, retry_delay_scale)
+    aws = AwsEndpoint({"dynamodb": storage, "s3": storage, "kms": keys, **invocations}, others)
+    server = HttpServer(observed.guard(aws.respond), max_body=aws.max_body)
+    stack.callback(server.close)
+    return EmulatedServices(credentials, kms, emulator, writes, {"AWS_ENDPOINT_URL": server.url}, (server,))
 
 
-def _listen_for_invocations(
+def _services_of_functions(
     stack: ExitStack, app: Callable[[], LocalApp], observed: ObservedServices, retry_delay_scale: float
-) -> dict[str, HttpServer]:
-    """Return the servers of Lambda, SQS and CloudWatch Logs by the variables of their URLs."""
+) -> tuple[dict[str, AwsService], Respond]:
+    """Return Lambda, SQS and CloudWatch Logs by their names, and what answers for all other services."""
     timers, note = RealTimers(), observed.recorder.note
     queues = Queues(lambda: app().queues(), lambda *call: app().run(*call), note, timers)
     later = AsyncInvocations(
@@ -71,32 +74,12 @@ def _listen_for_invocations(
         note,
         left_out=lambda: app().left_out(),
     )
-    lambda_server = HttpServer(observed.guard(lambda_api.respond), max_body=MAX_PAYLOAD)
-    stack.callback(lambda_server.close)
     stack.callback(timers.close)
-    sqs_server = HttpServer(observed.guard(queues.respond), max_body=MAX_MESSAGE)
-    stack.callback(sqs_server.close)
     # Of log groups, only that of audit records is written by functions. The terminal shows its lines.
     logs = FakeLogs(lambda group: True, lambda group, line: note(f"[{group}] {line}"))
-    logs_server = HttpServer(observed.guard(logs.respond), max_body=MAX_LOG_EVENTS)
-    stack.callback(logs_server.close)
-    return {
-        "AWS_ENDPOINT_URL_LAMBDA": lambda_server,
-        "AWS_ENDPOINT_URL_SQS": sqs_server,
-        "AWS_ENDPOINT_URL_CLOUDWATCH_LOGS": logs_server,
+    services = {
+        "lambda": AwsService(lambda_api.respond, MAX_PAYLOAD),
+        "sqs": AwsService(queues.respond, MAX_MESSAGE),
+        "logs": AwsService(logs.respond, MAX_LOG_EVENTS),
     }
-
-
-def _serve_storage_and_keys(
-    stack: ExitStack, kms: FakeKms, emulator: Emulator, observed: ObservedServices, writes: JournalWrites
-) -> dict[str, str]:
-    """Serve DynamoDB, S3 and KMS; return their URLs by the variables that AWS SDKs read."""
-    storage_url = stack.enter_context(
-        serve_storage(emulator, lambda respond: observed.guard(writes.watch(respond)))
-    )
-    kms_url = stack.enter_context(serve_kms(kms, guard=observed.guard)).endpoint_url
-    return {
-        "AWS_ENDPOINT_URL_KMS": kms_url,
-        "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
-        "AWS_ENDPOINT_URL_S3": storage_url,
-    }
+    return services, lambda_api.respond  # it names the services that are not emulated

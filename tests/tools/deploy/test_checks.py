@@ -22,7 +22,7 @@ REGION = "eu-west-1"
 def refused(stack: str = "tools", **parameters: str) -> list[str]:
     overrides = {"AuthMode": "none", **parameters}
     sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
-    return list(refusals(TEMPLATE, Environment("dev", {}, sections), REGION))
+    return list(refusals(TEMPLATE, Environment("default", {}, sections), REGION))
 
 
 def test_the_defaults_are_accepted() -> None:
@@ -58,7 +58,7 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
         ({"ThrottlingRate": "0"}, "ThrottlingRate must be at least 1"),
         ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),
         ({"WorkerConcurrency": "many"}, "WorkerConcurrency must be a number"),
-        ({"Approver": "a=b@example.com"}, "no parameter Approver. Did you mean Approvers?"),
+        ({"ServerCards": "com.example/a"}, "no parameter ServerCards. Did you mean ServerCard?"),
         ({"JwtAudience": "x" * 4097}, "JwtAudience must have at most 4096 bytes"),
         ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "must be in eu-west-1"),
     ],
@@ -93,7 +93,7 @@ def names_of_functions() -> list[str]:
 
 def test_the_concurrency_of_workers_is_known_by_their_names() -> None:
     sections = {"deploy": {"parameter_overrides": {"AuthMode": "none", "WorkerConcurrency": "7"}}}
-    values = values_of(TEMPLATE, Environment("dev", {}, sections))
+    values = values_of(TEMPLATE, Environment("default", {}, sections))
     assert workers(TEMPLATE, values, "tools") == {"tools_provision_worker": 7}
     assert workers(TEMPLATE, {**values, "WorkerConcurrency": "0"}, "tools") == {}
 

@@ -14,13 +14,13 @@ from support.project import ROOT
 
 TEAM = """
 version = 0.1
-[dev.global.parameters]
-stack_name = "tools-dev"
-[dev.deploy.parameters.parameter_overrides]
+[default.global.parameters]
+stack_name = "tools"
+[default.deploy.parameters.parameter_overrides]
 AuthMode = "bearer"
 LogLevel = "DEBUG"
 [prod.global.parameters]
-stack_name = "tools"
+stack_name = "tools-prod"
 """
 
 
@@ -32,64 +32,64 @@ def folder(tmp_path: Path) -> Path:
 
 def test_local_answers_take_precedence_one_by_one(folder: Path) -> None:
     (folder / LOCAL).write_text(
-        '[dev.global.parameters]\nregion = "eu-west-1"\n'
-        '[dev.deploy.parameters.parameter_overrides]\nLogLevel = "INFO"\n'
+        '[default.global.parameters]\nregion = "eu-west-1"\n'
+        '[default.deploy.parameters.parameter_overrides]\nLogLevel = "INFO"\n'
     )
-    environment = read_environment(folder, "dev")
+    environment = read_environment(folder, "default")
     assert environment.parameters == {"AuthMode": "bearer", "LogLevel": "INFO"}
-    assert (environment.option("stack_name"), environment.option("region")) == ("tools-dev", "eu-west-1")
+    assert (environment.option("stack_name"), environment.option("region")) == ("tools", "eu-west-1")
     assert (environment.file_of("LogLevel"), environment.file_of("AuthMode")) == (LOCAL, SHARED)
 
 
 def test_answers_are_stored_in_the_local_file_and_other_environments_stay(folder: Path) -> None:
     (folder / LOCAL).write_text('[prod.global.parameters]\nregion = "eu-west-1"\n')
-    changes = {"AuthMode": "iam", "Approvers": 'a"b=\\x@example.com'}
-    save(folder, read_environment(folder, "dev").with_parameters(changes))
-    assert read_environment(folder, "dev").parameters == {"LogLevel": "DEBUG", **changes}
+    changes = {"AuthMode": "iam", "StatePublicKeys": 'a"b=\\x@example.com'}
+    save(folder, read_environment(folder, "default").with_parameters(changes))
+    assert read_environment(folder, "default").parameters == {"LogLevel": "DEBUG", **changes}
     assert read_environment(folder, "prod").option("region") == "eu-west-1"
     assert (folder / SHARED).read_text() == TEAM
 
 
 def test_a_parameter_without_a_value_leaves_the_local_file(folder: Path) -> None:
-    save(folder, read_environment(folder, "dev").with_parameters({"AuthMode": "iam"}))
-    save(folder, read_environment(folder, "dev").with_parameters({"AuthMode": None}))
-    assert read_environment(folder, "dev").parameters["AuthMode"] == "bearer"
+    save(folder, read_environment(folder, "default").with_parameters({"AuthMode": "iam"}))
+    save(folder, read_environment(folder, "default").with_parameters({"AuthMode": None}))
+    assert read_environment(folder, "default").parameters["AuthMode"] == "bearer"
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        '"AuthMode=\\"bearer\\" Approvers=\\"a=b@example.com,c=d@example.com\\" TokenIssuer=\\"\\""',
-        '["AuthMode=bearer", "Approvers=a=b@example.com,c=d@example.com", "TokenIssuer="]',
-        '{AuthMode = "bearer", Approvers = ["a=b@example.com", "c=d@example.com"], TokenIssuer = ""}',
+        '"AuthMode=\\"bearer\\" StatePublicKeys=\\"a:b==,c:d==\\" TokenIssuer=\\"\\""',
+        '["AuthMode=bearer", "StatePublicKeys=a:b==,c:d==", "TokenIssuer="]',
+        '{AuthMode = "bearer", StatePublicKeys = ["a:b==", "c:d=="], TokenIssuer = ""}',
         '"ParameterKey=AuthMode,ParameterValue=bearer ParameterKey=TokenIssuer,ParameterValue= '
-        'ParameterKey=Approvers,ParameterValue=a=b@example.com,c=d@example.com"',
+        'ParameterKey=StatePublicKeys,ParameterValue=a:b==,c:d=="',
     ],
     ids=["text", "list", "table", "long"],
 )
 def test_every_form_of_parameters_that_sam_accepts_is_read(given: str, tmp_path: Path) -> None:
-    (tmp_path / SHARED).write_text(f"[dev.deploy.parameters]\nparameter_overrides = {given}\n")
-    assert read_environment(tmp_path, "dev").parameters == {
+    (tmp_path / SHARED).write_text(f"[default.deploy.parameters]\nparameter_overrides = {given}\n")
+    assert read_environment(tmp_path, "default").parameters == {
         "AuthMode": "bearer",
-        "Approvers": "a=b@example.com,c=d@example.com",
+        "StatePublicKeys": "a:b==,c:d==",
         "TokenIssuer": "",
     }
 
 
-@pytest.mark.parametrize("name", ["staging", "default", "/root/.shinit"])
+@pytest.mark.parametrize("name", ["staging", "version", "/root/.shinit"])
 def test_an_unknown_environment_is_refused_with_those_that_exist(folder: Path, name: str) -> None:
-    with pytest.raises(Refused, match="it has dev, prod"):
+    with pytest.raises(Refused, match="it has default, prod"):
         read_environment(folder, name)
 
 
 def test_a_file_that_is_not_toml_is_refused_by_name(folder: Path) -> None:
     (folder / LOCAL).write_text("AuthMode: bearer")
     with pytest.raises(Refused, match=LOCAL):
-        read_environment(folder, "dev")
+        read_environment(folder, "default")
 
 
-def test_this_project_has_environments_for_development_and_production() -> None:
-    assert read_environment(ROOT, "dev").option("stack_name") == "mcp-roundtrip-dev"
+def test_this_project_has_one_stack_for_each_environment() -> None:
+    assert read_environment(ROOT, "default").option("stack_name") == "mcp-roundtrip"
     assert read_environment(ROOT, "prod").option("confirm_changeset") == "True"
 
 

@@ -41,7 +41,7 @@ class Person:
 
 def first() -> Environment:
     """Return an environment without answers, as in a fresh clone."""
-    return Environment("dev", read_environment(ROOT, "dev").shared, {})
+    return Environment("default", read_environment(ROOT, "default").shared, {})
 
 
 @pytest.mark.parametrize("mode", OF_MODE)
@@ -52,7 +52,7 @@ def test_a_first_deployment_asks_at_most_eight_questions_and_never_again(mode: s
     assert answered.parameters["AuthMode"] == mode
     save(tmp_path, answered)
     again = Person({})
-    again.interview(read_environment(tmp_path, "dev"))
+    again.interview(read_environment(tmp_path, "default"))
     assert again.asked == []
 
 

@@ -51,32 +51,32 @@ def test_nothing_runs_without_a_stack_or_before_its_first_deployment() -> None:
 
 
 def test_the_newest_release_that_differs_from_the_running_one_is_previous(tmp_path: Path) -> None:
-    releases.save(tmp_path, "dev", FIRST)
-    releases.save(tmp_path, "dev", SECOND)
-    assert releases.previous(tmp_path, "dev", SECOND) == FIRST
-    assert releases.previous(tmp_path, "dev", None) == SECOND
+    releases.save(tmp_path, "default", FIRST)
+    releases.save(tmp_path, "default", SECOND)
+    assert releases.previous(tmp_path, "default", SECOND) == FIRST
+    assert releases.previous(tmp_path, "default", None) == SECOND
 
 
 def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path: Path) -> None:
-    assert releases.save(tmp_path, "dev", FIRST) == releases.save(tmp_path, "dev", FIRST)
+    assert releases.save(tmp_path, "default", FIRST) == releases.save(tmp_path, "default", FIRST)
     for number in range(MAX_RELEASES + 3):
-        newest = releases.save(tmp_path, "dev", Release(str(number), {}))
+        newest = releases.save(tmp_path, "default", Release(str(number), {}))
     assert len(list(newest.parent.iterdir())) == MAX_RELEASES
     assert releases.read(newest) == Release(str(MAX_RELEASES + 2), {})
 
 
 def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path: Path) -> None:
     releases.save(tmp_path, "prod", FIRST)
-    releases.save(tmp_path, "dev", SECOND)
-    with pytest.raises(Refused, match="No earlier release of dev"):
-        releases.previous(tmp_path, "dev", SECOND)
+    releases.save(tmp_path, "default", SECOND)
+    with pytest.raises(Refused, match="No earlier release of default"):
+        releases.previous(tmp_path, "default", SECOND)
 
 
 def test_a_file_that_is_no_release_is_named(tmp_path: Path) -> None:
-    path = releases.save(tmp_path, "dev", FIRST)
+    path = releases.save(tmp_path, "default", FIRST)
     path.write_text("{}")
     with pytest.raises(Refused, match=path.name):
-        releases.previous(tmp_path, "dev", None)
+        releases.previous(tmp_path, "default", None)
 
 
 def test_the_url_is_an_output_of_the_stack() -> None:

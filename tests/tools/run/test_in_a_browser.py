@@ -88,12 +88,12 @@ def runtime() -> Iterator[RuntimeApi]:
 
 def attacked(app: LocalApp, runtime: RuntimeApi) -> list[str]:
     """Return requests with which a page could run a function or respond for one."""
-    services = app.endpoints
+    services = app.endpoints["AWS_ENDPOINT_URL"]
     runtime_url = f"http://{runtime.address}/2018-06-01/runtime"
     return [
         app.url("/mcp"),
-        services["AWS_ENDPOINT_URL_LAMBDA"] + "/2015-03-31/functions/F/invocations",
-        *(services[f"AWS_ENDPOINT_URL_{name}"] + "/" for name in ("KMS", "DYNAMODB", "SQS")),
+        f"{services}/2015-03-31/functions/F/invocations",
+        f"{services}/",
         runtime_url + "/invocation/next",
         runtime_url + "/invocation/id-1/response",
         runtime_url + "/init/error",

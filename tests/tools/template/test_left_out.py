@@ -288,7 +288,7 @@ def test_a_message_for_a_function_that_cannot_run_is_reported(tmp_path: Path) ->
             reported.set()
 
     with serve(path, log=log) as app:
-        url = f"{app.endpoints['AWS_ENDPOINT_URL_SQS']}/000000000000/Jobs"
+        url = f"{app.endpoints['AWS_ENDPOINT_URL']}/000000000000/Jobs"
         app.invoke("Sender", {"queue": url})
         assert reported.wait(WITHIN_S)
 

@@ -87,7 +87,7 @@ class LambdaApi:
         match request.method, path.split("/"):
             case "POST", ["", "2015-03-31", "functions", name, "invocations"]:
                 return self._invocation(request, unquote(name), parse_qs(query).get("Qualifier", [None])[0])
-        # AWS_ENDPOINT_URL sends every other service here, so that no request leaves this computer.
+        # A service that is not emulated: no request leaves this computer.
         return self._not_emulated(request)
 
     def _invoke_once(self, *call: Any) -> str:

@@ -19,6 +19,7 @@ LOGGED_PARAMETERS = (
     "FunctionName",
     "QueueUrl",
     "FromEmailAddress",
+    "SecretId",
     "logGroupName",
 )
 """Parameters that name resources or are condition keys of IAM, without payloads."""
