@@ -47,14 +47,15 @@ SQS = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackNa
 LOCAL = "local"
 """The name of the stack on this computer."""
 
-WORKER_ADDRESS = re.compile(r"!If \[QueuesTasks, !Ref \w+Tasks, !Ref (\w+WorkerFunction)\.Version\]")
+WORKER_ADDRESS = re.compile(r"!Ref (\w+WorkerFunction)\.Version")
 DELETED_VERSION = r"!Sub '${\1.Arn}:7'"
 
 
-def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
+def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
     """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
     lines: list[str] = []
-    given: dict[str, Any] = {**parameters, "python": python_with("aws_call_log", folder)}
+    passed = {f"Platform.{name}": value for name, value in options.items()}
+    given: dict[str, Any] = {**passed, "python": python_with("aws_call_log", folder)}
     mailbox = Mailbox()
     with serve_for_alice(mailbox, **given) as served:
         anyio.run(every_flow, served, mailbox)
@@ -72,6 +73,7 @@ def after_a_deployment(folder: Path) -> Path:
     for old, new in (
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
+        ("Location: platform/", f"Location: {TEMPLATE.parent}/platform/"),
         (": development/", f": {TEMPLATE.parent}/development/"),
     ):
         assert old in source
