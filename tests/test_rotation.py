@@ -13,13 +13,13 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.client_requests import next_round, text
 from support.configured import Configured
 from support.fake_kms import mac_key, signing_key
-from support.transformed_template import variables
+from support.transformed_template import variables, with_values
 
 pytest_plugins = ["support.fake_kms"]
 
 DOCUMENT = Path(__file__).parent.parent / "docs/explanation/security.md"
-OWN = {"StateKeyArn": "${StateKey.Arn}", "StateEncryptionKeyArn": "${StateEncryptionKey.Arn}"}
-"""The parameters of the stack's own keys."""
+OWN = {"StateKeyArn": "StateKey.Arn", "StateEncryptionKeyArn": "StateEncryptionKey.Arn"}
+"""The options of keys, and the references to the stack's own keys."""
 
 NEW_KEY = {"StateKeyArn": signing_key, "StateEncryptionKeyArn": mac_key}
 TRUSTED = {"StateKeyArn": "TrustedStateKeyArns", "StateEncryptionKeyArn": "TrustedStateEncryptionKeyArns"}
@@ -53,7 +53,9 @@ class Rotation:
                 TRUSTED[self.parameter]: self.arns[trusted],
             },
         )
-        settings = {name: self.own.get(value, value) for name, value in environment.items() if "MCP_" in name}
+        settings = {
+            name: with_values(value, self.own) for name, value in environment.items() if "MCP_" in name
+        }
         return Configured(server, settings=settings, user=None)
 
 

@@ -1,4 +1,4 @@
-"""docs/guides/landing-zones.md: template.yaml with a boundary, a path, tags, a VPC and a key."""
+"""docs/guides/landing-zones.md: an application with a boundary, a path, tags, a VPC and a key."""
 
 from __future__ import annotations
 
@@ -9,45 +9,50 @@ from typing import Any
 
 import pytest
 
-from support.baselines import LANDING_ZONE, OPTIONS, PAGE
+from support.baselines import BLOCKS, OPTIONS
 from support.sam_build import SAM
 from support.transformed_template import (
     FOLDERS,
+    LANDING_ZONE,
+    LANDING_ZONES_PAGE,
     deployed,
+    documented_block,
+    landing_zone,
     of_type,
     properties,
     statements,
-    transformed,
 )
 
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
-TEXT = PAGE.read_text("utf-8")
+TEXT = LANDING_ZONES_PAGE.read_text("utf-8")
+DOCUMENTED = landing_zone()
+PARAMETERS = DOCUMENTED["Resources"]["Platform"]["Properties"]["Parameters"]
 
 
 def test_every_role_has_the_boundary_and_the_path(subtests: pytest.Subtests) -> None:
     for role in of_type("AWS::IAM::Role"):
         with subtests.test(role=role):
-            given = properties(role, **LANDING_ZONE)
-            assert given["PermissionsBoundary"] == LANDING_ZONE["PermissionsBoundaryArn"]
-            assert given["Path"] == LANDING_ZONE["RolePath"]
+            given = properties(role, LANDING_ZONE)
+            assert given["PermissionsBoundary"] == PARAMETERS["PermissionsBoundaryArn"]
+            assert given["Path"] == PARAMETERS["RolePath"]
             assert "PermissionsBoundary" not in properties(role)
-            assert properties(role)["Path"] == "/"
+            assert properties(role).get("Path", "/") == "/"
 
 
 def test_every_managed_policy_has_the_path(subtests: pytest.Subtests) -> None:
     for policy in of_type("AWS::IAM::ManagedPolicy"):
         with subtests.test(policy=policy):
-            assert properties(policy, **LANDING_ZONE)["Path"] == LANDING_ZONE["RolePath"]
+            assert properties(policy, LANDING_ZONE)["Path"] == PARAMETERS["RolePath"]
 
 
 @every_function
 def test_every_function_is_in_the_vpc(function: str) -> None:
-    network = properties(function, **LANDING_ZONE)["VpcConfig"]
-    assert network["SubnetIds"] == LANDING_ZONE["SubnetIds"].split(",")
-    assert network["SecurityGroupIds"] == [LANDING_ZONE["SecurityGroupIds"]]
+    network = properties(function, LANDING_ZONE)["VpcConfig"]
+    assert network == DOCUMENTED["Globals"]["Function"]["VpcConfig"]
+    assert network.keys() == documented_block("VPC")["VpcConfig"].keys()
     assert "VpcConfig" not in properties(function)
     assert "ec2:" not in json.dumps(statements(function))
-    assert "ec2:CreateNetworkInterface" in json.dumps(statements(function, **LANDING_ZONE))
+    assert "ec2:CreateNetworkInterface" in json.dumps(statements(function, LANDING_ZONE))
 
 
 DATA = {
@@ -60,36 +65,33 @@ DATA = {
 
 @pytest.mark.parametrize("kind", DATA)
 def test_everything_that_stores_data_uses_the_data_key(kind: str) -> None:
-    given, defaults = of_type(kind, **LANDING_ZONE), of_type(kind)
-    assert {DATA[kind](each) for each in given.values()} == {LANDING_ZONE["DataKeyArn"]}
+    given, defaults = of_type(kind, LANDING_ZONE), of_type(kind)
+    assert {DATA[kind](each) for each in given.values()} == {PARAMETERS["DataKeyArn"]}
     assert {DATA[kind](each) for each in defaults.values()} == {None}
 
 
 @every_function
 def test_a_function_may_use_the_data_key_only_through_services(function: str) -> None:
-    key = LANDING_ZONE["DataKeyArn"]
-    [statement] = [s for s in statements(function, **LANDING_ZONE) if s["Resource"] == key]
+    key = PARAMETERS["DataKeyArn"]
+    [statement] = [s for s in statements(function, LANDING_ZONE) if s["Resource"] == key]
     assert set(statement["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
     assert "kms:ViaService" in statement["Condition"]["StringEquals"]
     assert key not in json.dumps(statements(function))
 
 
 def test_tables_can_be_protected_against_deletion() -> None:
-    for enabled in (True, False):
-        given = {"DeletionProtection": "enabled" if enabled else "disabled"}
-        tables = of_type("AWS::DynamoDB::Table", **given)
-        assert {each["DeletionProtectionEnabled"] for each in tables.values()} == {enabled}
+    for blocks in ((), (LANDING_ZONE,)):
+        tables = of_type("AWS::DynamoDB::Table", *blocks)
+        assert {each.get("DeletionProtectionEnabled", False) for each in tables.values()} == {bool(blocks)}
 
 
 # Permissions of all roles together
 
-EVERYTHING = {name: value for name, value in OPTIONS.items() if name != "Deployment"}
-
-
 def granted() -> set[tuple[str, str]]:
     """Return the actions of all roles with their resources, with every option."""
-    policies = [each["PolicyDocument"] for each in of_type("AWS::IAM::ManagedPolicy", **EVERYTHING).values()]
-    for role in of_type("AWS::IAM::Role", **EVERYTHING).values():
+    managed = of_type("AWS::IAM::ManagedPolicy", *BLOCKS, **OPTIONS)
+    policies = [each["PolicyDocument"] for each in managed.values()]
+    for role in of_type("AWS::IAM::Role", *BLOCKS, **OPTIONS).values():
         policies += [each["PolicyDocument"] for each in role.get("Policies", [])]
     return {
         (action, resource)
@@ -110,7 +112,7 @@ def test_the_page_lists_every_action_that_a_boundary_must_allow() -> None:
 
 
 def test_the_code_of_a_function_cannot_manage_network_interfaces() -> None:
-    policy = properties("FunctionPolicy", **LANDING_ZONE)["PolicyDocument"]
+    policy = properties("FunctionPolicy", LANDING_ZONE)["PolicyDocument"]
     found = [each for each in policy["Statement"] if "ec2:" in json.dumps(each)]
     # Requests of the code have the key, and those of Lambda do not.
     assert [each["Condition"] for each in found] == [{"Null": {"lambda:SourceFunctionArn": "true"}}] * 2
@@ -142,6 +144,9 @@ def test_wildcards_are_limited_to_the_stack_or_unavoidable() -> None:
 # Tags
 
 
+WAYS = [OPTIONS, {**OPTIONS, "AuthMode": "lambda", "LambdaAuthorizerArn": "arn:aws:lambda:authorizer"}]
+
+
 def taggable(resource_type: str) -> bool:
     """Return whether CloudFormation passes the tags of a stack on to resources of this type."""
     [schemas] = Path(SAM).parents[1].glob("lib/python*/site-packages/cfnlint/data/schemas")
@@ -151,20 +156,15 @@ def taggable(resource_type: str) -> bool:
 
 
 def test_the_page_lists_every_type_that_takes_no_tags() -> None:
-    types = {each["Type"] for each in transformed()["Resources"].values()}
+    types = {each["Type"] for way in WAYS for each in deployed(*BLOCKS, **way).values()}
     section = TEXT.partition("## Tags")[2].partition("\n## ")[0]
     documented = set(re.findall(r"`(AWS::\w+::\w+)`", section))
     assert documented == {each for each in types if not taggable(each)}
 
 
 def test_no_resource_sets_tags_of_its_own_over_those_of_the_stack() -> None:
-    """SAM adds one tag to functions, which has a name of its own."""
-    for name, each in deployed(**EVERYTHING).items():
+    """SAM adds one tag to functions and nested stacks, which has a name of its own."""
+    for name, each in deployed(*BLOCKS, **OPTIONS).items():
         tags = each["Properties"].get("Tags", [])
         names = set(tags) if isinstance(tags, dict) else {tag["Key"] for tag in tags}
         assert names <= {"lambda:createdBy"}, name
-
-
-def test_every_parameter_of_the_page_exists() -> None:
-    named = set(re.findall(r"^([A-Z]\w+) = ", TEXT, re.MULTILINE))
-    assert named == LANDING_ZONE.keys() <= transformed()["Parameters"].keys()

@@ -225,7 +225,13 @@ def test_there_are_no_further_roles_and_policies() -> None:
     policies = {
         name for name, each in deployed(**WAYS["delegated-queue"]).items() if "Policy" in each["Type"]
     }
-    assert policies == {"FunctionPolicy", "ParkedCallsPolicy", "StatePolicy", "TaskPolicy"}
+    assert policies == {
+        "FrontDoorPolicy",
+        "FunctionPolicy",
+        "ParkedCallsPolicy",
+        "StatePolicy",
+        "TaskPolicy",
+    }
 
 
 def test_outside_roles_only_key_policies_have_a_wildcard_resource() -> None:

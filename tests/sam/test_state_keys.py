@@ -1,4 +1,4 @@
-"""The keys of requestState in template.yaml: existence, permissions and rotation."""
+"""The keys of requestState in platform/template.yaml: existence, permissions and rotation."""
 
 import json
 import re
@@ -15,15 +15,15 @@ from support.transformed_template import (
     TOOLS,
     arn,
     broken_rules,
+    declared_parameters,
     deployed,
     name_in,
     of_type,
-    outputs,
     parameters,
+    platform_outputs,
     properties,
     role_of,
     statements,
-    transformed,
     variables,
 )
 
@@ -251,23 +251,23 @@ def test_every_function_has_the_configuration(given: Mapping[str, str]) -> None:
         "MCP_STATE_SIGNING": given["StateSigning"],
         "MCP_STATE_KEY_ARN": arn("StateKey"),
         "MCP_STATE_ENCRYPTION": given["StateEncryption"],
-        "MCP_STATE_ENCRYPTION_KEY_ARN": arn("StateEncryptionKey") if encrypted else "",
+        "MCP_STATE_ENCRYPTION_KEY_ARN": arn("StateEncryptionKey") if encrypted else None,
         "MCP_STATE_PUBLIC_KEYS": given["StatePublicKeys"],
         "MCP_REVOKED_CERTIFICATES": f"{JTI},{JTI}",
         "MCP_TRUSTED_STATE_KEY_ARNS": "",
-        "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "",
+        "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": "" if encrypted else None,
     }
     for function in FOLDERS:
         environment = variables(function, RevokedCertificates=f"{JTI}, {JTI}", **given)
-        assert {name: environment[name] for name in expected} == expected, function
+        assert {name: environment.get(name) for name in expected} == expected, function
 
 
-def test_the_outputs_of_a_stack_name_its_keys() -> None:
+def test_the_outputs_of_the_platform_name_its_keys() -> None:
     own = {"StateKeyArn": arn("StateKey"), "StateEncryptionKeyArn": arn("StateEncryptionKey")}
     given = {"StateKeyArn": OLD, "StateEncryptionKeyArn": NEW}
-    assert outputs().items() >= own.items()
-    assert outputs(**given).items() >= given.items()
-    assert "StateEncryptionKeyArn" not in outputs(StateEncryption="disabled")
+    assert platform_outputs().items() >= own.items()
+    assert platform_outputs(**given).items() >= given.items()
+    assert platform_outputs(StateEncryption="disabled")["StateEncryptionKeyArn"] == "none"
 
 
 # Rotation
@@ -329,8 +329,8 @@ def test_without_encryption_no_encryption_key_is_used() -> None:
     keys = {"StateEncryptionKeyArn": OLD, "TrustedStateEncryptionKeyArns": NEW}
     given = {"StateEncryption": "disabled", **keys}
     environment = variables(TOOLS[0], **given)
-    assert environment["MCP_STATE_ENCRYPTION_KEY_ARN"] == ""
-    assert environment["MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"] == ""
+    assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in environment
+    assert "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS" not in environment
     assert not {OLD, NEW} & set(re.findall(r"arn:[^\"]+", json.dumps(on_keys(TOOLS[0], **given))))
     assert broken_rules(**given) == []
 
@@ -377,7 +377,7 @@ def test_keys_of_every_partition_and_multi_region_keys_are_accepted(key: str) ->
 
 
 def test_every_parameter_about_states_is_described() -> None:
-    declared = transformed()["Parameters"]
+    declared = declared_parameters()
     about_states = [
         name for name in declared if "State" in name or name in ("EndpointUri", "RevokedCertificates")
     ]

@@ -332,7 +332,7 @@ def test_there_are_no_separate_policies() -> None:
     assert of_type("AWS::IAM::RolePolicy") == of_type("AWS::SQS::QueuePolicy") == {}
 
 
-# Environment variables
+# Environment variables (test_settings.py covers MCP_SETTINGS)
 
 SHARED = {
     "MCP_SETTINGS",
@@ -344,6 +344,7 @@ SHARED = {
 OWN = {
     "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
     "ProvisionFunction": {"DATABASES_API_URL"},
+    "SummarizeFunction": {"MCP_TASK_TABLE"},
     "WorkItemsFunction": {"AZURE_DEVOPS_URL"},
 }
 
@@ -372,6 +373,13 @@ def test_a_tool_dispatches_tasks_to_the_version_of_its_worker_or_to_the_queue(to
         assert variables(tool, TaskDelivery=delivery)["MCP_TASK_DELIVERY"] == delivery
         assert variables(FRONT_DOOR, TaskDelivery=delivery)["MCP_TASK_DELIVERY"] == delivery
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
+
+
+@every_function
+def test_a_function_that_may_not_use_the_table_does_not_have_it_as_a_setting(function: str) -> None:
+    """All functions share MCP_TASK_TABLE. With it, a tool reads the table for clients that cannot be asked."""
+    may_use = any(each["Resource"] == arn("TaskTable") for each in statements(function))
+    assert bool(variables(function)["MCP_TASK_TABLE"]) is may_use
 
 
 def test_the_front_door_has_a_pattern_that_the_name_of_every_tool_matches() -> None:

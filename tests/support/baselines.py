@@ -12,34 +12,28 @@ from typing import Any
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
 from support.project import ROOT
-from support.transformed_template import DOMAIN, load_template, transform, transformed
+from support.transformed_template import (
+    DOMAIN,
+    LANDING_ZONE,
+    LANDING_ZONES_PAGE,
+    PROVISIONED_CONCURRENCY,
+    deployed,
+    landing_zone,
+)
+from support.whole_template import NESTED
 
-PAGE = ROOT / "docs/guides/landing-zones.md"
 NO_PARAMETER = "no parameter"
 
-LANDING_ZONE = {
-    "PermissionsBoundaryArn": "arn:aws:iam::123456789012:policy/boundary",
-    "RolePath": "/tools/",
-    "SubnetIds": "subnet-0a1b2c3d,subnet-1b2c3d4e",
-    "SecurityGroupIds": "sg-0a1b2c3d",
-    "DataKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000000",
-    "DeletionProtection": "enabled",
-    "LogRetentionDays": "365",
-    "AuditLog": "hash",
-    "AlarmTopicArn": "arn:aws:sns:eu-west-1:123456789012:on-call",
-}
-"""Every parameter of template.yaml for a landing zone."""
-
+BLOCKS = (LANDING_ZONE, "Gradual deployment", PROVISIONED_CONCURRENCY)
 OPTIONS = {
-    **LANDING_ZONE,
     **DOMAIN,
     "HostedZoneId": "Z0123456789",
     "AuthMode": "iam",
     "AllowedOrigins": "https://app.example",
     "TaskDelivery": "queue",
-    "ProvisionedConcurrency": "2",
-    "Deployment": "Canary10Percent5Minutes",
 }
+"""Everything that an organization may ask of an application: documented blocks, and options."""
+
 OTHER_TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "edge/template.yaml": {"ApiHost": "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"},
     "edge/routes.yaml": {"EndpointStack": "tools", "ApiId": "a1b2c3d4e5", "AuthMode": "iam"},
@@ -58,7 +52,8 @@ OTHER_OPTIONS = {
         "ChallengeAtEdge": "enabled",
     },
     "pipeline/template.yaml": {
-        name: LANDING_ZONE[name] for name in ("PermissionsBoundaryArn", "RolePath", "DataKeyArn")
+        name: landing_zone()["Resources"]["Platform"]["Properties"]["Parameters"][name]
+        for name in ("PermissionsBoundaryArn", "RolePath", "DataKeyArn")
     },
 }
 
@@ -73,7 +68,7 @@ class AcceptedRow:
 
 def exceptions() -> Iterator[AcceptedRow]:
     """Yield the rows of the table of exceptions."""
-    section = PAGE.read_text("utf-8").partition("### Exceptions")[2]
+    section = LANDING_ZONES_PAGE.read_text("utf-8").partition("### Exceptions")[2]
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         rules = re.findall(r"CKV2?_AWS_\d+|CT\.[A-Z0-9]+\.PR\.\d+", " ".join(cells[:2]))
@@ -93,8 +88,19 @@ def evaluated(template: Mapping[str, Any], **given: str) -> str:
     """Return a template in JSON with evaluated parameters and conditions. References remain."""
     stack = {"AWS::StackId": "arn:aws:cloudformation:eu-west-1:123456789012:stack/tools/1d2c3b4a"}
     parameters = {**stack, **cloudformation.parameters_of(template, **given)}
-    found = cloudformation.resources(template, parameters)
-    return json.dumps({"AWSTemplateFormatVersion": "2010-09-09", "Resources": _with_references(found)})
+    return _template(cloudformation.resources(template, parameters))
+
+
+def _template(resources: Mapping[str, Any]) -> str:
+    return json.dumps(
+        {"AWSTemplateFormatVersion": "2010-09-09", "Resources": _with_references(dict(resources))}
+    )
+
+
+def _application(*blocks: str, **given: str) -> str:
+    """Return template.yaml and its nested templates as one, like `evaluated`."""
+    found = deployed(*blocks, **given)
+    return _template({name: each for name, each in found.items() if each["Type"] != NESTED})
 
 
 def _with_references(value: Any) -> Any:
@@ -118,13 +124,12 @@ def _with_references(value: Any) -> Any:
 
 def with_defaults() -> dict[str, str]:
     """Return the evaluated templates by name, with nothing but the required parameters."""
-    return {"template.yaml": evaluated(transformed(), AuthMode="none"), **_others({})}
+    return {"template.yaml": _application(), **_others({})}
 
 
 def with_options() -> dict[str, str]:
     """Return the evaluated templates by name, with every option of a landing zone."""
-    template = load_template(transform(Deployment=OPTIONS["Deployment"]))
-    return {"template.yaml": evaluated(template, **OPTIONS), **_others(OTHER_OPTIONS)}
+    return {"template.yaml": _application(*BLOCKS, **OPTIONS), **_others(OTHER_OPTIONS)}
 
 
 def _others(options: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

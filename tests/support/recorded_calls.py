@@ -55,14 +55,15 @@ SECRETS_ENDPOINT = "AWS_ENDPOINT_URL_SECRETS_MANAGER"
 SECRET = {"AZURE_DEVOPS_SECRET": f"{LOCAL}/azure-devops"}
 SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 
-WORKER_ADDRESS = re.compile(r"!If \[QueuesTasks, !Ref \w+Tasks, !Ref (\w+WorkerFunction)\.Version\]")
+WORKER_ADDRESS = re.compile(r"!Ref (\w+WorkerFunction)\.Version")
 DELETED_VERSION = r"!Sub '${\1.Arn}:7'"
 
 
-def record(folder: Path, parameters: Mapping[str, str]) -> dict[str, set[Call]]:
+def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
     """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
     lines: list[str] = []
-    given: dict[str, Any] = {**parameters, "python": python_with("aws_call_log", folder)}
+    passed = {f"Platform.{name}": value for name, value in options.items()}
+    given: dict[str, Any] = {**passed, "python": python_with("aws_call_log", folder)}
     mailbox = Mailbox()
     with (
         closing(HttpServer(secrets_manager, max_body=MAX_BODY).start()) as secrets,
@@ -88,6 +89,7 @@ def after_a_deployment(folder: Path) -> Path:
     for old, new in (
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
+        ("Location: platform/", f"Location: {TEMPLATE.parent}/platform/"),
         (": development/", f": {TEMPLATE.parent}/development/"),
     ):
         assert old in source

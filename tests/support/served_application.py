@@ -22,7 +22,7 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
 
 ISSUER = "https://id.example"
-SIGNED_IN = {"AuthMode": "jwt", "JwtIssuer": ISSUER, "JwtAudience": "the-example"}
+SIGNED_IN = {"AuthMode": "jwt", "TokenIssuer": ISSUER, "Platform.TokenAudience": "the-example"}
 """Parameters of a deployment whose authorizer `signed_in` replaces."""
 
 
@@ -59,7 +59,7 @@ def serve_with_issuer() -> Iterator[ServedWithIssuer]:
         port = free.getsockname()[1]
     url, lines = f"http://127.0.0.1:{port}{FRONT_DOOR}", list[str]()
     with authorization_server() as issuer:
-        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "EndpointUri": url}
+        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "Platform.EndpointUri": url}
         with serve(TEMPLATE, port=port, parameters=parameters, log=lines.append):
             yield ServedWithIssuer(url, lines, issuer)
 

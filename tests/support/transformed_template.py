@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Mapping
 from functools import cache
@@ -21,6 +22,7 @@ from support.whole_template import Stack, evaluate_stack, with_options
 
 PLATFORM = ROOT / "platform/template.yaml"
 OPTIONS_PAGE = ROOT / "docs/reference/options.md"
+LANDING_ZONES_PAGE = ROOT / "docs/guides/landing-zones.md"
 TRANSFORM = Path(__file__).parents[1] / "sam/transform.py"
 
 FRONT_DOOR = "FrontDoorFunction"
@@ -32,6 +34,7 @@ WORKER_OF = {
 
 TOOLS = sorted(set(FOLDERS) - {FRONT_DOOR, *WORKER_OF.values()})
 
+LANDING_ZONE = "landing zone"
 PROVISIONED_CONCURRENCY = "Provisioned concurrency"
 
 AUTH_MODES: dict[str, dict[str, str]] = {
@@ -47,6 +50,19 @@ DOMAIN = {
     "DomainName": "tools.example",
     "CertificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/1d2c3b4a",
 }
+
+VALUES = {
+    "AWS::AccountId": "123456789012",
+    "AWS::Partition": "aws",
+    "AWS::Region": "eu-west-1",
+    "AWS::StackName": "tools",
+    "Api.ApiEndpoint": "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com",
+    "AuditLogs": "tools-Platform-1A2B3C4D5E6F7-AuditLogs-A1B2C3D4E5F6",
+    "StateEncryptionKey.Arn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000001",
+    "StateKey.Arn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000000",
+    "TaskTable": "tools-Platform-1A2B3C4D5E6F7-TaskTable-A1B2C3D4E5F6",
+}
+"""What a deployment has in place of references in the settings."""
 
 
 @cache
@@ -94,7 +110,7 @@ def declared_parameters() -> dict[str, Any]:
 
 @cache
 def stack(*blocks: str, **given: str) -> Stack:
-    """Return the evaluated stack with these parameters, options, and blocks of docs/reference/options.md.
+    """Return the evaluated stack with these parameters, options, and documented blocks.
 
     AuthMode is none unless given.
     """
@@ -119,13 +135,17 @@ def outputs(**given: str) -> dict[str, Any]:
     return stack(**given).outputs
 
 
+def platform_outputs(**given: str) -> dict[str, Any]:
+    return stack(**given).nested["Platform"].outputs
+
+
 def broken_rules(**given: str) -> list[str]:
     return stack(**given).broken_rules
 
 
-def of_type(resource_type: str, **given: str) -> dict[str, Any]:
+def of_type(resource_type: str, *blocks: str, **given: str) -> dict[str, Any]:
     """Return the properties of all resources of a type."""
-    found = deployed(**given).items()
+    found = deployed(*blocks, **given).items()
     return {name: each["Properties"] for name, each in found if each["Type"] == resource_type}
 
 
@@ -151,9 +171,9 @@ def role_of(function: str) -> str:
     return name_in(properties(function)["Role"])
 
 
-def statements(function: str, **given: str) -> list[dict[str, Any]]:
+def statements(function: str, *blocks: str, **given: str) -> list[dict[str, Any]]:
     """Return the statements of a function's role: its own policies, then the managed ones."""
-    found = deployed(**given)
+    found = deployed(*blocks, **given)
     role = found[role_of(function)]["Properties"]
     managed = [found[name_in(policy)]["Properties"] for policy in role.get("ManagedPolicyArns", [])]
     policies = [*role.get("Policies", []), *managed]
@@ -166,35 +186,63 @@ def variables(function: str, *blocks: str, **given: str) -> dict[str, str]:
     return settings(own.pop("MCP_SETTINGS")) | own
 
 
+def with_values(text: str, known: Mapping[str, str] | None = None) -> str:
+    """Return an evaluated text as a deployment has it. `known` replaces VALUES."""
+    values = {**VALUES, **(known or {})}
+    return re.sub(r"\$\{([^}]+)\}", lambda name: values[name[1]], text)
+
+
 def settings(text: str) -> dict[str, str]:
     """Return the lines NAME=value of MCP_SETTINGS."""
     return dict(line.split("=", 1) for line in text.split("\n"))
 
 
 @cache
-def with_blocks(*headings: str) -> str:
-    """Return template.yaml after the transform, with blocks of docs/reference/options.md.
+def with_blocks(*blocks: str) -> str:
+    """Return template.yaml after the transform, with documented blocks: LANDING_ZONE, or headings of options.md.
 
     They are in Globals, or for provisioned concurrency at every function but workers.
     """
     template = load(ROOT / "template.yaml")
-    for heading in headings:
-        places = [template["Globals"]["Function"]]
-        if heading == PROVISIONED_CONCURRENCY:
-            places = [template["Resources"][name]["Properties"] for name in (FRONT_DOOR, *TOOLS)]
-        for place in places:
-            _merge(place, documented_block(heading))
+    for block in blocks:
+        _write(template, block)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "template.yaml"
         path.write_text(yaml.safe_dump(template, sort_keys=False), "utf-8")
         return transformed_file(path, AuthMode="none")
 
 
+def _write(template: dict[str, Any], block: str) -> None:
+    resources = template["Resources"]
+    if block == LANDING_ZONE:
+        documented = landing_zone()
+        _merge(template["Globals"]["Function"], documented["Globals"]["Function"])
+        for name, one in documented["Resources"].items():
+            alike = [each for each in resources.values() if each["Type"] == one["Type"]]
+            for each in [resources[name]] if name == "Platform" else alike:
+                _merge(each["Properties"], one["Properties"])
+    elif block == PROVISIONED_CONCURRENCY:
+        for name in (FRONT_DOOR, *TOOLS):
+            _merge(resources[name]["Properties"], documented_block(block))
+    else:
+        _merge(template["Globals"]["Function"], documented_block(block))
+
+
+def landing_zone() -> dict[str, Any]:
+    """Return the block of docs/guides/landing-zones.md. It has one role and one table, for all of them."""
+    block: dict[str, Any] = parse(_first_block(LANDING_ZONES_PAGE.read_text("utf-8")))
+    return block
+
+
 def documented_block(heading: str) -> dict[str, Any]:
     """Return the first block of YAML below a heading of docs/reference/options.md."""
     section = OPTIONS_PAGE.read_text("utf-8").partition(f"\n### {heading}\n")[2]
-    block: dict[str, Any] = parse(dedent(section.partition("```yaml\n")[2].partition("```")[0]))
+    block: dict[str, Any] = parse(_first_block(section))
     return block
+
+
+def _first_block(page: str) -> str:
+    return dedent(page.partition("```yaml\n")[2].partition("```")[0])
 
 
 def _merge(into: dict[str, Any], block: Mapping[str, Any]) -> None:
