@@ -620,11 +620,6 @@ def test_the_templates_name_no_partition_and_no_region() -> None:
     }
 
 
-def test_nested_templates_use_the_name_of_the_application_and_not_their_own() -> None:
-    for path in (ROOT / "platform").glob("*.yaml"):
-        assert "AWS::StackName" not in path.read_text("utf-8"), path
-
-
 def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:
     platform = {name: value for name, value in ANOTHER.items() if name in load(PLATFORM)["Parameters"]}
     given = {"Application": "tools", **platform}

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from support.project import ROOT
+from support.source_template import sections
 from support.transformed_template import FRONT_DOOR, PLATFORM, TOOLS, WORKER_OF
 
 TEMPLATE = ROOT / "template.yaml"
@@ -28,12 +29,6 @@ EXAMPLES = {
 }
 
 every_template = pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
-
-
-def sections(text: str) -> list[list[str]]:
-    """Return the lines of each group of resources. Blank lines separate groups."""
-    resources = re.split(r"^(?=[\w#])", text.partition("\nResources:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
-    return [group.strip("\n").split("\n") for group in resources.split("\n\n") if group.strip()]
 
 
 def nodes(node: yaml.Node) -> Iterator[yaml.Node]:

@@ -1,0 +1,187 @@
+"""MCP_SETTINGS: the settings that the platform gives all functions, as lines NAME=value."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_roundtrip_tools.template.yaml_reader import load
+from support import cloudformation
+from support.cloudformation import Refused
+from support.option_values import ANOTHER
+from support.transformed_template import (
+    AUTH_MODES,
+    FOLDERS,
+    OPTIONS_PAGE,
+    PLATFORM,
+    declared_parameters,
+    documented_block,
+    parameters,
+    properties,
+    settings,
+)
+
+every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
+every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
+
+
+TEMPLATE = load(PLATFORM)
+
+
+def text_of(**given: str) -> str:
+    values = {"Application": "${AWS::StackName}", "AuthMode": "none", **given}
+    declared = cloudformation.parameters_of(TEMPLATE, **values)
+    text: str = cloudformation.evaluate({"Fn::GetAtt": ["Settings", "Value"]}, TEMPLATE, declared)
+    return text
+
+
+def ways() -> Iterator[dict[str, str]]:
+    """Yield each AuthMode with each option, and with all at once."""
+    for mode, needed in AUTH_MODES.items():
+        given = {"AuthMode": mode, **needed}
+        yield given
+        more = {name: value for name, value in ANOTHER.items() if name not in given}
+        yield from ({**given, name: value} for name, value in more.items())
+        yield {**given, **more}
+
+
+# Lines
+
+
+@every_function
+def test_every_function_has_the_settings_in_one_variable(function: str) -> None:
+    environment = properties(function)["Environment"]["Variables"]
+    assert environment["MCP_SETTINGS"] == text_of()
+
+
+def test_every_setting_is_one_line_with_its_value() -> None:
+    for given in ways():
+        names = [line.partition("=")[0] for line in text_of(**given).split("\n")]
+        assert len(names) == len(set(names)), given
+        assert all(re.fullmatch("MCP_[A-Z_]+", name) for name in names), given
+
+
+def test_an_option_changes_the_lines_that_it_is_for() -> None:
+    lines = settings(text_of(AuthMode="bearer", TokenIssuer="https://issuer.example", TokenAudience="one, other"))
+    assert lines["MCP_TOKEN_ISSUER"] == "https://issuer.example"
+    assert lines["MCP_TOKEN_AUDIENCE"] == "one,other"
+    assert settings(text_of(AuditLog="hash"))["MCP_AUDIT"] == "hash:${AuditLogs}"
+
+
+OF_THE_TEMPLATE = {"Application", "Values", "PythonRuntime", "Architecture"}
+"""Parameters whose values CloudFormation or the template chooses."""
+
+
+@pytest.mark.parametrize("name", sorted(ANOTHER.keys() - OF_THE_TEMPLATE))
+@pytest.mark.parametrize("separator", ["\n", "\r\n", "\n\n"])
+def test_no_value_can_add_a_line(name: str, separator: str) -> None:
+    """CloudFormation escapes nothing, so a value with a line break would be settings of its own."""
+    number = declared_parameters()[name]["Type"] == "Number"
+    if not number:  # which CloudFormation refuses
+        with pytest.raises(Refused):
+            parameters(**{name: f"{ANOTHER[name]}{separator}MCP_AUTH_MODE=none"})
+
+
+# Sizes
+
+MAX_ENVIRONMENT = 4_096
+MAX_PARAMETER = 4_096
+"""Characters of a parameter of SSM in the standard tier, and of a parameter of a nested stack."""
+
+MAX_STACK_NAME = 25
+"""The longest name of a stack whose functions may have the longest names (test_limits.py)."""
+
+KEY = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
+NESTED = f"{'s' * MAX_STACK_NAME}-Platform-1A2B3C4D5E6F7"
+FUNCTION = f"arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:{'s' * MAX_STACK_NAME}_{'x' * 30}"
+LONGEST_VALUES = {
+    "AWS::AccountId": "123456789012",
+    "AWS::Partition": "aws-us-gov",
+    "AWS::Region": "us-gov-west-1",
+    "AWS::StackName": "s" * MAX_STACK_NAME,
+    "Api.ApiEndpoint": "https://a1b2c3d4e5.execute-api.us-gov-west-1.amazonaws.com",
+    "ApprovalTable": f"{'s' * MAX_STACK_NAME}-ApprovalTable-A1B2C3D4E5F6",
+    "AuditLogs": f"{NESTED}-AuditLogs-A1B2C3D4E5F6",
+    "StateEncryptionKey.Arn": KEY,
+    "StateKey.Arn": KEY,
+    "TaskTable": f"{NESTED}-TaskTable-A1B2C3D4E5F6",
+}
+
+
+def longest_value(variable: str) -> str:
+    def value(reference: re.Match[str]) -> str:
+        name = reference[1]
+        if "WorkerFunctionVersion" in name:
+            return f"{FUNCTION}_worker:1000"
+        if name.endswith("TasksQueue"):
+            queue = f"{'s' * MAX_STACK_NAME}_{'x' * 30}_tasks"
+            return f"https://sqs.us-gov-west-1.amazonaws.com/123456789012/{queue}"
+        return LONGEST_VALUES[name]
+
+    return re.sub(r"\$\{([^}]+)\}", value, variable)
+
+
+PATTERNS = {
+    "AllowedOrigins": "https://{}",
+    "EndpointUri": "https://{}",
+    "RevokedCertificates": "{}",
+    "ScopePrefix": "api://{}",
+    "ServerCard": "com.example/{}",
+    "StatePublicKeys": "mrk-1234abcd12ab34cd56ef1234567890ab:{}==",
+    "TokenAudience": "api://{}",
+    "TokenIssuer": "https://{}",
+    "TokenJwksUri": "https://{}",
+    "TrustedStateEncryptionKeyArns": "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-{}",
+    "TrustedStateKeyArns": "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-{}",
+}
+"""How a value of an option looks. {} is filled up to the documented length."""
+
+
+def documented_maxima() -> dict[str, tuple[int, int]]:
+    """Return how many values of how many characters docs/reference/options.md allows for an option."""
+    section = OPTIONS_PAGE.read_text("utf-8").partition("\n## Sizes\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+`) \| (\d+) values? of (\d+) characters \|$", section, re.MULTILINE)
+    return {
+        name: (int(values), int(characters))
+        for names, values, characters in rows
+        for name in re.findall(r"`(\w+)`", names)
+    }
+
+
+def at_their_maximum() -> dict[str, str]:
+    """Return each documented option at its maximum, and the others as long as they can be."""
+    found = {
+        "AuthMode": "bearer",
+        "AuditLog": "principal",
+        "StateSigning": "delegated",
+        "TokenAlgorithms": "RS256,RS384,RS512,PS256,PS384,PS512,ES256,ES384,ES512,EdDSA",
+        "TokenType": "at+jwt",
+    }
+    for name, (values, characters) in documented_maxima().items():
+        prefix = len(PATTERNS[name].format(""))
+        found[name] = ",".join([PATTERNS[name].format("a" * (characters - prefix))] * values)
+    return found
+
+
+def test_every_list_has_a_documented_maximum() -> None:
+    lists = {name for name, each in declared_parameters().items() if each["Type"] == "CommaDelimitedList"}
+    assert lists - {"TokenAlgorithms", "Values"} <= documented_maxima().keys() == PATTERNS.keys()
+
+
+@every_function
+@pytest.mark.parametrize("given", [{}, at_their_maximum()], ids=["defaults", "maxima"])
+def test_the_environment_of_a_function_fits_with_every_option_at_its_maximum(
+    function: str, given: dict[str, str]
+) -> None:
+    traced = documented_block("Traces")["Environment"]["Variables"]
+    own = properties(function, **given)["Environment"]["Variables"]
+    variables = {name: longest_value(value) for name, value in {**own, **traced}.items()}
+    assert "${" not in str(variables)
+    # Lambda measures the variables as JSON.
+    left = MAX_ENVIRONMENT - len(json.dumps(variables, separators=(",", ":")))
+    assert left >= (150 if given else 2_000)
+
+
+def test_the_settings_fit_into_a_parameter_of_ssm() -> None:
+    assert 2_500 < len(longest_value(text_of(**at_their_maximum()))) <= MAX_PARAMETER
