@@ -13,6 +13,7 @@ from types import CodeType
 import pytest
 from packaging.requirements import Requirement
 
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import skips
 from support.project import ROOT
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, Built, environment
@@ -144,6 +145,15 @@ def test_the_built_template_points_to_what_was_built(built: Built) -> None:
         assert resources[function]["Properties"]["CodeUri"] == function
 
 
+def test_the_build_has_the_nested_templates(built: Built) -> None:
+    before, after = (read_template(path)["Resources"] for path in (ROOT / "template.yaml", built.template))
+    nested = {name for name, each in before.items() if each["Type"] == "AWS::Serverless::Application"}
+    assert nested >= {"Platform", "Endpoint"}
+    for name in nested:
+        source, copy = (each[name]["Properties"]["Location"] for each in (before, after))
+        assert load(built.directory / copy)["Resources"] == load(ROOT / source)["Resources"]
+
+
 def test_the_wheels_are_for_the_runtime_and_the_architecture(built: Built) -> None:
     assert cpython_tags(built.layer) == {tag_of(NATIVE_RUNTIME)}
     assert elf_machines(built.layer) == {ELF_MACHINES[NATIVE_ARCHITECTURE]}
@@ -182,7 +192,7 @@ def test_every_target_the_template_offers_has_its_working_directory() -> None:
 
 
 # Other tests build the other two targets.
-@pytest.mark.parametrize("target", ["python3.11-x86_64", "python3.14-arm64"])
+@pytest.mark.parametrize("target", ["python3.12-x86_64", "python3.14-arm64"])
 def test_the_lock_has_a_wheel_of_every_package_for_the_oldest_and_the_newest_target(
     target: str, tmp_path: Path
 ) -> None:

@@ -17,7 +17,15 @@ from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation, skips
 from support.project import ROOT
-from support.transformed_template import AUTH_MODES, lint, with_defaults
+from support.transformed_template import (
+    AUTH_MODES,
+    WORKER_OF,
+    declared_parameters,
+    lint,
+    outputs,
+    properties,
+    with_defaults,
+)
 from support.transformed_template import of_type as transformed_type
 
 TEMPLATE = ROOT / "edge/template.yaml"
@@ -27,7 +35,7 @@ PAGE = (ROOT / "docs/guides/edge-routing.md").read_text("utf-8")
 LIMITS = (ROOT / "docs/guides/limits.md").read_text("utf-8")
 LIMITED = (
     *("ThrottlingRate", "ThrottlingBurst", "RequestsPerCaller", "RequestsPerAddress"),
-    *("MaxOpenTasks", "WorkerConcurrency"),
+    *("MaxOpenTasks", "ReservedConcurrentExecutions", "MaximumConcurrency"),
 )
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/mcp-edge/51af3dc0-da77-11e4-872e-1234567db123"
@@ -132,18 +140,22 @@ def test_a_client_above_a_limit_gets_an_error_that_it_can_read_and_when_to_try_a
 def test_a_caller_can_poll_all_its_open_tasks() -> None:
     rule = resources()["WebAcl"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"]
     polls = rule["EvaluationWindowSec"] * 1_000 // POLL_INTERVAL_MS
-    open_tasks = load(ROOT / "template.yaml")["Parameters"]["MaxOpenTasks"]["Default"]
+    open_tasks = declared_parameters()["MaxOpenTasks"]["Default"]
     assert polls * open_tasks <= int(rule["Limit"]) * 2 // 3, "a third is left for other requests"
 
 
 def test_the_page_of_limits_has_the_defaults_of_both_templates() -> None:
     rows = re.findall(r"^\| .*? \| (.*?) \| `(\w+)`(?:, `(\w+)`)?", LIMITS, re.MULTILINE)
     shown = {name: default.replace(",", "") for default, *names in rows for name in names if name}
-    parameters = {**load(ROOT / "template.yaml")["Parameters"], **edge()["Parameters"]}
-    names = shown.keys() & parameters.keys()
+    parameters = {**declared_parameters(), **edge()["Parameters"]}
+    defaults = {name: str(each.get("Default")) for name, each in parameters.items()}
+    worker = min(WORKER_OF.values())
+    defaults["ReservedConcurrentExecutions"] = str(properties(worker)["ReservedConcurrentExecutions"])
+    defaults |= {name: str(each) for name, each in properties(f"{worker}Tasks")["ScalingConfig"].items()}
+    names = shown.keys() & defaults.keys()
     assert names == {*LIMITED}
     for name in names:
-        assert str(parameters[name]["Default"]) in shown[name].split(), name
+        assert defaults[name] in shown[name].split(), name
 
 
 def test_a_distribution_without_routing_and_challenges_runs_no_function() -> None:
@@ -384,8 +396,14 @@ def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder(
     ]
 
 
+def test_the_endpoint_has_an_output_for_each_parameter_that_it_chooses() -> None:
+    assert outputs().keys() >= {"ApiHost", "ApiId", "AuthorizerId"}
+    assert outputs()["AuthorizerId"] == "none"
+    assert outputs(AuthMode="jwt", **AUTH_MODES["jwt"])["AuthorizerId"] == "${JwtAuthorizer}"
+
+
 def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door() -> None:
-    front_door = transformed_type("AWS::ApiGatewayV2::Integration")["FrontDoorIntegration"]
+    front_door = transformed_type("AWS::ApiGatewayV2::Integration")["EndpointIntegration"]
 
     def mapping(integration: dict[str, Any]) -> set[tuple[str, str, str]]:
         return {

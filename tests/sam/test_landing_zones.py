@@ -87,6 +87,7 @@ def test_tables_can_be_protected_against_deletion() -> None:
 
 # Permissions of all roles together
 
+
 def granted() -> set[tuple[str, str]]:
     """Return the actions of all roles with their resources, with every option."""
     managed = of_type("AWS::IAM::ManagedPolicy", *BLOCKS, **OPTIONS)

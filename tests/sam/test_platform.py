@@ -35,8 +35,7 @@ def test_every_output_exists_under_every_combination_of_options(auth_mode: str) 
         existing = {
             name
             for name, each in template["Resources"].items()
-            if "Condition" not in each
-            or cloudformation.condition(each["Condition"], template, parameters)
+            if "Condition" not in each or cloudformation.condition(each["Condition"], template, parameters)
         }
         found = cloudformation.outputs(template, parameters)
         assert found.keys() == template["Outputs"].keys(), given

@@ -162,7 +162,8 @@ def test_a_gradual_deployment_is_rolled_back_by_alarms(function: str) -> None:
     group = gradual[f"{function}DeploymentGroup"]["Properties"]
     [policy] = gradual[name_in(alias(function))]["UpdatePolicy"].values()
     assert policy["DeploymentGroupName"] == {"Ref": f"{function}DeploymentGroup"}
-    assert group["DeploymentConfigName"] == f"CodeDeployDefault.Lambda{documented_block(GRADUAL)['DeploymentPreference']['Type']}"
+    documented = documented_block(GRADUAL)["DeploymentPreference"]["Type"]
+    assert group["DeploymentConfigName"] == f"CodeDeployDefault.Lambda{documented}"
     assert group["AutoRollbackConfiguration"]["Enabled"] is True
     assert {"DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM"} <= set(
         group["AutoRollbackConfiguration"]["Events"]
@@ -605,9 +606,8 @@ REGION = re.compile(
 
 def test_the_templates_name_no_partition_and_no_region() -> None:
     nested = [load(path) for path in sorted((ROOT / "platform").glob("*.yaml"))]
-    source = "".join(
-        yaml.safe_dump([template["Resources"], template.get("Outputs")]) for template in (transformed(), *nested)
-    )
+    templates = [[each["Resources"], each.get("Outputs")] for each in (transformed(), *nested)]
+    source = yaml.safe_dump(templates)
     assert "arn:aws" not in source
     assert not REGION.search(source)
     # Service principals are equal in every partition; addresses are not.

@@ -63,8 +63,9 @@ def test_every_setting_is_one_line_with_its_value() -> None:
 
 
 def test_an_option_changes_the_lines_that_it_is_for() -> None:
-    lines = settings(text_of(AuthMode="bearer", TokenIssuer="https://issuer.example", TokenAudience="one, other"))
-    assert lines["MCP_TOKEN_ISSUER"] == "https://issuer.example"
+    issuer = "https://issuer.example"
+    lines = settings(text_of(AuthMode="bearer", TokenIssuer=issuer, TokenAudience="one, other"))
+    assert lines["MCP_TOKEN_ISSUER"] == issuer
     assert lines["MCP_TOKEN_AUDIENCE"] == "one,other"
     assert settings(text_of(AuditLog="hash"))["MCP_AUDIT"] == "hash:${AuditLogs}"
 

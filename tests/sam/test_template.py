@@ -1,6 +1,6 @@
 """The meaning of template.yaml and its nested templates for every AuthMode.
 
-test_state_keys.py covers the keys, test_settings.py the settings of functions, test_production.py operation in
+test_state_keys.py covers the keys, test_settings.py MCP_SETTINGS, test_production.py operation in
 production, and test_least_privilege.py the permissions of roles.
 """
 
@@ -345,7 +345,7 @@ OWN = {
     "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
     "ProvisionFunction": {"DATABASES_API_URL"},
     "SummarizeFunction": {"MCP_TASK_TABLE"},
-    "WorkItemsFunction": {"AZURE_DEVOPS_URL"},
+    "WorkItemsFunction": {"AZURE_DEVOPS_SECRET", "AZURE_DEVOPS_URL"},
 }
 
 
@@ -377,7 +377,7 @@ def test_a_tool_dispatches_tasks_to_the_version_of_its_worker_or_to_the_queue(to
 
 @every_function
 def test_a_function_that_may_not_use_the_table_does_not_have_it_as_a_setting(function: str) -> None:
-    """All functions share MCP_TASK_TABLE. With it, a tool reads the table for clients that cannot be asked."""
+    """All functions share it. With it, a tool reads the table for clients that cannot be asked."""
     may_use = any(each["Resource"] == arn("TaskTable") for each in statements(function))
     assert bool(variables(function)["MCP_TASK_TABLE"]) is may_use
 

@@ -1,7 +1,6 @@
 """template.yaml before the SAM transform."""
 
 import re
-
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ def read_template(path: Path | None = None) -> Any:
 
 def sections(text: str) -> list[list[str]]:
     """Return the lines of each group of resources in a template. Blank lines separate groups."""
-    resources = re.split(r"^(?=[\w#])", text.partition("\nResources:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    rest = text.partition("\nResources:\n")[2]
+    resources = re.split(r"^(?=[\w#])", rest, maxsplit=1, flags=re.MULTILINE)[0]
     return [group.strip("\n").split("\n") for group in resources.split("\n\n") if group.strip()]
 
 

@@ -199,9 +199,10 @@ def settings(text: str) -> dict[str, str]:
 
 @cache
 def with_blocks(*blocks: str) -> str:
-    """Return template.yaml after the transform, with documented blocks: LANDING_ZONE, or headings of options.md.
+    """Return template.yaml after the transform, with documented blocks.
 
-    They are in Globals, or for provisioned concurrency at every function but workers.
+    A block is LANDING_ZONE, or a heading of options.md. It is in Globals, or for provisioned concurrency at
+    every function but workers.
     """
     template = load(ROOT / "template.yaml")
     for block in blocks:

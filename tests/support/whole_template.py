@@ -37,7 +37,8 @@ def evaluate_stack(
     declared = template["Parameters"]
     unknown = given.keys() - declared.keys()
     missing = {name for name in declared.keys() - given.keys() if "Default" not in declared[name]}
-    assert not (unknown or missing), f"unknown: {unknown}, missing: {missing}"
+    assert not unknown
+    assert not missing
     parameters = cloudformation.parameters_of(template, **given)
     nested = {}
     for name, resource in template["Resources"].items():
