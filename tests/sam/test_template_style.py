@@ -31,6 +31,12 @@ EXAMPLES = {
 every_template = pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
 
 
+def document_of(template: Path) -> yaml.MappingNode:
+    document = yaml.compose(template.read_text("utf-8"), yaml.SafeLoader)
+    assert isinstance(document, yaml.MappingNode)
+    return document
+
+
 def nodes(node: yaml.Node) -> Iterator[yaml.Node]:
     yield node
     match node:
@@ -51,7 +57,7 @@ def test_no_line_is_longer_than_110_columns(template: Path) -> None:
 
 @every_template
 def test_only_lists_on_one_line_are_in_flow_style(template: Path) -> None:
-    document = yaml.compose(template.read_text("utf-8"), yaml.SafeLoader)
+    document = document_of(template)
     in_flow = [each for each in nodes(document) if getattr(each, "flow_style", False)]
     assert in_flow
     assert [str(each.start_mark) for each in in_flow if isinstance(each, yaml.MappingNode)] == []
@@ -70,8 +76,7 @@ def test_the_template_is_short_and_grows_by_whole_functions() -> None:
     growth = sum(MAX_FUNCTION_WITH_TASKS if tool in WORKER_OF else MAX_FUNCTION for tool in further)
     text = TEMPLATE.read_text("utf-8")
     assert len(text.splitlines()) <= MAX_LINES + growth
-    document = yaml.compose(text, yaml.SafeLoader)
-    [parameters] = [value for key, value in document.value if key.value == "Parameters"]
+    [parameters] = [value for key, value in document_of(TEMPLATE).value if key.value == "Parameters"]
     assert len(parameters.value) <= MAX_PARAMETERS
 
 
