@@ -242,7 +242,6 @@ def test_a_queue_has_the_maximum_concurrency_of_workers() -> None:
     [
         ({"WorkerConcurrency": "1"}, "WorkerConcurrency"),
         ({"SnapStart": "enabled", "ProvisionedConcurrency": "1"}, "ProvisionedConcurrency"),
-        ({"SnapStart": "enabled", "PythonRuntime": "python3.11"}, "python3.12 or later"),
         ({"DomainName": DOMAIN["DomainName"]}, "CertificateArn"),
         ({"SubnetIds": "subnet-0a1b2c3d"}, "SecurityGroupIds"),
     ],
@@ -256,10 +255,9 @@ def test_contradicting_parameters_are_refused(given: dict[str, str], named: str)
     "given",
     [
         {"SnapStart": "enabled"},
-        {"SnapStart": "enabled", "PythonRuntime": "python3.12"},
         {"WorkerConcurrency": "0"},
         {"WorkerConcurrency": "2"},
-        {"ProvisionedConcurrency": "1", "PythonRuntime": "python3.11"},
+        {"ProvisionedConcurrency": "1"},
         DOMAIN,
         {**DOMAIN, "HostedZoneId": "Z0123456789"},
         {"CertificateArn": DOMAIN["CertificateArn"], "HostedZoneId": "Z0123456789"},  # not used
