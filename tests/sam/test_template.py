@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.environment import ADOT_WRAPPER
-from mcp_roundtrip.settings import DEFAULTS
+from mcp_roundtrip.settings import ADOT_WRAPPER, DEFAULTS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from support.project import ROOT
 from support.sam_build import SAM, run
@@ -397,7 +396,7 @@ PARKS_CALLS = {"ApprovalFunction", "ProvisionFunction", "WeatherFunction", "Work
 
 @every_tool
 def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool: str) -> None:
-    tasks = {"MCP_TASK_WORKER"} if tool in WORKER_OF else set()
+    tasks = {"MCP_TASK_WORKER", "MCP_TASK_QUEUE", "MCP_TASK_DELIVERY"} if tool in WORKER_OF else set()
     table = {"MCP_TASK_TABLE"} if tool in PARKS_CALLS or tasks else set()
     expected = SHARED | table | tasks | OWN.get(tool, set())
     assert set(variables(tool)) & expected == expected
@@ -407,15 +406,15 @@ def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool:
 @every_tool_with_tasks
 def test_a_tool_its_worker_and_the_front_door_share_the_table(tool: str, worker: str) -> None:
     version = re.compile(rf"\$\{{{worker}Version[0-9a-f]+\}}")
-    assert version.fullmatch(variables(tool)["MCP_TASK_WORKER"])
-    assert variables(tool, TaskDelivery="queue")["MCP_TASK_WORKER"] == f"${{{QUEUE_OF[worker]}}}"
-    of_tasks = {"MCP_TASK_WAKE_QUEUE", "MCP_TASK_WORKER"}
-    equal, of_tool = (
-        {name: value for name, value in variables(each).items() if name not in of_tasks}
-        for each in (worker, tool)
+    for delivery in ("invoke", "queue"):
+        given = variables(tool, TaskDelivery=delivery)
+        assert version.fullmatch(given["MCP_TASK_WORKER"])
+        assert given["MCP_TASK_DELIVERY"] == delivery
+    of_tool = {"MCP_TASK_WORKER", "MCP_TASK_DELIVERY"}
+    assert {name: value for name, value in variables(tool).items() if name not in of_tool} == variables(
+        worker
     )
-    assert equal == of_tool
-    assert variables(worker)["MCP_TASK_WAKE_QUEUE"] == f"${{{QUEUE_OF[worker]}}}"
+    assert variables(worker)["MCP_TASK_QUEUE"] == f"${{{QUEUE_OF[worker]}}}"
     assert {variables(each)["MCP_TASK_TABLE"] for each in (tool, worker, FRONT_DOOR)} == {"${TaskTable}"}
 
 

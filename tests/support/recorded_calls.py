@@ -55,7 +55,7 @@ SECRETS_ENDPOINT = "AWS_ENDPOINT_URL_SECRETS_MANAGER"
 SECRET = {"AZURE_DEVOPS_SECRET": f"{LOCAL}/azure-devops"}
 SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 
-WORKER_ADDRESS = re.compile(r"!If \[QueuesTasks, !Ref \w+Tasks, !Ref (\w+WorkerFunction)\.Version\]")
+WORKER_ADDRESS = re.compile(r"!Ref (\w+WorkerFunction)\.Version")
 DELETED_VERSION = r"!Sub '${\1.Arn}:7'"
 
 
@@ -82,10 +82,11 @@ def secrets_manager(request: Request) -> Response:
 
 
 def after_a_deployment(folder: Path) -> Path:
-    """Write template.yaml with tasks whose worker version was deleted by a later deployment."""
+    """Write template.yaml with tasks of `TaskDelivery: invoke` whose version a later deployment deleted."""
     source, workers = WORKER_ADDRESS.subn(DELETED_VERSION, TEMPLATE.read_text())
     assert workers
     for old, new in (
+        ("MCP_TASK_DELIVERY: !Ref TaskDelivery", "MCP_TASK_DELIVERY: invoke"),
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         (": development/", f": {TEMPLATE.parent}/development/"),
