@@ -284,7 +284,7 @@ build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=pro
 
 .PHONY: lock
 lock: $(UV)  ## update the versions and hashes of the layer's dependencies
-	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.11 \
+	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.12 \
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
 .PHONY: deploy

@@ -33,8 +33,8 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec

@@ -22,8 +22,8 @@ from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestStat
 from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Elicit, Server, wiring
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.ports import Ports, TaskPort
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.tasks.dispatching import Dispatcher
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore

@@ -14,8 +14,9 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE
-from mcp_roundtrip.settings import PREFIX, Settings
+from mcp_roundtrip.settings import Settings
 from mcp_roundtrip.telemetry import FINAL_EVENTS, WARNING_EVENTS, LogObserver
+from mcp_roundtrip.variables import PREFIX, SHARED
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +78,7 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         "WEATHER_API_URL",
     }
     of_powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}  # set or not, they are read
-    assert names(SETTINGS) == (variables | settings | of_powertools) - of_an_example
+    assert names(SETTINGS) == (variables | settings | {SHARED} | of_powertools) - of_an_example
 
 
 def logged(level: str) -> set[str]:

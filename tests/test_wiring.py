@@ -13,9 +13,9 @@ import pytest
 
 from mcp_roundtrip import Context, Principal, Server, wiring
 from mcp_roundtrip.aws.retries import kernel_random
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
@@ -24,6 +24,7 @@ from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.client_requests import next_round, text
 from support.configured import Configured
 from support.fake_kms import mac_key, signing_key
+from support.setting_examples import QUEUE, WORKER
 
 pytest_plugins = ["support.fake_kms"]
 
@@ -244,6 +245,61 @@ def test_a_pattern_names_the_function_of_each_owner() -> None:
 def test_the_lease_of_workers_is_a_setting(kms: FakeKms) -> None:
     ports = wiring.make_ports(load_settings(environment(task_table="tasks", task_lease_s="120")))
     assert ports.tasks().lease_ms == 120_000
+
+
+TASKS = {"task_table": "tasks", "task_worker": WORKER, "task_queue": QUEUE}
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        (TASKS, WORKER),
+        ({**TASKS, "task_queue": ""}, WORKER),
+        ({**TASKS, "task_delivery": "invoke"}, WORKER),
+        ({**TASKS, "task_delivery": "queue"}, QUEUE),
+        ({**TASKS, "task_worker": "", "task_delivery": "queue"}, QUEUE),
+    ],
+)
+def test_new_tasks_are_dispatched_to_the_function_or_to_its_queue(
+    kms: FakeKms, given: dict[str, str], address: str
+) -> None:
+    assert wiring.make_ports(load_settings(environment(**given))).tasks().worker() == address
+
+
+@pytest.mark.parametrize(
+    ("delivery", "missing"), [("invoke", "MCP_TASK_WORKER"), ("queue", "MCP_TASK_QUEUE")]
+)
+def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(
+    kms: FakeKms, delivery: str, missing: str
+) -> None:
+    given = environment(task_table="tasks", task_delivery=delivery)
+    tasks = wiring.make_ports(load_settings(given)).tasks()
+    with pytest.raises(SettingsError) as refused:
+        tasks.worker()
+    assert refused.value.setting == missing
+
+
+@pytest.mark.parametrize(
+    ("variables", "service"),
+    [
+        ({"MCP_ISSUER": " shop "}, "orders"),
+        ({"MCP_SETTINGS": "MCP_ISSUER = shop"}, "orders"),
+        ({"MCP_SETTINGS": "MCP_ISSUER=other", "MCP_ISSUER": "shop"}, "orders"),
+        ({}, "shop_orders"),
+        ({"MCP_SETTINGS": "${Platform.Outputs.Settings}"}, "shop_orders"),
+    ],
+)
+def test_log_lines_name_the_function_without_its_stack(
+    variables: dict[str, str],
+    service: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_SERVICE_NAME", raising=False)
+    for name, value in {"AWS_LAMBDA_FUNCTION_NAME": "shop_orders", **variables}.items():
+        monkeypatch.setenv(name, value)
+    wiring.observer.__wrapped__().record_failure("misconfigured", SettingsError("MCP_ISSUER", "is wrong"))
+    assert {json.loads(line)["service"] for line in capsys.readouterr().out.splitlines()} == {service}
 
 
 def test_each_limit_of_a_body_is_a_setting_of_its_own() -> None:

@@ -21,7 +21,7 @@ import pytest
 from support import aws_account
 from support.deploying import BUILT_TEMPLATE, Answer, Deployer
 from support.project import copy_project
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, require_deployed_runtime
 from support.source_template import functions
 
 OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
@@ -114,6 +114,7 @@ class History:
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     """Yield the history after its first two deployments: the first one fails, and the second one works."""
+    require_deployed_runtime()
     folder = tmp_path_factory.mktemp("history")
     project = folder / "project"
     project.mkdir()

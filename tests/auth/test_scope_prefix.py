@@ -6,8 +6,8 @@ import pytest
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.auth.callers import AuthMode, Caller
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.settings import load_settings
 from support.token_issuer import ISSUER
 
 AUDIENCE = "https://mcp.test/mcp"

@@ -19,10 +19,9 @@ from opentelemetry.trace import SpanKind, StatusCode
 from mcp_roundtrip import wiring
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
-from mcp_roundtrip.settings import Traces
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.tracers import make_tracer
 from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
@@ -117,7 +116,7 @@ def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provid
         pass
     assert [span.name for span in tracer.exporter.get_finished_spans()] == ["tools/call"]
     assert isinstance(wiring._aws_clients(settings), TracedAwsClients)
-    assert wiring.make_ports(replace(settings, traces=Traces.OFF)).tracer is None
+    assert wiring.make_ports(replace(settings, traces="off")).tracer is None
 
 
 # -- settings -----------------------------------------------------------------------------------------------
@@ -126,15 +125,15 @@ def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provid
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
-        ({}, Traces.OFF),
-        ({"MCP_TRACES": "on"}, Traces.ON),
-        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument"}, Traces.ON),
-        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap"}, Traces.OFF),
-        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument", "MCP_TRACES": "off"}, Traces.OFF),
+        ({}, "off"),
+        ({"MCP_TRACES": "on"}, "on"),
+        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument"}, "on"),
+        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap"}, "off"),
+        ({"AWS_LAMBDA_EXEC_WRAPPER": "/opt/otel-instrument", "MCP_TRACES": "off"}, "off"),
     ],
 )
-def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expected: Traces) -> None:
-    assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces is expected
+def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expected: str) -> None:
+    assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces == expected
 
 
 @pytest.mark.parametrize("missing", ["mcp_roundtrip.opentelemetry_tracer", "opentelemetry.sdk.trace"])

@@ -30,8 +30,8 @@ from corpus.aws_account import (
 )
 from corpus.clock import Clock
 from mcp_roundtrip import wiring
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.settings import load_settings
 
 AUDIENCE = "https://mcp.example.com/mcp"
 STACK = "corpus"
@@ -53,7 +53,7 @@ STATES = {
 WORKER = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{STACK}_worker:7"
 QUEUE = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{STACK}-tasks"
 TASKS = {"MCP_TASK_TABLE": TABLE, "MCP_TASK_WORKER": WORKER}
-QUEUED_TASKS = {"MCP_TASK_TABLE": TABLE, "MCP_TASK_WORKER": QUEUE}
+QUEUED_TASKS = {**TASKS, "MCP_TASK_QUEUE": QUEUE, "MCP_TASK_DELIVERY": "queue"}
 
 REQUEST_TIME_S, WORKER_TIME_S = 30.0, 900.0
 

@@ -14,7 +14,7 @@ from mcp_roundtrip import authenticators
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
 from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
-from mcp_roundtrip.settings import Settings, TokenType
+from mcp_roundtrip.settings import Settings
 from mcp_roundtrip_tools.deploy.identity import RULES
 from mcp_roundtrip_tools.deploy.parameters import defaults, template_names
 from mcp_roundtrip_tools.template.intrinsics import resolve
@@ -62,7 +62,7 @@ class Deployment:
             self.settings,
             auth_mode=AuthMode.JWT,
             token_audience=(),
-            token_type=TokenType.ANY,
+            token_type="any",
         )
         claims = {name: flattened(value) for name, value in token.issued_at(time.time()).items()}
         return self.authenticator(by_api).authenticate({}, {"jwt": {"claims": claims, "scopes": None}})

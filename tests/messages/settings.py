@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from mcp_roundtrip.aws.kms import pinned_key
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.state_protection import key_arns
 from mcp_roundtrip.tracers import make_tracer
 from mcp_roundtrip.wiring import _owner_function
 from messages.cases import says
@@ -99,7 +100,7 @@ def a_scope_prefix_with_a_space() -> None:
 
 @says("MCP_STATE_KEY_ARN: must be the ARN of a KMS key, and not an alias", SettingsError)
 def an_alias_of_a_key() -> None:
-    load_settings({"MCP_AUTH_MODE": "none", "MCP_STATE_KEY_ARN": "alias/states"}).key_arns("state_key_arn")
+    key_arns(load_settings({"MCP_AUTH_MODE": "none", "MCP_STATE_KEY_ARN": "alias/states"}), "state_key_arn")
 
 
 @says(
@@ -153,9 +154,9 @@ def a_worker_by_name() -> None:
     given(TASK_WORKER="worker")
 
 
-@says("MCP_TASK_WAKE_QUEUE: must be the URL of a queue", SettingsError)
-def a_wake_queue_by_arn() -> None:
-    given(TASK_WAKE_QUEUE="arn:aws:sqs:us-east-1:000000000000:tasks")
+@says("MCP_TASK_QUEUE: must be the URL of a queue", SettingsError)
+def a_queue_by_arn() -> None:
+    given(TASK_QUEUE="arn:aws:sqs:us-east-1:000000000000:tasks")
 
 
 @says("MCP_REVOKED_CERTIFICATES: must hold 32 lower-case hexadecimal digits for each", SettingsError)

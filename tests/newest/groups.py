@@ -109,7 +109,7 @@ def layer(project: Path, registries: Registries) -> list[Source]:
     """Return the dependencies of the layer, within the bounds of its requirements."""
     pinned = python_pins((project / f"{LAYER}.lock").read_text("utf-8"))
     text = (project / f"{LAYER}.txt").read_text("utf-8")
-    found = registries.installable(text, "--universal", "--python-version", "3.11", "--only-binary=:all:")
+    found = registries.installable(text, "--universal", "--python-version", "3.12", "--only-binary=:all:")
     return [Source(f"{LAYER}.lock", pinned, found)]
 
 

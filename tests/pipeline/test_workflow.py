@@ -30,7 +30,7 @@ from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import REGION, Cloud, Stack, running
 from support.github_workflow import Job, read_workflow
 from support.project import ROOT, copy_project
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, require_deployed_runtime
 
 PROVIDER = "arn:aws:iam::000000000000:oidc-provider/token.actions.githubusercontent.com"
 STACKS = {"default": "mcp-roundtrip", "prod": "mcp-roundtrip-prod"}
@@ -189,6 +189,7 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
 @pytest.fixture(scope="module")
 def github(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
     assert SAM.exists(), f"{SAM} does not exist: `make test` installs it"
+    require_deployed_runtime()
     folder = tmp_path_factory.mktemp("github")
     with (
         running(tmp_path_factory.mktemp("account")) as cloud,

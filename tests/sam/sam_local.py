@@ -38,7 +38,7 @@ def name_of(functions: SamFunctionProvider, identifier: str | None) -> str | Non
 
 
 def variables_of(function: Function, env_vars: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that samcli.commands.local passes to a function, without those of AWS."""
+    """Return the variables that samcli.commands.local passes to a function, without those of Lambda."""
     declared = (function.environment or {}).get("Variables", {})
     resolved = EnvironmentVariables(
         function.name,
@@ -48,7 +48,7 @@ def variables_of(function: Function, env_vars: Mapping[str, str]) -> dict[str, s
         variables=declared,
         override_values=dict(env_vars),
     ).resolve()
-    return {name: resolved[name] for name in declared}
+    return {name: resolved[name] for name in (*declared, "AWS_SAM_LOCAL")}
 
 
 def main(template: str, env_vars: str, *parameters: str) -> None:

@@ -31,7 +31,14 @@ from support.aws_account import Cloud, Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents, copy_project
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, environment, run
+from support.sam_build import (
+    NATIVE_ARCHITECTURE,
+    NATIVE_RUNTIME,
+    SAM,
+    environment,
+    require_deployed_runtime,
+    run,
+)
 from support.transformed_template import lint, transformed_file
 
 PAGE = "docs/guides/your-own-project.md"
@@ -188,6 +195,7 @@ def _sorted_specifiers(requirement: str) -> tuple[str, list[str]]:
 @pytest.fixture(scope="module")
 def application(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a new application, in a path with a space. Its own virtual environment does not exist yet."""
+    require_deployed_runtime()
     folder = tmp_path_factory.mktemp("a stranger")
     # The record of PEP 610 is what pip writes. The dependencies are those of this interpreter.
     installed = run(

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip import wiring
-from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.settings import PREFIX
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.events.live import DEVELOPMENT_ENVIRONMENT, env_vars, live_events
 from mcp_roundtrip_tools.events.stable import stable_events
@@ -24,6 +26,7 @@ from support.sample_events import (
     handler_of,
     unexpected_outcomes,
 )
+from support.setting_examples import UNRESOLVED
 from support.transformed_template import AUTH_MODES, FOLDERS, of_type
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
@@ -91,6 +94,42 @@ def test_sample_events_of_tasks_run_with_the_variables_of_make_events(invoke: In
     assert unexpected_outcomes(invoke, live, LIVE) == {}
 
 
+NESTED = """
+    AWSTemplateFormatVersion: "2010-09-09"
+    Transform: AWS::Serverless-2016-10-31
+    Globals: {Function: {Runtime: python3.13, Handler: app.handler, CodeUri: .}}
+    Resources:
+      Platform: {Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}
+      WithGetAtt:
+        Type: AWS::Serverless::Function
+        Properties: {Environment: {Variables: {MCP_SETTINGS: !GetAtt Platform.Outputs.Settings}}}
+      WithSub:
+        Type: AWS::Serverless::Function
+        Properties: {Environment: {Variables: {MCP_SETTINGS: !Sub "${Platform.Outputs.Settings}"}}}
+    """
+
+PLATFORM = """
+    AWSTemplateFormatVersion: "2010-09-09"
+    Resources: {Topic: {Type: AWS::SNS::Topic}}
+    Outputs: {Settings: {Value: !Sub "MCP_AUTH_MODE=jwt"}}
+    """
+
+
+def test_sam_does_not_resolve_an_output_of_a_nested_stack_and_fixed_settings_count(tmp_path: Path) -> None:
+    for name, text in {
+        "template.yaml": NESTED,
+        "platform.yaml": PLATFORM,
+        "env.json": '{"Parameters": {}}',
+    }.items():
+        (tmp_path / name).write_text(dedent(text))
+    done = run(SAM.with_name("python"), SCRIPT, tmp_path / "template.yaml", tmp_path / "env.json", "{}")
+    assert done.returncode == 0, done.stderr
+    [found] = json.loads(done.stdout)
+    functions = found["variables"]
+    assert tuple(functions[name]["MCP_SETTINGS"] for name in ("WithGetAtt", "WithSub")) == UNRESOLVED
+    assert {load_settings(variables).auth_mode for variables in functions.values()} == {AuthMode.NONE}
+
+
 def test_the_variables_name_a_table_a_worker_and_its_queue_if_the_environment_does_not() -> None:
-    assert env_vars({}).keys() == {"MCP_TASK_TABLE", "MCP_TASK_WORKER", "MCP_TASK_WAKE_QUEUE"}
+    assert env_vars({}).keys() == {"MCP_TASK_TABLE", "MCP_TASK_WORKER", "MCP_TASK_QUEUE"}
     assert env_vars({"MCP_TASK_TABLE": "mine"})["MCP_TASK_TABLE"] == "mine"

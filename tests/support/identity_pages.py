@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip.environment import load_settings
-from mcp_roundtrip.settings import Settings
+from mcp_roundtrip.settings import Settings, load_settings
 from mcp_roundtrip_tools.template.reader import Template
 
 ROOT = Path(__file__).parents[2]

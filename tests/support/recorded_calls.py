@@ -83,10 +83,11 @@ def secrets_manager(request: Request) -> Response:
 
 
 def after_a_deployment(folder: Path) -> Path:
-    """Write template.yaml with tasks whose worker version was deleted by a later deployment."""
+    """Write template.yaml with tasks of `TaskDelivery: invoke` whose version a later deployment deleted."""
     source, workers = WORKER_ADDRESS.subn(DELETED_VERSION, TEMPLATE.read_text())
     assert workers
     for old, new in (
+        ("MCP_TASK_DELIVERY: !Ref TaskDelivery", "MCP_TASK_DELIVERY: invoke"),
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         ("Location: platform/", f"Location: {TEMPLATE.parent}/platform/"),

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import skips
 from support.project import ROOT
 
 SAM = Path(os.environ.get("SAM", ROOT / ".venv-sam/bin/sam"))
@@ -77,6 +78,12 @@ def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITEC
     return Built(directory / "build", runtime, architecture)
 
 
+def require_deployed_runtime(runtime: str = NATIVE_RUNTIME) -> None:
+    """Skip the test if functions are not deployed on a runtime."""
+    if runtime == "python3.11":
+        skips.skip(skips.DEPLOYED, runtime)
+
+
 def build_project(project: Path, directory: Path) -> Built:
     """Build a project into a folder, for this interpreter and architecture."""
     built = Built(directory, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
@@ -85,6 +92,7 @@ def build_project(project: Path, directory: Path) -> Built:
 
 
 def _build(project: Path, built: Built) -> None:
+    require_deployed_runtime(built.runtime)
     parameters = (f"PythonRuntime={built.runtime}", f"Architecture={built.architecture}")
     options = ("--no-cached", "--build-dir", built.directory, "--parameter-overrides", *parameters)
     done = run(SAM, "build", *options, cwd=project)

@@ -222,7 +222,7 @@ class Woken(Invoked):
     def connect(self):
         super().connect()
         self.queue = ConsumedQueue(self.work)
-        return AwsDispatcher(clients(), self.now_ms, wake_queue=self.queue.url)
+        return AwsDispatcher(clients(), self.now_ms, queue=self.queue.url)
 
     def close(self):
         super().close()

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_roundtrip.aws.kms import KmsPublicKeys, PinnedKey, PublicHalf
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import Settings, StateEncryption
+from mcp_roundtrip.settings import Settings, load_settings
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP
 from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
+from mcp_roundtrip.state_protection import key_arns
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 
@@ -65,7 +65,7 @@ def _keys(settings: Settings, kms: FakeKms) -> StateKeys:
     public = [
         PinnedKey(arn, PublicHalf.from_der(kms.key(arn).public_der())) for arn in _signing_arns(settings)
     ]
-    is_encrypted = settings.state_encryption is StateEncryption.ENABLED
+    is_encrypted = settings.state_encryption == "enabled"
     return StateKeys(
         settings.state_issuer,
         settings.required("audience"),
@@ -91,11 +91,11 @@ def _epochs(settings: Settings, kms: FakeKms) -> EpochKeys:
 
 def _signing_arns(settings: Settings) -> tuple[str, ...]:
     settings.required("state_key_arn")
-    return settings.key_arns("state_key_arn", "trusted_state_key_arns")
+    return key_arns(settings, "state_key_arn", "trusted_state_key_arns")
 
 
 def _encryption_arns(settings: Settings) -> tuple[str, ...]:
-    if settings.state_encryption is not StateEncryption.ENABLED:
+    if settings.state_encryption != "enabled":
         return ()
     settings.required("state_encryption_key_arn")
-    return settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
+    return key_arns(settings, "state_encryption_key_arn", "trusted_state_encryption_key_arns")

@@ -21,10 +21,10 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.settings import PREFIX
+from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_testing.task_table import TaskTable

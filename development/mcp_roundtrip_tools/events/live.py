@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.messages import Event, call, post, prompt
 from mcp_roundtrip_tools.events.stable import (
@@ -53,7 +53,7 @@ DEVELOPMENT_ENVIRONMENT: Mapping[str, str] = {
 _TASK_SETTINGS: Mapping[str, str] = {
     "MCP_TASK_TABLE": DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"],
     "MCP_TASK_WORKER": DEVELOPMENT_ENVIRONMENT["MCP_TASK_WORKER"],
-    "MCP_TASK_WAKE_QUEUE": "https://sqs.us-east-1.amazonaws.com/000000000000/mcp-roundtrip-development",
+    "MCP_TASK_QUEUE": "https://sqs.us-east-1.amazonaws.com/000000000000/mcp-roundtrip-development",
 }
 
 Invoke = Callable[[str, Event], Any]

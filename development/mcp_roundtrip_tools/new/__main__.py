@@ -18,7 +18,8 @@ from mcp_roundtrip_tools.new.package_source import NAME, SourceError, installed_
 APPLICATION = Path(__file__).with_name("application") / "{{cookiecutter.project_name}}"
 """The files of an application. `sam init` replaces the same placeholders, with cookiecutter."""
 
-RUNTIMES = ("python3.11", "python3.12", "python3.13", "python3.14")
+RUNTIMES = ("python3.12", "python3.13", "python3.14")
+"""Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""
 ARCHITECTURES = ("arm64", "x86_64")
 
 MAX_NAME = 64
@@ -56,6 +57,10 @@ def write_application(folder: Path, runtime: str, architecture: str, wheel: Path
     `wheel` is that of this package; by default the one it was installed from. Raises NewApplicationError,
     SourceError and OSError; nothing is then left.
     """
+    if runtime not in RUNTIMES:
+        raise NewApplicationError(
+            f"functions are deployed on {', '.join(RUNTIMES[:-1])} and {RUNTIMES[-1]}, not on {runtime}"
+        )
     name = folder.resolve().name
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         raise NewApplicationError(
@@ -103,15 +108,18 @@ def _substitute(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
+def default_runtime(python: str) -> str:
+    """Return the runtime for an author with this Python, such as ``3.12``."""
+    return f"python{python}" if f"python{python}" in RUNTIMES else "python3.13"
+
+
 def _parser(prog: str) -> argparse.ArgumentParser:
-    here = f"python{sys.version_info.major}.{sys.version_info.minor}"
     parser = argparse.ArgumentParser(prog=prog, description=__doc__)
     parser.add_argument("name", help="the folder of the application; its name is also the stack's")
     parser.add_argument(
         "--runtime",
-        choices=RUNTIMES,
-        default=here if here in RUNTIMES else "python3.13",
-        help="the Lambda runtime; also needed on this computer (default: %(default)s)",
+        default=default_runtime(f"{sys.version_info.major}.{sys.version_info.minor}"),
+        help="the Lambda runtime; its Python builds the layer on this computer (default: %(default)s)",
     )
     parser.add_argument("--architecture", choices=ARCHITECTURES, default="arm64", help="default: %(default)s")
     parser.add_argument(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_roundtrip.audit import hashed_caller, plain_caller
 from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
 from mcp_roundtrip.ports import AuditLog
-from mcp_roundtrip.settings import AuditMode, Settings
+from mcp_roundtrip.settings import Settings
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
@@ -31,8 +31,6 @@ def make_audit_log(
     stream = environment.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{function}/{random_bytes(16).hex()}"
     log = CloudWatchAuditLog(lambda: clients().client("logs"), audit.log_group, stream.replace(":", "_"))
     key = AuditKey(lambda: clients().client("kms"), f"alias/{issuer}-audit", issuer)
-    identify = (
-        plain_caller if audit.mode is AuditMode.PRINCIPAL else lambda who: hashed_caller(who, key.secret)
-    )
+    identify = plain_caller if audit.mode == "principal" else lambda who: hashed_caller(who, key.secret)
     source = {"stack": issuer, "function": function.removeprefix(f"{issuer}_") if issuer else function}
     return AuditLog(log.write, identify, source, lambda: environment.get("_X_AMZN_TRACE_ID"))

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, IssuerUnavailable
-from mcp_roundtrip.settings import IamPrincipal, Settings, TokenType
+from mcp_roundtrip.settings import Settings
 
 
 def make_authenticator(
@@ -45,7 +45,7 @@ def _by_event(settings: Settings) -> Authenticator:
         settings.auth_mode,
         settings.principal_context_key,
         settings.scope_context_key,
-        settings.iam_principal is IamPrincipal.SESSION,
+        settings.iam_principal == "session",
     )
 
 
@@ -60,7 +60,7 @@ def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable],
         frozenset(settings.token_algorithms),
         IssuerKeys(issuer, settings.token_jwks_uri, _fetch, time.time, on_issuer_failure),
         time.time,
-        settings.token_type is TokenType.AT_JWT,
+        settings.token_type == "at+jwt",  # noqa: S105 - no secret
         requires_client=bool(settings.token_audience),
     )
 

@@ -1,20 +1,22 @@
-"""The settings of a deployment. `environment.load_settings` reads them from environment variables."""
+"""The settings of a deployment, and what the text of each must be."""
 
-from __future__ import annotations
+# Annotations are not postponed: msgspec would evaluate each text again, half a millisecond of a cold start.
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
+from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.variables import PREFIX, read_variables
 
-PREFIX: Final = "MCP_"
+ADOT_WRAPPER: Final = "/opt/otel-instrument"
+"""The script of an OpenTelemetry layer for Python that starts the function."""
 
 MAX_ROUND_TTL_S: Final = 3_600
 """One epoch, so that a state can be encrypted with the key of one of two epochs only."""
@@ -22,21 +24,58 @@ MAX_ROUND_TTL_S: Final = 3_600
 MAX_DELEGATED_TTL_S: Final = 1_200
 """With delegated signing, a certificate of 1,800 s must outlast the states that it certifies."""
 
-MIN_TASK_LEASE_S: Final = 15
-"""A lease is renewed after a third of it, and a request to DynamoDB may take ten seconds with its retries."""
+_MAX_COUNT: Final = 10**9 - 1
 
-MAX_TASK_LEASE_S: Final = 900
-"""Lambda's longest timeout."""
-
-MAX_OPEN_TASKS: Final = 100
-"""A call over the limit reads each of the caller's open tasks, one after the other."""
-
-# A key's own ARN is required: an alias can be moved to another key while its public key is cached.
-_KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
+_Count = Annotated[int, Meta(ge=1, le=_MAX_COUNT)]
 
 # Keys fetched without TLS cannot be trusted, except from a development issuer on the same computer.
 ISSUER: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
-JWKS_URI: Final = ISSUER + r"(\?[^#\s]*)?"
+_URL_PROBLEM: Final = "must be an https URL without a fragment, and an issuer's without a query"
+
+_FORMATS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "token_issuer": (ISSUER, _URL_PROBLEM),
+        "token_jwks_uri": (ISSUER + r"(\?[^#\s]*)?", _URL_PROBLEM),
+        "token_algorithms": (
+            r"EdDSA|(ES|PS|RS)(256|384|512)",
+            "must be among ES256, ES384, ES512, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512",
+        ),
+        # RFC 6749 §3.3.
+        "scope_prefix": (
+            r"[\x21\x23-\x5b\x5d-\x7e]*",
+            "must be the start of a scope, without spaces and quotes",
+        ),
+        "state_public_keys": (r"[^:]+:.+", "must hold <key id>:<Base64>, comma-separated"),
+        "revoked_certificates": (r"[0-9a-f]{32}", "must hold 32 lower-case hexadecimal digits for each"),
+        # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
+        "allowed_origins": (r"[a-z][a-z0-9+.-]*://[^\s/?#*]+", "must be origins such as https://app.example"),
+        # The characters of a function's name or ARN with an alias or $LATEST; * is the owner.
+        "owners": (
+            r"(?s:\{.*)|[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*",
+            "must be a JSON object with one function name or ARN for each owner, or a function's name or ARN "
+            "with one * in it",
+        ),
+        "task_worker": (
+            r"arn:[a-z-]+:lambda:.+|https?://.+",
+            "must be the ARN of a Lambda function or the URL of a queue",
+        ),
+        "task_queue": (r"https?://.+", "must be the URL of a queue"),
+        # The API Reference of CloudWatch Logs, `logGroupName`.
+        "audit": (
+            r"(principal|hash):[\w./#-]{1,512}",
+            "must be principal or hash, a colon, and the name of a log group",
+        ),
+        # SEP-2127, `ServerCard.name`: 200 characters.
+        "server_card": (
+            r"(?=.{1,200}$)[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+",
+            "must be a reverse domain name, a slash and a name, such as com.example/weather",
+        ),
+    }
+)
+"""Setting -> the pattern of its text or of each item of its list, and what the error says.
+
+Not `Meta(pattern=...)`, with which msgspec would compile all of them at every cold start.
+"""
 
 _MODES_OF: Final = MappingProxyType(
     {
@@ -54,59 +93,10 @@ _MODES_OF: Final = MappingProxyType(
 """Setting -> the modes that use it. With another mode it would have no effect, so it is refused."""
 
 
-class StateEncryption(StrEnum):
-    """Whether states are encrypted."""
-
-    ENABLED = "enabled"
-    DISABLED = "disabled"
-
-
-class StateSigning(StrEnum):
-    """How states are signed: by KMS, or by a key in memory that KMS has certified."""
-
-    DIRECT = "direct"
-    DELEGATED = "delegated"
-
-
-class AwsClientKind(StrEnum):
-    """How AWS is called on the path of a request: with requests signed here, or with boto3."""
-
-    SIGNED = "signed"
-    BOTO3 = "boto3"
-
-
-class Traces(StrEnum):
-    """Whether spans are made."""
-
-    OFF = "off"
-    ON = "on"
-
-
-class TokenType(StrEnum):
-    """The `typ` that access tokens must have: any usual one, or that of RFC 9068."""
-
-    ANY = "any"
-    AT_JWT = "at+jwt"
-
-
-class IamPrincipal(StrEnum):
-    """Whether the role or the session identifies a caller with the credentials of a role."""
-
-    ROLE = "role"
-    SESSION = "session"
-
-
-class AuditMode(StrEnum):
-    """How audit records identify callers: by their subject, or by a keyed hash of it."""
-
-    PRINCIPAL = "principal"
-    HASH = "hash"
-
-
 class Audit(Struct, frozen=True):
-    """How audit records identify callers, and the log group that stores them."""
+    """How audit records identify callers (by subject, or by a keyed hash of it), and their log group."""
 
-    mode: AuditMode
+    mode: Literal["principal", "hash"]
     log_group: str
 
 
@@ -129,13 +119,13 @@ class Settings(Struct, frozen=True):
     """With `bearer`: the URL of the issuer's keys, if its metadata does not have it."""
     token_algorithms: tuple[str, ...] = ("RS256", "ES256")
     """With `bearer`: the accepted signature algorithms, comma-separated."""
-    token_type: TokenType = TokenType.ANY
+    token_type: Literal["any", "at+jwt"] = "any"  # noqa: S105 - no secret
     """With `bearer`: the accepted `typ`; `at+jwt` refuses the issuer's other tokens."""
     token_audience: tuple[str, ...] = ()
     """With `bearer`: the accepted `aud`, comma-separated, if the issuer cannot write the endpoint's URI."""
     scope_prefix: str = ""
     """What the issuer puts before the names of scopes; `{audience}` in it is the endpoint's URI."""
-    iam_principal: IamPrincipal = IamPrincipal.ROLE
+    iam_principal: Literal["role", "session"] = "role"
     """With `iam`: whether the sessions of a role are one caller."""
     issuer: str | None = None
     """The issuer of states: the same for all functions behind one endpoint. By default it is the audience."""
@@ -154,16 +144,16 @@ class Settings(Struct, frozen=True):
 
     With it, no public key is fetched from KMS.
     """
-    state_signing: StateSigning = StateSigning.DIRECT
+    state_signing: Literal["direct", "delegated"] = "direct"
     revoked_certificates: frozenset[str] = frozenset()
     """The `jti` of revoked certificates, comma-separated."""
-    state_encryption: StateEncryption = StateEncryption.ENABLED
+    state_encryption: Literal["enabled", "disabled"] = "enabled"
     """Whether states are encrypted; if so, states that are not encrypted are refused."""
     state_encryption_key_arn: str | None = None
     """The KMS key (HMAC_256) that epoch keys are derived from."""
     trusted_state_encryption_key_arns: tuple[str, ...] = ()
     """More keys whose states are decrypted, comma-separated."""
-    aws_client: AwsClientKind = AwsClientKind.SIGNED
+    aws_client: Literal["signed", "boto3"] = "signed"
     """Whether AWS may be called without boto3, whose import takes longer than a call."""
     allowed_origins: frozenset[str] = frozenset()
     """The origins of browsers that may call, comma-separated."""
@@ -172,41 +162,52 @@ class Settings(Struct, frozen=True):
     task_table: str | None = None
     """The DynamoDB table of tasks."""
     task_worker: str | None = None
-    """The worker function's ARN with its version, or the URL of its queue."""
-    task_wake_queue: str | None = None
-    """On workers that are functions: the URL of the queue that wakes sleeping tasks; without it, polls do."""
-    task_lease_s: int = 60
-    """How long a worker's lease lasts without a renewal, and how long a lost worker can stay unnoticed."""
-    max_open_tasks: int = 10
-    """Open tasks that one principal may have; 0 is no limit. All anonymous callers are one principal."""
-    max_rounds: int = 9
+    """On functions with tasks: the worker function's ARN with its version, or the URL of a queue."""
+    task_queue: str | None = None
+    """On these and their workers: the URL of the worker's queue, which wakes sleeping tasks; or polls do."""
+    task_delivery: Literal["invoke", "queue"] = "invoke"
+    """Whether a new task is dispatched to the worker function or to its queue."""
+    task_lease_s: Annotated[int, Meta(ge=15, le=900)] = 60
+    """How long a worker's lease lasts without a renewal, and how long a lost worker can stay unnoticed.
+
+    A lease is renewed after a third of it, and a request to DynamoDB may take ten seconds with its retries.
+    Lambda's longest timeout is 900 s.
+    """
+    max_open_tasks: Annotated[int, Meta(ge=0, le=100)] = 10
+    """Open tasks that one principal may have; 0 is no limit. All anonymous callers are one principal.
+
+    A call over the limit reads each of them, one after the other.
+    """
+    max_rounds: _Count = 9
     """InputRequiredResults that one call may get. The clients of the SDKs stop after ten."""
-    round_ttl_s: int = 600
-    flow_ttl_s: int = 3_600
-    max_body_bytes: int = MAX_BODY_BYTES
+    round_ttl_s: _Count = 600
+    flow_ttl_s: _Count = 3_600
+    max_body_bytes: Annotated[int, Meta(ge=1, le=MAX_EVENT_BYTES)] = MAX_BODY_BYTES
     """Limit of a request body."""
-    max_json_values: int = MAX_JSON_VALUES
+    max_json_values: _Count = MAX_JSON_VALUES
     """Limit of JSON values in a request body. The memory and time of a request grow with them."""
     audit: Audit | None = None
     """How audit records identify callers, and their log group: `principal:<group>` or `hash:<group>`.
 
     With `hash`, the KMS key `alias/<issuer>-audit` derives the key of the hashes: it needs `MCP_ISSUER`.
     """
-    traces: Traces = Traces.OFF
+    traces: Literal["off", "on"] = "off"
     """Whether requests and tasks are traced; by default, if a layer such as ADOT starts the function."""
     server_card: str | None = None
     """The name in the Server Card, such as `com.example/weather`; without it, no card is served."""
 
     def __post_init__(self) -> None:
         self._check_authorization()
-        if self.audit is not None and self.audit.mode is AuditMode.HASH:
+        if self.task_worker is not None:
+            self.worker_address()
+        if self.audit is not None and self.audit.mode == "hash":
             self.required("issuer")
         has_encryption_keys = self.state_encryption_key_arn or self.trusted_state_encryption_key_arns
-        if self.state_encryption is StateEncryption.DISABLED and has_encryption_keys:
+        if self.state_encryption == "disabled" and has_encryption_keys:
             raise SettingsError(
                 "MCP_STATE_ENCRYPTION", "is disabled, and there are keys to encrypt with; remove one of them"
             )
-        is_delegated = self.state_signing is StateSigning.DELEGATED
+        is_delegated = self.state_signing == "delegated"
         if self.round_ttl_s > (most := MAX_DELEGATED_TTL_S if is_delegated else MAX_ROUND_TTL_S):
             problem = f"must be at most {most} with MCP_STATE_SIGNING {self.state_signing}"
             raise SettingsError("MCP_ROUND_TTL_S", problem)
@@ -244,6 +245,10 @@ class Settings(Struct, frozen=True):
         """The issuer of states. Raises SettingsError if neither it nor the audience is set."""
         return self.issuer or self.required("audience")
 
+    def worker_address(self) -> str:
+        """Return where new tasks are dispatched. Raises SettingsError if that is not set."""
+        return self.required("task_queue" if self.task_delivery == "queue" else "task_worker")
+
     def required(self, name: str) -> str:
         """Return an optional setting that is needed now. Raises SettingsError if it is not set."""
         value = getattr(self, name)
@@ -259,20 +264,66 @@ class Settings(Struct, frozen=True):
             problem = "is not set; set it in the function's environment"
         return SettingsError(PREFIX + name.upper(), problem)
 
-    def key_arns(self, *names: str) -> tuple[str, ...]:
-        """Return the ARNs of the KMS keys in these settings. Raises SettingsError for anything else."""
-        arns: list[str] = []
-        for name in names:
-            value: str | tuple[str, ...] | None = getattr(self, name)
-            given = (value,) if isinstance(value, str) else value or ()
-            if not all(re.fullmatch(_KEY_ARN, each) for each in given):
-                raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, and not an alias")
-            arns += given
-        return tuple(arns)
 
-
-# The first setting, the mode, is required.
 DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
     dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
 )
-"""Setting -> its default."""
+"""Setting -> its default. The first setting, the mode, has none."""
+
+VARIABLES: Final = MappingProxyType({PREFIX + name.upper(): name for name in Settings.__struct_fields__})
+"""Variable -> setting."""
+
+
+def load_settings(environment: Mapping[str, str]) -> Settings:
+    """Read the settings. Raises SettingsError that names the first variable that is missing or wrong."""
+    texts = read_variables(environment, VARIABLES)
+    values = {VARIABLES[variable]: _parse(VARIABLES[variable], text) for variable, text in texts.items()}
+    values = {name: value for name, value in values.items() if value != []}  # without items, it is not set
+    if "auth_mode" not in values:
+        if "token_issuer" not in values:
+            problem = (
+                f"must be one of {', '.join(AuthMode)}; it has a default only with MCP_TOKEN_ISSUER: bearer"
+            )
+            raise SettingsError("MCP_AUTH_MODE", problem)
+        values["auth_mode"] = AuthMode.BEARER
+    if environment.get("AWS_LAMBDA_EXEC_WRAPPER") == ADOT_WRAPPER:
+        values.setdefault("traces", "on")
+    try:
+        return convert(values, Settings)
+    except ValidationError as error:
+        # The path is last; a value before it may look like one.
+        name = re.findall(r"\w+", str(error).rpartition("$.")[2])[0]
+        raise SettingsError(PREFIX + name.upper(), _problem(name)) from None
+
+
+def _parse(name: str, text: str) -> Any:
+    """Split lists and pairs, and read numbers and objects. Raises SettingsError."""
+    is_list = isinstance(DEFAULTS.get(name), tuple | frozenset) or name == "state_public_keys"
+    items = [each for item in text.split(",") if (each := item.strip())] if is_list else [text]
+    if name in _FORMATS and not all(re.fullmatch(_FORMATS[name][0], each) for each in items):
+        raise SettingsError(PREFIX + name.upper(), _problem(name))
+    if name == "state_public_keys":
+        return dict(each.split(":", 1) for each in items)
+    if name == "audit":
+        return dict(zip(Audit.__struct_fields__, text.split(":"), strict=True))
+    if name == "owners" and text.startswith("{"):
+        try:
+            return parse_json(text)
+        except ValueError as error:
+            problem = f"must be a JSON object from owners to functions ({error})"
+            raise SettingsError("MCP_OWNERS", problem) from None
+    if isinstance(DEFAULTS.get(name), int) and text.isdecimal() and len(text) < 10:
+        return int(text)
+    return items if is_list else text
+
+
+def _problem(name: str) -> str:
+    """Return what the error says about the value of a setting, from its format or its type."""
+    if name in _FORMATS:
+        return _FORMATS[name][1]
+    declared = get_type_hints(Settings, include_extras=True)[name]
+    choices = get_args(declared) or tuple(declared)
+    if not isinstance(bounds := choices[-1], Meta):
+        return f"must be one of {', '.join(choices)}"
+    limits = f"of at least {bounds.ge}" if bounds.le == _MAX_COUNT else f"from {bounds.ge} to {bounds.le}"
+    return f"must be a whole number {limits}"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
 from mcp_roundtrip.aws.retries import kernel_random
-from mcp_roundtrip.settings import Settings, StateEncryption, StateSigning
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.settings import Settings
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
+from mcp_roundtrip.variables import PREFIX
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.client_interface import AwsClient
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer
     from mcp_roundtrip.state.links import Links
+
+# A key's own ARN is required: an alias can be moved to another key while its public key is cached.
+_KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
 
 
 class StateProtection:
@@ -47,8 +53,8 @@ class StateProtection:
         from mcp_roundtrip.state.codec import RequestStateCodec
 
         signer, keys = self._keys
-        delegates = self._settings.state_signing is StateSigning.DELEGATED
-        encrypts = self._settings.state_encryption is StateEncryption.ENABLED
+        delegates = self._settings.state_signing == "delegated"
+        encrypts = self._settings.state_encryption == "enabled"
         return RequestStateCodec(
             signer=self._delegation(signer) if delegates else lambda: signer,
             trusted_keys=TrustedKeys(keys, self._settings.revoked_certificates),
@@ -82,7 +88,7 @@ class StateProtection:
     @cached_property
     def _keys(self) -> tuple[Signer, PublicKeys]:
         self._settings.required("state_key_arn")
-        arns = self._settings.key_arns("state_key_arn", "trusted_state_key_arns")
+        arns = key_arns(self._settings, "state_key_arn", "trusted_state_key_arns")
         pinned = self._settings.state_public_keys
         keys = [pinned_key(arn, pinned) if pinned else KmsKey(self._kms, arn, self._clock) for arn in arns]
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
@@ -107,7 +113,7 @@ class StateProtection:
         from mcp_roundtrip.state.epochs import EpochKeys
 
         self._settings.required("state_encryption_key_arn")
-        arns = self._settings.key_arns("state_encryption_key_arn", "trusted_state_encryption_key_arns")
+        arns = key_arns(self._settings, "state_encryption_key_arn", "trusted_state_encryption_key_arns")
         return EpochKeys(
             [KmsMacKey(self._kms, arn) for arn in arns],
             STATE_TYP,
@@ -117,3 +123,15 @@ class StateProtection:
             random=kernel_random,
             renewals=self._renewals,
         )
+
+
+def key_arns(settings: Settings, *names: str) -> tuple[str, ...]:
+    """Return the ARNs of the KMS keys in these settings. Raises SettingsError for anything else."""
+    arns: list[str] = []
+    for name in names:
+        value: str | tuple[str, ...] | None = getattr(settings, name)
+        given = (value,) if isinstance(value, str) else value or ()
+        if not all(re.fullmatch(_KEY_ARN, each) for each in given):
+            raise SettingsError(PREFIX + name.upper(), "must be the ARN of a KMS key, and not an alias")
+        arns += given
+    return tuple(arns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
@@ -17,12 +18,12 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
 from mcp_roundtrip.deadline import retries_end_at_ms
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.settings import AwsClientKind, Settings, Traces
+from mcp_roundtrip.settings import VARIABLES, Settings, load_settings
 from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.variables import read_variables
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
@@ -39,7 +40,15 @@ LOCAL_LOG_STREAM: Final = "local"
 MAX_ENDPOINTS: Final = 16
 """Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
 
-share_service_name(os.environ)  # before the module of a tool creates a logger
+
+def _stack() -> str:
+    """Return the issuer of states, which the template sets to the stack's name; or an empty text."""
+    with suppress(SettingsError):  # each request reports it
+        return read_variables(os.environ, VARIABLES).get("MCP_ISSUER", "")
+    return ""
+
+
+share_service_name(os.environ, _stack())  # before the module of a tool creates a logger
 
 
 def prewarm(function: Function) -> None:
@@ -59,7 +68,7 @@ def observer() -> Observer:
     """Return the observer of the process."""
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
-        service=service_name(os.environ),
+        service=service_name(os.environ, _stack()),
         namespace=metrics_namespace(os.environ),
         level=log_level(os.environ),
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
@@ -158,7 +167,7 @@ def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> 
 
 
 def _tracer(settings: Settings) -> Tracer | None:
-    if settings.traces is Traces.OFF:
+    if settings.traces == "off":
         return None
     from mcp_roundtrip.tracers import make_tracer  # off by default
 
@@ -174,7 +183,7 @@ def _aws_clients(settings: Settings) -> AwsClients:
 
         make = partial(TracedAwsClients, tracer)
     return make(
-        signs=settings.aws_client is AwsClientKind.SIGNED,
+        signs=settings.aws_client == "signed",
         on_request=lambda service, operation: observer().count_aws_call(service),
         on_boto3=lambda reason: observer().record("boto3_needed", reason=reason),
         time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
@@ -189,7 +198,7 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
     table = settings.required("task_table")
     store = DynamoStore(clients.client("dynamodb"), table)
     clock_ms = lambda: int(time.time() * 1000)  # noqa: E731 - as short as its use
-    dispatcher = AwsDispatcher(clients, clock_ms, settings.task_wake_queue)
+    dispatcher = AwsDispatcher(clients, clock_ms, settings.task_queue)
     tasks = Tasks(
         store,
         dispatcher,
@@ -204,7 +213,7 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
         tasks,
         store,
         dispatcher,
-        lambda: settings.required("task_worker"),
+        settings.worker_address,
         settings.task_lease_s * 1000,
         dispatcher.hide_message,
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from corpus.cases.asking import CHANNELS, TABLES
 from corpus.cases.states import talk
-from corpus.deployment import QUEUED_TASKS, TASKS, World
+from corpus.deployment import TASKS, World
 from corpus.pairs import Combination, all_pairs
 from corpus.recording import Case
 
@@ -99,7 +99,7 @@ def _play(chosen: Mapping[str, Any], world: World) -> None:
 
 def occupy(world: World, mode: str, settings: Mapping[str, str]) -> None:
     """Occupy the caller's places with a task that waits for an answer."""
-    assert settings.keys() >= (TASKS | QUEUED_TASKS).keys()
+    assert settings.keys() >= TASKS.keys()
     other = talk(
         world,
         *("task", "confirm"),

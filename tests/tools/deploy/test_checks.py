@@ -36,7 +36,6 @@ def test_the_defaults_are_accepted() -> None:
         {"AuthMode": "lambda"},
         {"AuthMode": "bearer"},
         {"DomainName": "tools.example"},
-        {"SnapStart": "enabled", "PythonRuntime": "python3.11"},
         {"SnapStart": "enabled", "ProvisionedConcurrency": "1"},
         {"SubnetIds": "subnet-1"},
         {"WorkerConcurrency": "1"},
@@ -53,6 +52,7 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
     ("parameters", "sentence"),
     [
         ({"AuthMode": "oauth"}, "AuthMode must be one of"),
+        ({"PythonRuntime": "python3.11"}, "PythonRuntime must be one of python3.12, python3.13, python3.14"),
         ({"AuditLog": "yes"}, "AuditLog must be one of empty, principal, hash"),
         ({"AllowedOrigins": "https://a.example,b"}, "AllowedOrigins must be origins"),
         ({"ThrottlingRate": "0"}, "ThrottlingRate must be at least 1"),

@@ -151,6 +151,16 @@ def test_the_layer_is_built_for_the_architecture_of_the_functions(
     assert set(re.findall(r"--platform manylinux\w*?_(x86_64|aarch64)\b", done.stdout)) == {machine}
 
 
+@pytest.mark.parametrize("runtime", ["Runtime: python3.11", "Runtime: !Ref Chosen"])
+def test_a_runtime_without_wheels_stops_the_build(runtime: str, tmp_path: Path) -> None:
+    path = follow(tmp_path)
+    path.write_text(path.read_text("utf-8").replace("Runtime: python3.13", runtime))
+    build = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
+    done = subprocess.run(build.split(), cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "`Runtime: python3.12` or a later one" in done.stderr
+
+
 @pytest.mark.parametrize("written", ["Architectures: [!Ref Chosen]", "Architectures:\n      - !Ref Chosen"])
 def test_an_architecture_that_is_not_written_out_stops_the_build(written: str, tmp_path: Path) -> None:
     follow(tmp_path, EXISTING.replace("Architectures:\n      - x86_64", written))

@@ -64,6 +64,21 @@ def requirements(application: Path) -> list[str]:
     return (application / "layer/requirements.txt").read_text("utf-8").splitlines()
 
 
+def test_a_runtime_that_functions_are_not_deployed_on_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "orders"), "--runtime", "python3.11"]) == 2
+    assert "deployed on python3.12, python3.13 and python3.14, not on python3.11" in capsys.readouterr().err
+    assert not (tmp_path / "orders").exists()
+
+
+@pytest.mark.parametrize(("python", "runtime"), [("3.11", "python3.13"), ("3.14", "python3.14")])
+def test_the_runtime_is_that_of_this_python_if_functions_are_deployed_on_it(
+    python: str, runtime: str
+) -> None:
+    assert new.default_runtime(python) == runtime
+
+
 def test_a_package_of_an_index_is_only_pinned(tmp_path: Path, origin: Origin) -> None:
     origin(None)
     assert main([str(tmp_path / "orders")]) == 0

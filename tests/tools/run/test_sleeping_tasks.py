@@ -34,7 +34,7 @@ TEMPLATE = """
         Type: AWS::Serverless::Function
         Properties:
           Handler: app.worker
-          Environment: {Variables: {MCP_TASK_WAKE_QUEUE: !Ref Queue}}
+          Environment: {Variables: {MCP_TASK_QUEUE: !Ref Queue}}
       Queue: {Type: AWS::SQS::Queue}
       QueueToWorker:
         Type: AWS::Lambda::EventSourceMapping

@@ -80,23 +80,21 @@ class SqsDispatcher(Struct, frozen=True):
 class AwsDispatcher:
     """Dispatches each worker by its address: an ARN through Lambda, a URL through SQS.
 
-    `wake_queue` is the URL of the queue that wakes the sleeping tasks of a function. Without it, the next
-    poll does.
+    `queue` is the URL of the queue that wakes the sleeping tasks of a function. Without it, the next poll
+    does.
     """
 
-    def __init__(
-        self, clients: AwsClients, clock_ms: Callable[[], int], wake_queue: str | None = None
-    ) -> None:
+    def __init__(self, clients: AwsClients, clock_ms: Callable[[], int], queue: str | None = None) -> None:
         self._clients = clients
         self._clock_ms = clock_ms
-        self._wake_queue = wake_queue
+        self._queue = queue
 
     def dispatch(self, worker: str, pk: str) -> None:
         dispatcher = self._lambda if _is_function(worker) else self._sqs
         dispatcher.dispatch(worker, pk)
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        queue = self._wake_queue if _is_function(worker) else worker
+        queue = self._queue if _is_function(worker) else worker
         if queue is not None:
             self._sqs.dispatch_at(queue, pk, at_ms)
 

@@ -1,0 +1,156 @@
+"""Settings are lines of MCP_SETTINGS, and variables of their own, which take precedence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.settings import VARIABLES, load_settings
+from support.setting_examples import EVERY_SETTING, UNRESOLVED, WRONG
+
+
+def shared(variables: Mapping[str, str], separator: str = "=") -> dict[str, str]:
+    """Return the variable with these lines."""
+    return {"MCP_SETTINGS": "\n".join(f"{name}{separator}{text}" for name, text in variables.items())}
+
+
+def refused(environment: Mapping[str, str]) -> SettingsError:
+    with pytest.raises(SettingsError) as error:
+        load_settings(environment)
+    return error.value
+
+
+def test_the_examples_have_every_setting() -> None:
+    assert {name for environment in EVERY_SETTING for name in environment} == VARIABLES.keys()
+
+
+@pytest.mark.parametrize("separator", ["=", " = "])
+def test_a_line_sets_what_the_variable_sets(separator: str, subtests: pytest.Subtests) -> None:
+    for variables in EVERY_SETTING:
+        expected = load_settings(variables)
+        assert load_settings(shared(variables, separator)) == expected
+        for name, text in variables.items():
+            with subtests.test(name):
+                lines = {other: value for other, value in variables.items() if other != name}
+                assert load_settings({**shared(lines), name: text}) == expected
+                assert load_settings({**lines, **shared({name: text})}) == expected
+
+
+def test_a_wrong_value_in_a_line_is_reported_as_in_the_variable(subtests: pytest.Subtests) -> None:
+    for variables, setting in WRONG:
+        if variables:
+            with subtests.test(str(variables)[:200]):
+                assert refused(shared(variables)).setting == setting
+                assert str(refused(shared(variables))) == str(refused(variables))
+
+
+@given(st.sampled_from(EVERY_SETTING), st.data())
+def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(
+    variables: Mapping[str, str], data: st.DataObject
+) -> None:
+    replaced = data.draw(st.sets(st.sampled_from(sorted(variables.keys() - {"MCP_AUTH_MODE"}))))
+    lines = {name: "magic" if name in replaced else text for name, text in variables.items()}
+    own = {name: text for name, text in variables.items() if name in replaced}
+    assert load_settings({**shared(lines), **own}) == load_settings(variables)
+    unset = {name: data.draw(st.sampled_from(("", " "))) for name in replaced}
+    kept = {name: text for name, text in variables.items() if name not in replaced}
+    assert outcome({**shared(lines), **unset}) == outcome(kept)
+
+
+def outcome(environment: Mapping[str, str]) -> object:
+    try:
+        return load_settings(environment)
+    except SettingsError as error:
+        return str(error)
+
+
+SPACE = st.text(" \t\r\n", max_size=4)
+
+
+@given(st.sampled_from(EVERY_SETTING), st.data())
+def test_white_space_around_lines_has_no_effect(variables: Mapping[str, str], data: st.DataObject) -> None:
+    lines = (data.draw(SPACE) + f"{name}={text}" + data.draw(SPACE) for name, text in variables.items())
+    assert load_settings({"MCP_SETTINGS": "\n".join(lines)}) == load_settings(variables)
+
+
+def test_the_value_is_everything_after_the_first_equals_sign() -> None:
+    keys = "1:TU==,2:TUY="
+    assert load_settings(
+        shared({"MCP_AUTH_MODE": "jwt", "MCP_STATE_PUBLIC_KEYS": keys})
+    ).state_public_keys == {
+        "1": b"M",
+        "2": b"MF",
+    }
+    assert load_settings(shared({"MCP_AUTH_MODE": "jwt", "MCP_ISSUER": "=a="})).issuer == "=a="
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "MCP_MAX_ROUND=5",
+        "MCP_FROM_THE_FUTURE=",
+        "MCP_SETTINGS=MCP_ISSUER=shop",
+        "mcp_issuer=shop",
+        "ISSUER=shop",
+        "POWERTOOLS_LOG_LEVEL=INFO",
+        "=shop",
+        "MCP_ISSUER",
+        "MCP_ISSUER: shop",
+        "${Platform.Outputs.Settings}",
+        "MCP_ISSUER=shop\nMCP_ISSUER=shop",
+        "MCP_ISSUER=\nMCP_ISSUER=shop",
+    ],
+)
+def test_a_line_that_cannot_be_meant_is_refused(lines: str) -> None:
+    for variable in ({}, {"MCP_ISSUER": "own"}):
+        environment = {"MCP_SETTINGS": f"MCP_AUTH_MODE=none\n{lines}", **variable}
+        for given_environment in (environment, {**environment, "AWS_SAM_LOCAL": "true"}):
+            assert refused(given_environment).setting == "MCP_SETTINGS"
+
+
+def test_an_unknown_variable_of_its_own_is_ignored() -> None:
+    """It may be for another program: only the lines belong to this package."""
+    assert load_settings({"MCP_AUTH_MODE": "none", "MCP_INSPECTOR": "1"}) == load_settings(
+        {"MCP_AUTH_MODE": "none"}
+    )
+
+
+@pytest.mark.parametrize("text", UNRESOLVED)
+def test_unresolved_settings_have_fixed_values_in_sam_local_only(text: str) -> None:
+    environment = {"MCP_SETTINGS": text}
+    settings = load_settings({**environment, "AWS_SAM_LOCAL": "true"})
+    assert settings == load_settings(
+        {
+            "MCP_AUTH_MODE": "none",
+            "MCP_ISSUER": "sam-local",
+            "MCP_AUDIENCE": "http://127.0.0.1:3000/mcp",
+        }
+    )
+    for own in ({}, {"MCP_AUTH_MODE": "none"}):
+        assert refused({**environment, **own}).setting == "MCP_SETTINGS"
+
+
+@pytest.mark.parametrize("text", UNRESOLVED)
+def test_in_sam_local_variables_of_their_own_replace_the_fixed_values(text: str) -> None:
+    environment = {"MCP_SETTINGS": text, "AWS_SAM_LOCAL": "true"}
+    own = load_settings({**environment, "MCP_AUTH_MODE": "jwt", "MCP_ISSUER": "shop", "MCP_MAX_ROUNDS": "3"})
+    assert (own.auth_mode, own.issuer, own.max_rounds) == (AuthMode.JWT, "shop", 3)
+    assert refused({**environment, "MCP_AUTH_MODE": ""}).setting == "MCP_AUTH_MODE"
+
+
+@given(st.sampled_from(EVERY_SETTING), st.booleans())
+def test_sam_local_changes_nothing_where_the_settings_are_known(
+    variables: Mapping[str, str], in_lines: bool
+) -> None:
+    environment = shared(variables) if in_lines else dict(variables)
+    assert load_settings({**environment, "AWS_SAM_LOCAL": "true"}) == load_settings(variables)
+
+
+@pytest.mark.parametrize("environment", [{}, {"AWS_SAM_LOCAL": "true"}])
+def test_without_settings_no_function_is_open(environment: dict[str, str]) -> None:
+    assert refused(environment).setting == "MCP_AUTH_MODE"
