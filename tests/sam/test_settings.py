@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
 from support.cloudformation import Refused
@@ -20,6 +21,7 @@ from support.transformed_template import (
     parameters,
     properties,
     settings,
+    with_values,
 )
 
 every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
@@ -68,6 +70,33 @@ def test_an_option_changes_the_lines_that_it_is_for() -> None:
     assert lines["MCP_TOKEN_ISSUER"] == issuer
     assert lines["MCP_TOKEN_AUDIENCE"] == "one,other"
     assert settings(text_of(AuditLog="hash"))["MCP_AUDIT"] == "hash:${AuditLogs}"
+
+
+# The layer
+
+
+def test_the_layer_accepts_the_settings_of_every_mode_and_option() -> None:
+    for given in ways():
+        loaded = load_settings({"MCP_SETTINGS": with_values(text_of(**given))})
+        assert loaded.auth_mode == given["AuthMode"], given
+
+
+@every_function
+def test_the_layer_accepts_the_variables_of_every_function_with_every_option(function: str) -> None:
+    for given in ({}, ANOTHER):
+        variables = properties(function, **given)["Environment"]["Variables"]
+        loaded = load_settings({name: longest_value(value) for name, value in variables.items()})
+        assert loaded.issuer == "s" * MAX_STACK_NAME
+
+
+def test_the_layer_reads_the_values_of_options() -> None:
+    given = {**ANOTHER, "AuthMode": "bearer", "StateEncryption": "enabled"}
+    loaded = load_settings({"MCP_SETTINGS": with_values(text_of(**given))})
+    assert loaded.token_issuer == given["TokenIssuer"]
+    assert ",".join(sorted(loaded.allowed_origins)) == given["AllowedOrigins"]
+    assert loaded.max_open_tasks == int(given["MaxOpenTasks"])
+    assert loaded.state_key_arn == given["StateKeyArn"]
+    assert loaded.audience == given["EndpointUri"]
 
 
 OF_THE_TEMPLATE = {"Application", "Values", "PythonRuntime", "Architecture"}
