@@ -14,7 +14,8 @@
 #   PARAMETERS="Name=value …"        for run, build and deploy: parameters of template.yaml; deploy saves them
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
-#   NAME=… TASKS=1                   for new-tool: the name of the tool, such as find_orders; with a task and its worker
+#   NAME=… TASKS=1                   for new-tool and new-function: the name of the tool, such as find_orders; it becomes a task
+#   FUNCTION=…                       for new-tool: the folder of the function that gets the tool, such as weather
 #   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
 #   FAULT=… TESTS='file folder …'    for faults: only those with this in their names; the tests to try, to find what catches one
 #   BEFORE=…                         for bench: the revision to compare a plain call with
@@ -274,9 +275,13 @@ docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ int
 	@echo "build/site/index.html: view it with '.venv-docs/bin/python -m http.server --directory build/site 8000'"
 
 .PHONY: new-tool
-new-tool: $(VENV)/.local  ## create a tool: function, test, events, template entry (NAME=… TASKS=1)
+new-tool: $(VENV)/.local  ## add a tool to a function: module, registration, test, events (NAME=… FUNCTION=… TASKS=1)
 	@# NAME comes from the environment: on the command line the shell would interpret it.
-	@$(VENV)/bin/python -m mcp_roundtrip_tools.new_tool $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
+	@$(VENV)/bin/mcp-roundtrip new-tool $(if $(filter 1,$(TASKS)),--tasks) $(if $(FUNCTION),--function "$$FUNCTION") "$$NAME"
+
+.PHONY: new-function
+new-function: $(VENV)/.local  ## add a function with a role of its own: test, events, template entry (NAME=… TASKS=1)
+	@$(VENV)/bin/mcp-roundtrip new-function $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
 
 .PHONY: build
 build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)

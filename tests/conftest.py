@@ -46,7 +46,7 @@ LONGEST_FIRST = (
     "bounds/test_worst_bodies.py",
     "tools/run/test_start_checks.py",
     "tools/console/test_pages.py",
-    "tools/new_tool/test_new_tool.py",
+    "tools/growth/test_new_function.py",
     "tools/console/test_news.py",
     "tools/console/test_examples.py",
     "question_app/test_view.py",

@@ -189,7 +189,7 @@ OF_AUTHORS = f"{TESTING}.serving"
 """The only module of the testing package that imports the tools: authors import them from there."""
 
 LOCAL_RUN = frozenset({"run", "console"})
-CATALOG = frozenset({"catalog", "events", "new_tool"})
+CATALOG = frozenset({"catalog", "events", "growth"})
 """Folders of the tools that import each other. All others import in one direction."""
 
 

@@ -26,7 +26,11 @@ COMMANDS: Mapping[str, Command] = {
     "new": Command("mcp_roundtrip_tools.new.__main__", "write a new application"),
     "run": Command("mcp_roundtrip_tools.run.__main__", "serve template.yaml on this computer"),
     "call": Command("mcp_roundtrip_tools.call.__main__", "call a tool, and answer its questions here"),
-    "new-tool": Command("mcp_roundtrip_tools.new_tool.__main__", "add a tool to an application"),
+    "new-tool": Command("mcp_roundtrip_tools.growth.new_tool", "add a tool to a function"),
+    "new-function": Command(
+        "mcp_roundtrip_tools.growth.new_function", "add a function with a role of its own"
+    ),
+    "upgrade": Command("mcp_roundtrip_tools.upgrade.__main__", "replace platform/ by that of the package"),
     "lint": Command("mcp_roundtrip_tools.lint.__main__", "find code that differs when a tool is replayed"),
     "catalog": Command(
         "mcp_roundtrip_tools.catalog.__main__", "write the front door's catalog, manifests of skills"
@@ -56,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def usage() -> str:
     """Return the list of the subcommands."""
-    rows = "\n".join(f"  {name:10}{command.text}" for name, command in COMMANDS.items())
+    rows = "\n".join(f"  {name:14}{command.text}" for name, command in COMMANDS.items())
     return f"""\
 usage: {PROGRAM} COMMAND [OPTION …]
 

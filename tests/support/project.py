@@ -9,16 +9,16 @@ TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 """The names of new tools in tests. They must not be the names of existing tools of a project."""
 
 COPIED = (
-    *("development", "edge", "events", "functions", "layers", "tests"),
-    *("LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml", "setup.py"),
-    "template.yaml",
+    *("development", "edge", "events", "functions", "layers", "platform", "tests"),
+    *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml"),
+    *("setup.py", "template.yaml"),
 )
 
 
 def copy_project(folder: Path) -> Path:
     """Copy the sources, without installed and built files, into `folder`, and return it."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "live")
-    for name in (*COPIED, *(stacks.name for stacks in ROOT.glob("stacks"))):
+    for name in COPIED:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=ignored)

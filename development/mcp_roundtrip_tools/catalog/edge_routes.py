@@ -14,7 +14,7 @@ from typing import Any
 
 from mcp_roundtrip.protocol.constants import PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
-from mcp_roundtrip_tools.new_tool.template_entry import logical_id_prefix
+from mcp_roundtrip_tools.growth.entries import logical_id_prefix
 
 EDGE = Path("edge/template.yaml")
 ROUTES = Path("edge/routes.yaml")

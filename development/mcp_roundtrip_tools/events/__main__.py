@@ -1,4 +1,4 @@
-"""Write sample events to `events/`: a folder for each function, or calls of an application's tools.
+"""Write sample events to `events/`: a folder for each function.
 
 The events in `events/live/` carry a live `requestState`, expire after ten minutes and are not committed.
 Their key, issuer and audience come from the environment if it has MCP_STATE_KEY_ARN, otherwise from
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip.entry.handler import handle
+from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.settings import load_settings
@@ -28,7 +29,7 @@ from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_testing.task_table import TaskTable
-from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.events.live import (
     DEVELOPMENT_ENVIRONMENT,
     EVENTS,
@@ -37,11 +38,15 @@ from mcp_roundtrip_tools.events.live import (
     invoker,
     live_events,
 )
-from mcp_roundtrip_tools.events.of_application import application_events
+from mcp_roundtrip_tools.events.of_application import Respond, function_events
 from mcp_roundtrip_tools.events.stable import stable_events
-from mcp_roundtrip_tools.run.only_function import module_of_only_function
+from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.yaml_reader import load
+
+EXAMPLES = frozenset({"approval", "provision", "summarize", "weather", "work_items"})
+"""The functions of this repository, which have events of their own."""
 
 
 @contextmanager
@@ -83,7 +88,7 @@ def main(
     settings = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     try:
         ports = wiring.make_ports(load_settings(settings)) if deployed else development_ports()
-        events = _events(given.functions, ports)
+        events = _events(given.functions, given.output, ports)
     except McpRoundtripError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, TemplateError) else 1
@@ -92,16 +97,23 @@ def main(
     return 0
 
 
-def _events(functions: Path, ports: Ports) -> Mapping[str, Any]:
-    """Return the events of this repository's examples, or of an application with one function."""
+def _events(functions: Path, written: Path, ports: Ports) -> Mapping[str, Any]:
+    """Return the events of this repository's examples, or of an application's functions."""
     project = functions.parent
-    with example_services(project / "template.yaml"):
-        if (functions / FRONT_DOOR).is_dir():
+    with example_services(project / TEMPLATE):
+        if all((functions / example).is_dir() for example in EXAMPLES):
             # A retry looks for the task that its flow may have become. These flows have not.
             without_tasks = replace(ports, tasks=TaskTable(FakeClock()).port)
             return {**stable_events(), **live_events(invoker(functions, without_tasks))}
-        server = load_server(module_of_only_function(project))
-        return application_events(server, lambda event: handle(server.endpoint, event, None, lambda: ports))
+        events: dict[str, Any] = {}
+        for folder, function in tool_functions(project, load(project / TEMPLATE)).items():
+            server = load_server(function.module)
+            events |= function_events(folder, server, _responder(server, ports), written)
+        return events
+
+
+def _responder(server: Server, ports: Ports) -> Respond:
+    return lambda event: handle(server.endpoint, event, None, lambda: ports)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,51 @@
-"""The sample events of an application with one function: a call of each tool, with values from its schemas.
+"""The sample events of a function of an application: a call of each tool, with values from its schemas.
 
-The values are valid for their types. Replace those that the tool does not know, such as ids.
+The values are valid for their types. Replace those that the tool does not know, such as ids: they stay.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.protocol.constants import TOOLS_LIST
 from mcp_roundtrip_tools.events.messages import Event, call, message, post
 
-PATH = "/"
+PATH = "/mcp"
 
 Respond = Callable[[Event], Any]
 """Returns the function's response to an event."""
 
 
-def application_events(server: Server, respond: Respond) -> dict[str, Event]:
-    """Return the events by file. Those in `live/` answer the first questions of a call, and expire."""
-    events = {"list.json": post(PATH, message(TOOLS_LIST))}
+def function_events(folder: str, server: Server, respond: Respond, written: Path) -> dict[str, Event]:
+    """Return the events of the function of `folder` by file. Those in `live/` answer questions, and expire.
+
+    A tool's arguments are those of its event in `written`, the folder of the events, if it has one.
+    """
+    events = {f"{folder}/list.json": post(PATH, message(TOOLS_LIST))}
     for name, tool in server.tools.items():
-        arguments = sample_value(tool.definition()["inputSchema"])
+        file = f"{folder}/{name}.json"
+        arguments = _written_arguments(written / file) or sample_value(tool.definition()["inputSchema"])
         first = call(name, arguments)
-        events[f"{name}.json"] = post(PATH, first)
+        events[file] = post(PATH, first)
         result = (respond(first) or {}).get("result", {})
         if "requestState" in result:
             answers = {key: answer(each) for key, each in result.get("inputRequests", {}).items()}
             state = result["requestState"]
             again = call(name, arguments, number=2, inputResponses=answers, requestState=state)
-            events[f"live/{name}.json"] = post(PATH, again)
+            events[f"live/{file}"] = post(PATH, again)
     return events
+
+
+def _written_arguments(path: Path) -> Any:
+    """Return the arguments of the call in an event; None if there is no such event."""
+    try:
+        return json.loads(json.loads(path.read_text("utf-8"))["body"])["params"]["arguments"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Write a new application: an MCP server with a tool that asks, its test, template.yaml, Makefile and README.
+"""Write a new application: a tool that asks, its test, template.yaml, platform/, Makefile and README.
 
 The application is ready for `make run`, `make test`, `sam build` and `sam deploy --guided`.
 """
@@ -14,15 +14,14 @@ from pathlib import Path
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.new.package_source import NAME, SourceError, installed_version, put_wheel
-
-APPLICATION = Path(__file__).with_name("application") / "{{cookiecutter.project_name}}"
-"""The files of an application. `sam init` replaces the same placeholders, with cookiecutter."""
+from mcp_roundtrip_tools.new.platform_files import APPLICATION, CHECKSUMS, PLATFORM, checksums, package_files
 
 RUNTIMES = ("python3.12", "python3.13", "python3.14")
 """Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""
 ARCHITECTURES = ("arm64", "x86_64")
 
-MAX_NAME = 64
+MAX_NAME = 64 - len("-prod_server_worker")
+"""The longest name of a function has 64 characters, and the stack of production is `<name>-prod`."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PIN = re.compile(rf"^{NAME}==\S+$", re.MULTILINE)
@@ -42,10 +41,11 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"""\
-{folder}/src/app.py has the tool order_status. template.yaml is for {given.runtime} on {given.architecture}.
+{folder}/functions/server/app.py has the tool order_status.
+template.yaml is for {given.runtime} on {given.architecture}.
 
   cd {folder}
-  make run     serves it on http://127.0.0.1:3000/
+  make run     serves it on http://127.0.0.1:3000/mcp
   make test    runs its tests
   make deploy  deploys it to AWS""")
     return 0
@@ -99,7 +99,11 @@ def render(name: str, runtime: str, architecture: str, wheel: Path | None = None
     }
     pinned = Path("layer/requirements.txt")
     requirement = f"{NAME}=={installed_version()}" if wheel is None else f"./layer/wheels/{wheel.name}"
-    return {**files, pinned: _PIN.sub(requirement, files[pinned])}
+    return {
+        **files,
+        pinned: _PIN.sub(requirement, files[pinned]),
+        PLATFORM / CHECKSUMS: checksums(package_files()),
+    }
 
 
 def _substitute(text: str, values: Mapping[str, str]) -> str:

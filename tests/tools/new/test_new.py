@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip_tools.events.__main__ import main as events
 from mcp_roundtrip_tools.new import __main__ as new
 from mcp_roundtrip_tools.new import package_source
-from mcp_roundtrip_tools.new.__main__ import APPLICATION, main, render
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.new.__main__ import MAX_NAME, main, render
+from mcp_roundtrip_tools.new.platform_files import APPLICATION, package_files
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
@@ -38,8 +40,49 @@ def wheel(tmp_path: Path) -> Path:
 
 def test_the_template_is_short_and_its_lines_are_not_long() -> None:
     lines = (APPLICATION / "template.yaml").read_text("utf-8").splitlines()
-    assert len(lines) <= 60
-    assert max(map(len, lines)) <= 130
+    assert len(lines) <= 100
+    assert max(map(len, lines)) <= 110
+
+
+def test_the_template_has_the_parameters_that_differ_between_environments() -> None:
+    template = parse(render("orders", "python3.12", "x86_64")[Path("template.yaml")])
+    here = load(ROOT / "template.yaml")["Parameters"]
+    assert template["Parameters"] == {name: here[name] for name in ("AuthMode", "TokenIssuer")}
+
+
+def test_the_role_lets_every_client_be_asked() -> None:
+    resources = parse(render("orders", "python3.12", "x86_64")[Path("template.yaml")])["Resources"]
+    assert resources["ServerRole"] == load(ROOT / "template.yaml")["Resources"]["WeatherRole"]
+
+
+def test_functions_have_the_globals_of_this_application() -> None:
+    own = parse(render("orders", "python3.13", "arm64")[Path("template.yaml")])["Globals"]["Function"]
+    example = load(ROOT / "template.yaml")["Globals"]["Function"]
+    target = {"Runtime": "python3.13", "Architectures": ["arm64"]}
+    assert own == {**example, **target}
+
+
+def test_the_platform_is_that_of_this_application() -> None:
+    files = {path.name: path.read_text("utf-8") for path in (ROOT / "platform").glob("*.yaml")}
+    rendered = render("orders", "python3.12", "x86_64")
+    assert package_files() == files
+    assert {name: rendered[Path("platform") / name] for name in files} == files
+    assert rendered[Path("platform/SHA256SUMS")].count("  ") == len(files) == 3
+
+
+def test_the_sample_events_are_those_that_the_command_events_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = render("orders", "python3.13", "arm64")
+    for path, text in written.items():
+        if path.parts[0] != "events":
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert events([]) == 0
+    made = {path.relative_to(tmp_path) for path in tmp_path.glob("events/server/*.json")}
+    assert made == {path for path in written if path.parts[0] == "events"}
+    assert all(path.read_text() == written[path] for path in made)
 
 
 def test_no_placeholder_is_left() -> None:
@@ -56,8 +99,8 @@ def test_the_target_is_in_every_place_of_the_template() -> None:
     template = render("orders", "python3.12", "x86_64")[Path("template.yaml")]
     assert "python3.13" not in template
     assert "arm64" not in template
-    assert template.count("python3.12") == 2
-    assert template.count("x86_64") == 3
+    assert template.count("python3.12") == 1
+    assert template.count("x86_64") == 2
 
 
 def requirements(application: Path) -> list[str]:
@@ -150,7 +193,9 @@ def test_a_wheel_that_cannot_be_built_is_refused(
     assert "no wheel can be built from" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["Orders", "my orders", "-orders", "a--b", "1st", "o" * 65, "or_ders", ""])
+@pytest.mark.parametrize(
+    "name", ["Orders", "my orders", "-orders", "a--b", "1st", "o" * (MAX_NAME + 1), "or_ders", ""]
+)
 def test_a_name_that_is_no_name_of_a_stack_is_refused(tmp_path: Path, name: str) -> None:
     assert main(["--", str(tmp_path / name)]) == 2
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

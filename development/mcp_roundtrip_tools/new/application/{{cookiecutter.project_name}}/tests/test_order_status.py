@@ -2,7 +2,7 @@ from pathlib import Path
 
 from mcp_roundtrip_testing import DECLINE, Player
 
-APP = Path(__file__).parents[1] / "src/app.py"
+APP = Path(__file__).parents[1] / "functions/server/app.py"
 
 
 def test_the_user_chooses_the_order():

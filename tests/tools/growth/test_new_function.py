@@ -1,3 +1,5 @@
+"""``make new-function`` in this repository, whose functions are behind a front door."""
+
 from __future__ import annotations
 
 import ast
@@ -7,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import mcp_types as types
@@ -16,9 +18,10 @@ from mcp.client import Client
 
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.__main__ import main as catalog
-from mcp_roundtrip_tools.new_tool.__main__ import main
-from mcp_roundtrip_tools.new_tool.files import render_files
-from mcp_roundtrip_tools.new_tool.plan import MAX_NAME, NewToolError, plan_files, write
+from mcp_roundtrip_tools.growth.names import MAX_NAME, GrowthError
+from mcp_roundtrip_tools.growth.new_function import main, plan_function
+from mcp_roundtrip_tools.growth.tool_files import render_app, render_module, render_test
+from mcp_roundtrip_tools.growth.writing import write
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent
@@ -32,7 +35,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the project with the tools TOOL and TASK_TOOL, written by `make new-tool`."""
+    """Return a copy of the project with the functions TOOL and TASK_TOOL, written by `make`."""
     project = copy_project(tmp_path_factory.mktemp("written"))
     for variables in ([f"NAME={TOOL}"], [f"NAME={TASK_TOOL}", "TASKS=1"]):
         done = make(project, *variables)
@@ -54,11 +57,11 @@ def project(unwritten: Path) -> Iterator[Path]:
 
 
 def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `make new-tool` with the virtual environment of the tests."""
+    """Run `make new-function` with the virtual environment of the tests."""
     environment = BIN.parent
     ready = f"{environment}/.local"
-    command = ["make", "--old-file", ready, f"VENV={environment}", "new-tool", *variables]
-    variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME", "STACK", "TASKS"}
+    command = ["make", "--old-file", ready, f"VENV={environment}", "new-function", *variables]
+    variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME", "TASKS"}
     inherited = {name: value for name, value in os.environ.items() if name not in variables_of_make}
     return subprocess.run(command, cwd=project, env=inherited, capture_output=True, text=True, check=False)
 
@@ -78,10 +81,8 @@ def test_function_test_events_template_entries_and_catalog_are_written(
             f"functions/{tool}",
             f"functions/{tool}/app.py",
             f"events/{tool}",
-            f"events/{tool}/bad_arguments.json",
-            f"events/{tool}/call.json",
-            f"events/{tool}/direct_call.json",
-            f"events/{tool}/missing_capability.json",
+            f"events/{tool}/{tool}.json",
+            f"events/{tool}/{tool}_bad_arguments.json",
             f"tests/functions/test_{tool}.py",
         )
     }
@@ -120,7 +121,9 @@ def test_mypy_accepts_the_function_with_tasks(written: Path) -> None:
 @pytest.mark.parametrize("tasks", [False, True])
 @pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
 def test_the_written_files_are_lint_clean_and_formatted(name: str, tasks: bool, tmp_path: Path) -> None:
-    write({tmp_path / path: text for path, text in render_files(name, tasks=tasks).items()})
+    test = render_test(name, PurePosixPath("functions", name, "app.py"), 1, tasks=tasks)
+    texts = {"app.py": render_app(name, tasks=tasks), f"{name}.py": render_module(name, tasks=tasks)}
+    write({tmp_path / path: text for path, text in {**texts, f"test_{name}.py": test}.items()})
     settings = ("--config", ROOT / "pyproject.toml")
     assert run(BIN / "ruff", "check", *settings, tmp_path, cwd=ROOT).returncode == 0
     done = run(BIN / "ruff", "format", "--check", *settings, tmp_path, cwd=ROOT)
@@ -175,8 +178,6 @@ async def test_the_new_tools_are_served_and_ask_their_question(written: Path, an
         ("weather", "exists"),
         ("front_door", "exists"),
         ("rest_api", "exists"),
-        ("deployment", "DeploymentRole"),
-        ("undelivered", "UndeliveredTasks"),
         ("orders_worker", "worker"),
         ("orders_tasks", "queue"),
         ("get_weather", "'get_weather'.*'weather'"),
@@ -185,8 +186,8 @@ async def test_the_new_tools_are_served_and_ask_their_question(written: Path, an
 def test_an_invalid_name_is_refused(
     project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(NewToolError, match=reason):
-        plan_files(project, name)
+    with pytest.raises(GrowthError, match=reason):
+        plan_function(project, name)
     assert main(["--project", str(project), "--", name]) == 2
     assert "error: " in capsys.readouterr().err
 
@@ -194,7 +195,7 @@ def test_an_invalid_name_is_refused(
 def test_make_names_the_missing_name(project: Path) -> None:
     done = make(project)
     assert done.returncode != 0
-    assert "make new-tool NAME=find_orders" in done.stderr
+    assert "make new-function NAME=find_orders" in done.stderr
 
 
 def test_the_shell_does_not_interpret_the_name(project: Path) -> None:
@@ -203,7 +204,7 @@ def test_the_shell_does_not_interpret_the_name(project: Path) -> None:
     assert "lower-case" in done.stderr
 
 
-def test_a_second_tool_of_the_same_name_is_refused(written: Path) -> None:
+def test_a_second_function_of_the_same_name_is_refused(written: Path) -> None:
     before = contents(written)
     assert main(["--project", str(written), TOOL]) == 2
     assert contents(written) == before
@@ -213,14 +214,14 @@ def test_a_function_that_does_not_load_is_named(tmp_path: Path) -> None:
     project = copy_project(tmp_path)
     (project / "functions/weather/app.py").write_text("import nothing_of_that_name\n")
     before = contents(project)
-    with pytest.raises(NewToolError, match=r"nothing_of_that_name") as caught:
-        plan_files(project, TOOL)
+    with pytest.raises(GrowthError, match=r"nothing_of_that_name") as caught:
+        plan_function(project, TOOL)
     assert f'{project}/functions/weather/app.py", line 1' in str(caught.value)
     assert contents(project) == before
 
 
-def test_a_tool_is_written_completely_or_not_at_all(project: Path) -> None:
-    files = plan_files(project, TOOL)
+def test_a_function_is_written_completely_or_not_at_all(project: Path) -> None:
+    files = plan_function(project, TOOL)
     blocked = project / "template.yaml" / "below_a_file"
     with pytest.raises(OSError, match="template"):
         write({**files, blocked: ""})
@@ -233,5 +234,5 @@ def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["f", TOOL, LONGEST])
 def test_the_function_has_the_name_of_its_folder(name: str) -> None:
-    app = next(text for path, text in render_files(name).items() if path.name == "app.py")
-    assert name in {node.name for node in ast.walk(ast.parse(app)) if isinstance(node, ast.FunctionDef)}
+    for text in (render_app(name, tasks=False), render_module(name, tasks=False)):
+        assert name in {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}

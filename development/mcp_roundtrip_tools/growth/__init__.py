@@ -1,0 +1,12 @@
+"""Grow an application: `mcp-roundtrip new-tool` and `mcp-roundtrip new-function`.
+
+- `new_tool`: a tool as a module of an existing function, which gets a worker with the first tool with tasks
+- `new_function`: a function with a role of its own, and with the second one the front door
+- `functions`: the functions of template.yaml that have a module
+- `names`: the names that are refused
+- `tool_files`: the modules, tests and sample events
+- `registration`: the tool in the function's module
+- `template_text`: edits of template.yaml that keep its comments and its layout
+- `entries`: the resources that are added to it
+- `writing`: writes all files, or none
+"""

@@ -1,0 +1,161 @@
+"""Add functions, workers and the front door to template.yaml. The rest of the template stays as it is.
+
+The logical ids of a function's resources have a common prefix: `FindOrders` for `find_orders`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from mcp_roundtrip_tools.growth.functions import ToolFunction, functions_of
+from mcp_roundtrip_tools.growth.template_text import TemplateText
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.yaml_reader import parse
+
+RESOURCES = ("Function", "Role", "WorkerFunction", "Tasks")
+"""What the logical ids of a function's resources end with."""
+
+STACK = "${AWS::StackName}_"
+"""What the names of functions begin with: the front door and the policies of Platform find them by it."""
+
+ANSWERS = ("Resources", "Endpoint", "Properties", "Parameters", "Function")
+"""The parameter that names the function that answers at the endpoint."""
+
+METADATA = "  Metadata:\n    BuildMethod: makefile\n    ContextPath: functions\n"
+"""How sam builds functions with functions/Makefile. Otherwise it installs their requirements."""
+
+NOT_THE_WORKERS = frozenset({"FunctionName", "Handler", "Environment", "Events"})
+"""Properties of a function that its worker does not copy."""
+
+
+def logical_id_prefix(name: str) -> str:
+    """Return the prefix of the logical ids of a function's resources."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def find_conflict(document: Mapping[str, Any], name: str) -> str | None:
+    """Return a logical id of the template that conflicts with a function of this name, if any."""
+    own = {logical_id_prefix(name) + suffix for suffix in RESOURCES}
+    ids = (each for section in document.values() if isinstance(section, dict) for each in section)
+    return next((each for each in ids if each in own), None)
+
+
+def add_function(template: TemplateText, name: str, *, with_makefile: bool) -> None:
+    """Append a function and its role, with path and boundary of another role. Raises TemplateError."""
+    _need_platform(template)
+    prefix = logical_id_prefix(name)
+    rules = _rules_of_roles(template)
+    template.append(["", *_entry("function", prefix, name, with_makefile)], "Resources")
+    template.append(rules, "Resources", f"{prefix}Role", "Properties")
+
+
+def add_front_door(template: TemplateText, first: str, *, with_makefile: bool) -> None:
+    """Insert the front door before the function `first`, and make the endpoint lead to it.
+
+    Raises TemplateError.
+    """
+    rules = _rules_of_roles(template)
+    entry = _entry("front_door", "FrontDoor", "front_door", with_makefile)
+    template.insert_before([*entry, ""], "Resources", first)
+    template.append(rules, "Resources", "FrontDoorRole", "Properties")
+    template.replace("!Ref FrontDoorFunction.Alias", *ANSWERS)
+
+
+def add_worker(template: TemplateText, function: ToolFunction) -> None:
+    """Insert the worker of a function and its queue. Raises TemplateError.
+
+    The worker has the function's properties and variables, except for those that every worker has.
+    """
+    _need_platform(template)
+    document = parse(template.text)
+    name, role = name_of(document, function.logical_id), _role(document, function.logical_id)
+    prefix = function.logical_id.removesuffix("Function")
+    if found := document["Resources"].keys() & {f"{prefix}WorkerFunction", f"{prefix}Tasks"}:
+        raise TemplateError(f"it has {min(found)}, but no function whose handler is the worker of {name}")
+    properties = ("Resources", function.logical_id, "Properties")
+    worker = _worker(template, function, prefix, name)
+    template.insert_after(worker, "Resources", function.logical_id)
+    variables = [
+        "# The version of this deployment: it runs the tasks that it creates to their end.",
+        f"MCP_TASK_WORKER: !Ref {prefix}WorkerFunction.Version",
+        f"MCP_TASK_QUEUE: !GetAtt {prefix}Tasks.Outputs.Url",
+    ]
+    if template.has(*properties, "Environment", "Variables"):
+        template.append(variables, *properties, "Environment", "Variables")
+    else:
+        template.append(["Environment:", "  Variables:", *(f"    {each}" for each in variables)], *properties)
+    policies = ("Resources", role, "Properties", "ManagedPolicyArns")
+    text = "\n".join(template.member(*policies))
+    needed = [f"- !GetAtt Platform.Outputs.{each}" for each in ("ParkedCallsPolicy", "TaskPolicy")]
+    template.append([line for line in needed if line not in text], *policies)
+
+
+def name_of(document: Mapping[str, Any], logical_id: str) -> str:
+    """Return the name of a function without that of the stack. Raises TemplateError."""
+    match functions_of(document)[logical_id].get("FunctionName"):
+        case {"Fn::Sub": str(text)} if text.startswith(STACK) and "$" not in text.removeprefix(STACK):
+            return text.removeprefix(STACK)
+    raise TemplateError(
+        f"{logical_id} needs `FunctionName: !Sub {STACK}…`, because policies find functions by their names"
+    )
+
+
+def _role(document: Mapping[str, Any], logical_id: str) -> str:
+    match functions_of(document)[logical_id].get("Role"):
+        case {"Fn::GetAtt": [str(role), "Arn"]} if role in document["Resources"]:
+            return role
+    raise TemplateError(f"{logical_id} needs `Role: !GetAtt ….Arn` with a role of this template")
+
+
+def _need_platform(template: TemplateText) -> None:
+    if not template.has("Resources", "Platform"):
+        raise TemplateError(
+            "it has no Platform, which has the API, the keys and the task table "
+            "(docs/guides/existing-application.md)"
+        )
+
+
+def _worker(template: TemplateText, function: ToolFunction, prefix: str, name: str) -> list[str]:
+    """Return the resources of a worker."""
+    entry = TemplateText("Resources:\n" + _text("worker", prefix, name))
+    worker, own = ("Resources", f"{prefix}WorkerFunction"), ("Resources", function.logical_id)
+    resource = parse(template.text)["Resources"][function.logical_id]
+    copied = [
+        line
+        for property_name in resource["Properties"]
+        if property_name not in NOT_THE_WORKERS and not entry.has(*worker, "Properties", property_name)
+        for line in template.member(*own, "Properties", property_name)
+    ]
+    entry.insert_after(copied, *worker, "Properties", "FunctionName")
+    variables = ("Properties", "Environment", "Variables")
+    for variable in (resource["Properties"].get("Environment") or {}).get("Variables") or {}:
+        entry.append(template.member(*own, *variables, variable), *worker, *variables)
+    entry.insert_after(template.member(*own, "Metadata"), *worker, "Type")
+    return dedent(entry.text.removeprefix("Resources:\n")).splitlines()
+
+
+def _rules_of_roles(template: TemplateText) -> list[str]:
+    """Return the path and the permissions boundary of the first role of a function that has one."""
+    document = parse(template.text)
+    for properties in functions_of(document).values():
+        match properties.get("Role"):
+            case {"Fn::GetAtt": [str(role), "Arn"]}:
+                path = ("Resources", role, "Properties")
+                rules = [template.member(*path, each) for each in ("Path", "PermissionsBoundary")]
+                if any(rules):
+                    return [line for rule in rules for line in rule]
+    return []
+
+
+def _entry(file: str, prefix: str, name: str, with_makefile: bool) -> list[str]:
+    text = dedent(_text(file, prefix, name))
+    return (text if with_makefile else text.replace(METADATA, "")).splitlines()
+
+
+def _text(file: str, prefix: str, name: str) -> str:
+    """Return the resources of a function named new_tool with another name."""
+    text = Path(__file__).with_name(f"{file}.yaml").read_text("utf-8")
+    return text.replace("NewTool", prefix).replace("new_tool", name)

@@ -1,0 +1,74 @@
+"""Find the functions of an application that have a module of Python, in template.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.template.model import TemplateError, handler_module
+
+TEMPLATE = Path("template.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFunction:
+    """A function with tools. `worker` is the logical id of the function that runs its tasks, if it has one.
+
+    `folder` is the name of its folder, and `module` the path of its module.
+    """
+
+    logical_id: str
+    folder: str
+    module: Path
+    worker: str | None = None
+
+
+def tool_functions(project: Path, document: Mapping[str, Any]) -> dict[str, ToolFunction]:
+    """Return the functions by the names of their folders, without the front door and workers."""
+    found: dict[str, ToolFunction] = {}
+    workers: dict[Path, str] = {}
+    for logical_id, properties in functions_of(document).items():
+        module = _module(project, properties)
+        if module is None or module.parent == project / FUNCTIONS / FRONT_DOOR:
+            continue
+        if str(properties.get("Handler", "")).endswith(".worker"):
+            workers[module] = logical_id
+        else:
+            found[module.parent.name] = ToolFunction(logical_id, module.parent.name, module)
+    return {
+        folder: ToolFunction(each.logical_id, folder, each.module, workers.get(each.module))
+        for folder, each in found.items()
+    }
+
+
+def select_function(functions: Mapping[str, ToolFunction], folder: str | None) -> ToolFunction:
+    """Return the function of this folder, or the only one. Raises TemplateError."""
+    listed = ", ".join(sorted(functions))
+    if not functions:
+        raise TemplateError("it has no function with a module of Python")
+    if folder is None and len(functions) > 1:
+        raise TemplateError(f"several functions can get the tool; name one with FUNCTION=…: {listed}")
+    if folder is not None and folder not in functions:
+        raise TemplateError(f"no function {folder!r} can get the tool, only: {listed}")
+    return functions[folder or listed]
+
+
+def functions_of(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the properties of the template's functions by logical id, with those of its Globals."""
+    shared = ((document.get("Globals") or {}).get("Function")) or {}
+    return {
+        name: {**shared, **(resource.get("Properties") or {})}
+        for name, resource in document["Resources"].items()
+        if isinstance(resource, dict) and resource.get("Type") == "AWS::Serverless::Function"
+    }
+
+
+def _module(project: Path, properties: Mapping[str, Any]) -> Path | None:
+    code, handler = properties.get("CodeUri"), properties.get("Handler", "app.handler")
+    if not isinstance(code, str) or not isinstance(handler, str):
+        return None
+    path = project / code / handler_module(handler)
+    return path if path.is_file() else None

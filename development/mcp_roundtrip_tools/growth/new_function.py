@@ -1,0 +1,67 @@
+"""Add a function with a role of its own, and a tool that asks one question, with its test and its events.
+
+With --tasks the tool becomes a task, which a worker function runs. The second function of an application also
+adds the front door, which answers at the endpoint from then on. The address of the endpoint stays.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.growth.change import (
+    Files,
+    catalog_files,
+    parser,
+    read_template,
+    refuse_existing,
+    render_test_and_events,
+    run,
+)
+from mcp_roundtrip_tools.growth.entries import add_front_door, add_function, add_worker, logical_id_prefix
+from mcp_roundtrip_tools.growth.front_door import check_owners, front_door_files
+from mcp_roundtrip_tools.growth.functions import TEMPLATE, ToolFunction, tool_functions
+from mcp_roundtrip_tools.growth.names import check_function_name, check_lengths, check_name
+from mcp_roundtrip_tools.growth.tool_files import render_app
+from mcp_roundtrip_tools.template.yaml_reader import parse
+
+
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.growth.new_function"
+) -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    given = parser(prog, __doc__).parse_args(arguments)
+    return run(
+        lambda: plan_function(given.project, given.name, tasks=given.tasks), "`make run` serves the tool."
+    )
+
+
+def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
+    """Return the files that a function with a tool of this name adds or changes.
+
+    Raises GrowthError and TemplateError.
+    """
+    check_name(name, "new-function")
+    document, template = read_template(project)
+    check_function_name(project, document, name)
+    functions = tool_functions(project, document)
+    app = project / FUNCTIONS / name / "app.py"
+    new = {app: render_app(name, tasks=tasks), **render_test_and_events(project, name, app, tasks=tasks)}
+    with_makefile = (project / FUNCTIONS / "Makefile").is_file()
+    add_function(template, name, with_makefile=with_makefile)
+    if tasks:
+        add_worker(template, ToolFunction(f"{logical_id_prefix(name)}Function", name, app))
+    if functions and not (project / FUNCTIONS / FRONT_DOOR).exists():
+        check_owners(project, document, functions)
+        new |= front_door_files(project, functions)
+        first = next(iter(functions.values())).logical_id
+        add_front_door(template, first, with_makefile=with_makefile)
+    refuse_existing(new)
+    check_lengths(project, parse(template.text))
+    return {**new, project / TEMPLATE: template.text, **catalog_files(project, new)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

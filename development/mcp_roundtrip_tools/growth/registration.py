@@ -1,0 +1,82 @@
+"""Register a tool's module in the module of a function, as text, so that what the author wrote stays."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mcp_roundtrip.errors import McpRoundtripError
+from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_tools.growth.names import GrowthError
+
+
+def register(app: Path, name: str, *, tasks: bool) -> str:
+    """Return the text of `app` with the import and the registration of a tool. Raises GrowthError.
+
+    With `tasks`, the tool may become a task, and the module has a handler for the function's worker.
+    """
+    text = app.read_text("utf-8")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise GrowthError(f"{app}: {error}") from None
+    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    handlers = [(node, server) for node in tree.body if (server := _server_of(node, "lambda_handler"))]
+    if not imports or not handlers:
+        raise GrowthError(
+            f"{app} has no line `handler = server.lambda_handler`, before which it is registered"
+        )
+    lines, end_of_imports = text.splitlines(), imports[-1].end_lineno
+    [(handler, server), *_] = handlers
+    has_worker = any(_server_of(node, "worker_handler") for node in tree.body)
+    between = "\n".join(lines[end_of_imports : handler.lineno - 1]).rstrip()
+    follows_import = _is_beside(app, imports[-1])
+    follows_registration = between.rpartition("\n")[2].startswith(f"{server}.tool(")
+    tool = f'{server}.tool(task="optional")({name})' if tasks else f"{server}.tool({name})"
+    parts = [
+        *lines[:end_of_imports],
+        *([] if follows_import else [""]),
+        f"from {name} import {name}",
+        between,
+        *([] if follows_registration else ["", ""]),
+        tool,
+        "",
+        *lines[handler.lineno - 1 : handler.end_lineno],
+        *([f"worker = {server}.worker_handler"] if tasks and not has_worker else []),
+        *lines[handler.end_lineno :],
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def try_registration(app: Path, name: str, files: Mapping[Path, str]) -> None:
+    """Load a changed module in a copy of its folder. Raises GrowthError."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / app.parent.name
+        shutil.copytree(app.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        for path, text in files.items():
+            if path.parent == app.parent:
+                (copy / path.name).write_text(text, encoding="utf-8")
+        try:
+            tools = load_server(copy / app.name).tools
+        except McpRoundtripError as error:
+            raise GrowthError(f"{app}: {error}") from None
+        except Exception as error:  # importing a module may raise anything
+            raise GrowthError(f"{app} cannot be imported: {type(error).__name__}: {error}") from error
+    if name not in tools:
+        raise GrowthError(f"{app} does not register the tool")
+
+
+def _server_of(node: ast.stmt, handler: str) -> str | None:
+    """Return the name of the server in `handler = server.lambda_handler`."""
+    match node:
+        case ast.Assign(value=ast.Attribute(value=ast.Name(server), attr=attribute)) if attribute == handler:
+            return server
+    return None
+
+
+def _is_beside(app: Path, node: ast.stmt) -> bool:
+    """Return whether a statement imports a module in the same folder."""
+    return isinstance(node, ast.ImportFrom) and app.with_name(f"{node.module}.py").exists()

@@ -1,0 +1,87 @@
+"""Replace the files in platform/ by those of the installed package, and print what changes.
+
+Edited files and a platform that is newer than the package are refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.new.platform_files import (
+    CHECKSUMS,
+    PLATFORM,
+    checksums,
+    edited_files,
+    package_files,
+)
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
+from mcp_roundtrip_tools.upgrade.differences import CHANGELOG, changelog_between, parameter_changes
+from mcp_roundtrip_tools.upgrade.versions import PlatformError, newer, platform_version, release
+
+
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.upgrade"
+) -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    parser.add_argument("--force", action="store_true", help="replace edited files, too")
+    parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
+    given = parser.parse_args(arguments)
+    try:
+        for line in upgrade(given.project, package_files(), force=given.force):
+            print(line)
+    except (PlatformError, TemplateError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> Iterator[str]:
+    """Write the files of a package's platform, and yield what changes.
+
+    Raises PlatformError, TemplateError and OSError; nothing is written then.
+    """
+    platform = project / PLATFORM
+    root, before = load(project / "template.yaml"), load(platform / "template.yaml")
+    after = parse(files["template.yaml"])
+    old, new = platform_version(before), platform_version(after)
+    if release(old) > release(new):
+        raise PlatformError(newer(old, new))
+    edited = edited_files(platform, files)
+    if edited and not force:
+        names = ", ".join(str(PLATFORM / name) for name in edited)
+        raise PlatformError(
+            f"{names} was edited: move the change to template.yaml, or replace the file with --force"
+        )
+    changed = [name for name, text in files.items() if _text(platform / name) != text]
+    if not changed:
+        yield f"{PLATFORM}/ is that of version {new} already."
+        return
+    write({**{platform / name: text for name, text in files.items()}, platform / CHECKSUMS: checksums(files)})
+    yield f"{PLATFORM}/: version {old} -> {new}"
+    yield from (f"  {PLATFORM / name}" for name in changed)
+    yield from parameter_changes(before.get("Parameters", {}), after.get("Parameters", {}), _passed(root))
+    if CHANGELOG.is_file() and (text := changelog_between(CHANGELOG.read_text("utf-8"), old, new)):
+        yield f"\n{text}"
+
+
+def _passed(root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the parameters that template.yaml passes to the platform."""
+    match root["Resources"].get("Platform"):
+        case {"Properties": {"Parameters": dict(passed)}}:
+            return passed
+    return {}
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text("utf-8") if path.is_file() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

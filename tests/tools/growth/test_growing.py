@@ -1,0 +1,93 @@
+"""An application that grows: each step leaves its tests green, and its address the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.events.__main__ import main as events
+from mcp_roundtrip_tools.growth.new_function import plan_function
+from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.lint.__main__ import main as lint
+from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.upgrade.__main__ import main as upgrade
+from support.clients import Person, official
+
+pytestmark = pytest.mark.anyio
+
+TEXT = {"text": "Ask before you count."}
+
+Step = Callable[[Path], Any]
+
+STEPS: dict[str, Step] = {
+    "new": lambda folder: None,
+    "a second tool": lambda folder: write(plan_tool(folder, "find_parts")),
+    "a tool with tasks": lambda folder: write(plan_tool(folder, "count_parts", tasks=True)),
+    "another tool with tasks": lambda folder: write(plan_tool(folder, "count_orders", tasks=True)),
+    "a second function": lambda folder: write(plan_function(folder, "translate")),
+    "a function with tasks": lambda folder: write(plan_function(folder, "summarize", tasks=True)),
+    "a tool of one of three functions": lambda folder: write(plan_tool(folder, "find_words", "translate")),
+    "upgrade": lambda folder: upgrade(["--project", str(folder)]),
+}
+
+TOOLS = ("find_parts", "count_parts", "count_orders", "translate", "summarize", "find_words")
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return a folder of the application after each step."""
+    found: dict[str, Path] = {}
+    files = {path: text.encode() for path, text in render("orders", "python3.13", "arm64").items()}
+    for name, step in STEPS.items():
+        folder = found[name] = tmp_path_factory.mktemp("orders")
+        for path, content in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        step(folder)
+        files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return found
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_tests_of_the_application_pass(grown: dict[str, Path], step: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=grown[step], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_every_tool_is_served_at_the_same_address(grown: dict[str, Path], step: str) -> None:
+    with serve(grown[step] / "template.yaml", parameters={"AuthMode": "none"}, log=None) as app:
+        assert app.endpoint_path() == "/mcp"
+        async with official(app.url("/mcp"), Person([{"value": "A-1002"}])) as client:
+            assert await client.call("order_status", {}) == {"text": "A-1002 is being packed."}
+        present = [name for name in TOOLS if any(grown[step].glob(f"functions/*/{name}.py"))]
+        present += [name for name in TOOLS if (grown[step] / "functions" / name).is_dir()]
+        for name in present:
+            async with official(app.url("/mcp"), Person([{"value": "words"}])) as client:
+                assert await client.call(name, TEXT) == {"length": 4, "unit": "words"}
+    assert len(present) == min(max(0, [*STEPS].index(step)), len(TOOLS))
+
+
+def test_the_sample_events_are_those_of_all_functions(
+    grown: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = grown["upgrade"]
+    monkeypatch.chdir(last)
+    committed = {path: (last / path).read_bytes() for path in (last / "events").rglob("*.json")}
+    assert events([]) == 0
+    live = {path.parent.name for path in last.glob("events/live/*/*.json")}
+    assert live == {"server", "translate", "summarize"}
+    assert {path: path.read_bytes() for path in committed} == committed
+
+
+def test_the_code_has_no_findings(grown: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(grown["upgrade"])
+    assert lint([]) == 0

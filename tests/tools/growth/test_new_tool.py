@@ -1,0 +1,163 @@
+"""``mcp-roundtrip new-tool``: a tool as a module of an existing function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_testing.loading import load_server
+from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.growth.names import GrowthError
+from mcp_roundtrip_tools.growth.new_function import plan_function
+from mcp_roundtrip_tools.growth.new_tool import main, plan_tool
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.template.model import TemplateError
+from support.project import ROOT, TOOL, contents, copy_project
+
+SERVER = Path("functions/server/app.py")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a new application."""
+    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
+    return tmp_path
+
+
+def changes(project: Path, *arguments: str) -> set[str]:
+    """Run the command; return the files that it added or changed."""
+    before = contents(project)
+    assert main([*arguments, "--project", str(project)]) == 0
+    after = contents(project)
+    return {path for path in after if after[path] and after[path] != before.get(path)}
+
+
+def test_every_tool_is_registered_once_and_in_order(project: Path) -> None:
+    for name in ("find_customers", "find_parts"):
+        assert main([name, "--project", str(project)]) == 0
+    assert list(load_server(project / SERVER).tools) == ["order_status", "find_customers", "find_parts"]
+    text = (project / SERVER).read_text("utf-8")
+    assert text.endswith(
+        '."\n\n\nserver.tool(find_customers)\nserver.tool(find_parts)\n\nhandler = server.lambda_handler\n'
+    )
+    assert "one_of\n\nfrom find_customers import find_customers\nfrom find_parts import" in text
+
+
+def test_a_tool_has_a_module_a_test_and_events(project: Path) -> None:
+    assert changes(project, "find_parts") == {
+        "events/server/find_parts.json",
+        "events/server/find_parts_bad_arguments.json",
+        "functions/server/app.py",
+        "functions/server/find_parts.py",
+        "tests/test_find_parts.py",
+    }
+
+
+def test_only_the_first_tool_with_tasks_changes_the_template(project: Path) -> None:
+    assert "template.yaml" in changes(project, "count_parts", "--tasks")
+    assert "template.yaml" not in changes(project, "count_orders", "--tasks")
+    tools = load_server(project / SERVER).tools
+    assert {name: tool.task for name, tool in tools.items()} == {
+        "order_status": None,
+        "count_parts": "optional",
+        "count_orders": "optional",
+    }
+    assert (project / SERVER).read_text("utf-8").count("worker = server.worker_handler") == 1
+
+
+def test_what_the_author_wrote_stays(project: Path) -> None:
+    app = project / SERVER
+    written = app.read_text("utf-8").replace("server = Server", "mcp = Server").replace("server.", "mcp.")
+    written = written.replace("@server", "@mcp") + "\nprint  # after the handler\n"
+    app.write_text(written)
+    write(plan_tool(project, "find_parts", tasks=True))
+    changed = app.read_text("utf-8")
+    added = [
+        "from find_parts import find_parts",
+        'mcp.tool(task="optional")(find_parts)',
+        "worker = mcp.worker_handler",
+    ]
+    assert [line for line in changed.splitlines() if line not in written.splitlines()] == added
+
+
+NO_FUNCTION = "CodeUri: functions/server/"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "message"),
+    [
+        (str(SERVER), "handler = server.lambda_handler", "handler = print", "no line `handler = "),
+        (str(SERVER), "server = ", "raise SystemError('offline')\nserver = ", "SystemError: offline"),
+        (str(SERVER), "server = ", "server = (", "app.py"),
+        (str(SERVER), "def order_status", "def find_parts", "find_parts"),
+        ("template.yaml", NO_FUNCTION, "CodeUri: nowhere/", "no function"),
+        ("template.yaml", "Role: !GetAtt ServerRole.Arn", "Role: arn:aws:iam::1:role/r", "Role: !GetAtt"),
+        ("samconfig.toml", '"orders-prod"', '"' + "o" * 60 + '"', "too long"),
+        ("samconfig.toml", "version = 0.1", "version = ", "samconfig.toml"),
+    ],
+)
+def test_an_application_that_cannot_get_a_tool_is_not_changed(
+    project: Path, path: str, before: str, after: str, message: str
+) -> None:
+    changed = project / path
+    assert before in changed.read_text("utf-8")
+    changed.write_text(changed.read_text("utf-8").replace(before, after))
+    found = contents(project)
+    with pytest.raises((GrowthError, TemplateError), match=message):
+        plan_tool(project, "find_parts", tasks=True)
+    assert main(["find_parts", "--tasks", "--project", str(project)]) == 2
+    assert contents(project) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("app", "reserved"),
+        ("order_status", "order_status"),
+        ("json", "installed module"),
+        ("pydantic", "installed module"),
+        ("Parts", "lower-case"),
+        ("", "make new-tool NAME="),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(project: Path, name: str, reason: str) -> None:
+    with pytest.raises(GrowthError, match=reason):
+        plan_tool(project, name)
+
+
+def test_one_of_several_functions_has_to_be_named(project: Path) -> None:
+    write(plan_function(project, "translate"))
+    with pytest.raises(TemplateError, match=r"FUNCTION=…: server, translate"):
+        plan_tool(project, "find_parts")
+    with pytest.raises(TemplateError, match=r"'nowhere'.*server, translate"):
+        plan_tool(project, "find_parts", "nowhere")
+    assert changes(project, "find_parts", "--function", "translate") >= {
+        "functions/front_door/catalog.json",
+        "functions/translate/find_parts.py",
+    }
+    assert catalog(["--functions", str(project / "functions"), "--check"]) == 0
+
+
+def test_a_tool_of_another_function_keeps_its_name(project: Path) -> None:
+    write(plan_function(project, "translate"))
+    (project / "tests/test_order_status.py").unlink()
+    found = contents(project)
+    with pytest.raises(GrowthError, match=r"'order_status'.*'server'.*'translate'"):
+        plan_tool(project, "order_status", "translate")
+    assert contents(project) == found
+
+
+def test_a_function_of_this_repository_gets_a_tool(tmp_path: Path) -> None:
+    project = copy_project(tmp_path)
+    assert changes(project, TOOL, "--function", "weather") == {
+        f"events/weather/{TOOL}.json",
+        f"events/weather/{TOOL}_bad_arguments.json",
+        "edge/template.yaml",
+        "functions/front_door/catalog.json",
+        "functions/weather/app.py",
+        f"functions/weather/{TOOL}.py",
+        f"tests/functions/test_{TOOL}.py",
+    }
+    assert (project / "edge/routes.yaml").read_bytes() == (ROOT / "edge/routes.yaml").read_bytes()

@@ -1,0 +1,144 @@
+"""``mcp-roundtrip upgrade``: what it writes, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.new.platform_files import checksums, package_files
+from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.upgrade.__main__ import main, upgrade
+from mcp_roundtrip_tools.upgrade.differences import CHANGELOG, changelog_between
+from mcp_roundtrip_tools.upgrade.versions import (
+    PlatformError,
+    other_version,
+    package_version,
+    platform_version,
+)
+from support.project import ROOT, contents
+
+PACKAGE = package_version()
+NEWER = "99.1.0"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a new application."""
+    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
+    return tmp_path
+
+
+def of_version(version: str, files: dict[str, str]) -> dict[str, str]:
+    template, count = re.subn(
+        r"^    Version: \S+$", f"    Version: {version}", files["template.yaml"], flags=re.M
+    )
+    assert count == 1
+    return {**files, "template.yaml": template}
+
+
+def install(project: Path, files: dict[str, str]) -> None:
+    """Write another version of platform/, as its package would have."""
+    write({project / "platform" / name: text for name, text in files.items()})
+    write({project / "platform/SHA256SUMS": checksums(files)})
+
+
+def test_the_platform_has_the_version_of_the_package() -> None:
+    assert platform_version(load(ROOT / "platform/template.yaml")) == PACKAGE
+
+
+def test_a_new_application_is_current(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = contents(project)
+    assert other_version(project) is None
+    assert main(["--project", str(project)]) == 0
+    assert contents(project) == before
+    assert capsys.readouterr().out == f"platform/ is that of version {PACKAGE} already.\n"
+
+
+def test_a_newer_version_is_written_and_its_changes_are_named(project: Path) -> None:
+    files = of_version(NEWER, package_files())
+    text = files["template.yaml"]
+    text = text.replace(
+        "  LogRetentionDays:\n    Type: Number\n    Default: 30", "  Days:\n    Type: Number\n    Default: 60"
+    )
+    text = text.replace("    Default: 50\n", "    Default: 75\n")
+    files = {**files, "template.yaml": text}
+    template = project / "template.yaml"
+    passed = "        TokenIssuer: !Ref TokenIssuer\n"
+    template.write_text(template.read_text().replace(passed, f"{passed}        LogRetentionDays: 60\n"))
+    lines = list(upgrade(project, files))
+    assert lines[:2] == [f"platform/: version {PACKAGE} -> {NEWER}", "  platform/template.yaml"]
+    assert "parameter Days: new; its default is 60" in lines
+    assert "parameter LogRetentionDays: removed: delete its line in template.yaml" in lines
+    assert "parameter ThrottlingRate: Default 50 -> 75" in lines
+    assert not any("Throttling" in line and "Burst" in line for line in lines)
+    assert {name: (project / "platform" / name).read_text() for name in files} == files
+    assert list(upgrade(project, files)) == [f"platform/ is that of version {NEWER} already."]
+
+
+def test_an_edited_file_is_kept_unless_the_user_insists(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edited = project / "platform/endpoint.yaml"
+    edited.write_text(edited.read_text() + "# mine\n")
+    before = contents(project)
+    assert main(["--project", str(project)]) == 2
+    assert "platform/endpoint.yaml was edited" in capsys.readouterr().err
+    assert contents(project) == before
+    assert main(["--project", str(project), "--force"]) == 0
+    assert edited.read_text() == package_files()["endpoint.yaml"]
+
+
+def test_without_checksums_a_file_that_differs_counts_as_edited(project: Path) -> None:
+    (project / "platform/SHA256SUMS").unlink()
+    assert list(upgrade(project, package_files())) == [f"platform/ is that of version {PACKAGE} already."]
+    with pytest.raises(PlatformError, match=r"platform/template.yaml was edited"):
+        list(upgrade(project, of_version(NEWER, package_files())))
+
+
+def test_a_newer_platform_is_not_replaced(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(project, of_version(NEWER, package_files()))
+    before = contents(project)
+    assert main(["--project", str(project), "--force"]) == 2
+    assert f"install mcp-roundtrip=={NEWER}" in capsys.readouterr().err
+    assert contents(project) == before
+
+
+@pytest.mark.parametrize(
+    ("version", "remedy"), [("0.0.1", "run mcp-roundtrip upgrade"), (NEWER, f"=={NEWER}")]
+)
+def test_another_version_than_that_of_the_package_has_a_remedy(
+    project: Path, version: str, remedy: str
+) -> None:
+    install(project, of_version(version, package_files()))
+    sentence = other_version(project)
+    assert sentence is not None
+    assert remedy in sentence
+
+
+def test_an_application_without_a_platform_has_no_version(tmp_path: Path) -> None:
+    assert other_version(tmp_path) is None
+    (tmp_path / "template.yaml").write_text("Resources: {A: {Type: T}}\n")
+    assert main(["--project", str(tmp_path)]) == 2
+
+
+def test_a_platform_without_a_version_is_refused(project: Path) -> None:
+    path = project / "platform/template.yaml"
+    path.write_text(path.read_text().replace("  McpRoundtrip:", "  Other:"))
+    with pytest.raises(PlatformError, match="no Metadata"):
+        other_version(project)
+
+
+TEXT = "## [Unreleased]\n\nu\n\n## [0.10.0] - 2026-01-02\n\nc\n\n## [0.2.0]\n\nb\n\n## [0.1.0]\n\na\n"
+
+
+def test_the_sections_between_two_versions_are_those_after_the_first() -> None:
+    assert changelog_between(TEXT, "0.1.0", "0.10.0") == "## [0.10.0] - 2026-01-02\n\nc\n\n## [0.2.0]\n\nb"
+    assert changelog_between(TEXT, "0.2.0", "0.2.0") == ""
+
+
+def test_the_package_has_the_changelog_of_the_project() -> None:
+    assert CHANGELOG.read_bytes() == (ROOT / "CHANGELOG.md").read_bytes()
