@@ -72,7 +72,7 @@ class LocalApp:
         self._credentials = services.credentials
         self._options = options
         self._python_version = options.python_version()
-        self._keys = TemplateKeys(self.kms)
+        self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
         self._environments = Environments(recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
