@@ -1,21 +1,24 @@
 # Every command of this project. Each installs what it needs.
 #   PYTHON=…                         the interpreter of the virtual environments, Python 3.11 to 3.14
-#   PORT=… JSON=1                    for run and call: another port than 3000; JSON, one object per line, for scripts
+#   PORT=…                           for run, call and invoke: another port than 3000
+#   JSON=1                           for run and call: JSON, one object per line, for scripts
 #   USER="ada bob" SCOPES="a b"      for run and call: a local issuer whose users sign in (AuthMode bearer), and their scopes
 #   FRESH=1                          for run: a new execution environment for each request
 #   CONSOLE=0                        for run: no console
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
-#   VARIABLES="NAME=value OTHER …"   for run: variables of functions; a name without a value passes yours
+#   VARIABLES="NAME=value OTHER …"   for run and invoke: variables of functions; a name without a value passes yours
 #   TRACES=http://127.0.0.1:4318     for run: export traces to this OTLP endpoint (docs/guides/tracing.md)
 #   TOOL=… ARGS='name=value …'       for call: the tool and its arguments, or a JSON object; without TOOL, the list of the tools
-#   ANSWERS='{…}' SAMPLE=… TASK=…    for call: answers by the key of the question, the text of a sampled message, a task to follow
+#   TASK=…                           for call: a task to follow
+#   FUNCTION=…                       for invoke and new-tool: the function, such as weather
+#   EVENT=… ROUND=…                  for invoke: the file of the event, and that of the last response
+#   ANSWERS='{…}' SAMPLE=…           for call and invoke: answers by the key of the question, the text of a sampled message
 #   URL=…                            for call and smoke: the endpoint
-#   PARAMETERS="Name=value …"        for run, build and deploy: parameters of template.yaml; deploy saves them
+#   PARAMETERS="Name=value …"        for run, invoke, build and deploy: parameters of template.yaml; deploy saves them
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool and new-function: the name of the tool, such as find_orders; it becomes a task
-#   FUNCTION=…                       for new-tool: the folder of the function that gets the tool, such as weather
 #   GROUPS="clients layer" ALL=1     for newest: only these of clients, conformance, layer; also those without a newer version
 #   FAULT=… TESTS='file folder …'    for faults: only those with this in their names; the tests to try, to find what catches one
 #   BEFORE=…                         for bench: the revision to compare a plain call with
@@ -172,6 +175,13 @@ call: $(VENV)/.local  ## call a tool of make run or of an endpoint, and answer i
 	    --url $(if $(URL),"$$URL",http://127.0.0.1:$(or $(PORT),3000)/mcp) $(if $(filter 1,$(JSON)),--json) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") $(if $(TASK),--task "$$TASK"))
+
+.PHONY: invoke
+invoke: $(VENV)/.local  ## run a function with an event, in make run or on its own, without Docker (FUNCTION=… EVENT=…)
+	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools.invoke $(if $(FUNCTION),"$$FUNCTION") $(if $(EVENT),--event "$$EVENT") \
+	    $(if $(ROUND),--round "$$ROUND") $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") \
+	    $(if $(PORT),--port $(PORT)) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
+	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
 .PHONY: check
 check: lint pure-tests  ## run ruff, mypy and the tests that need only Python

@@ -178,7 +178,7 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
         ("run port=3001", "make has no variable port; did you mean PORT?"),
         ("run WXYZ=1", "make has no variable WXYZ; make help lists the variables"),
         ("run NAME=x", "make run has no variable NAME: it is for new-tool"),
-        ("PORT=3001", "make help has no variable PORT: it is for run and call"),
+        ("PORT=3001", "make help has no variable PORT: it is for run, call and invoke"),
     ],
     ids=lambda value: value.partition(" ")[2],
 )

@@ -18,9 +18,10 @@ class RecordingObserver:
     failures: list[tuple[str, BaseException]] = field(default_factory=list)
     tags: dict[str, Any] = field(default_factory=dict)
 
-    def begin(self, correlation_id: str) -> None:
-        """Remove the tags of the previous invocation."""
+    def begin(self, correlation_id: str) -> bool:
+        """Remove the tags of the previous invocation; return False, because only tests have this observer."""
         self.tags.clear()
+        return False
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Redact nothing in tests."""

@@ -102,7 +102,7 @@ def make_ports(
             lambda: ISSUER,
             lambda: AUDIENCE,
             authorization_server,
-            has_task_table=tasks is not None,
+            unset=frozenset(() if tasks is not None else ("task_table",)),
             server_card=server_card,
         ),
         observer=observer or RecordingObserver(),

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Command] = {
     "new": Command("mcp_roundtrip_tools.new.__main__", "write a new application"),
     "run": Command("mcp_roundtrip_tools.run.__main__", "serve template.yaml on this computer"),
     "call": Command("mcp_roundtrip_tools.call.__main__", "call a tool, and answer its questions here"),
+    "invoke": Command("mcp_roundtrip_tools.invoke.__main__", "run a function with an event, without Docker"),
     "new-tool": Command("mcp_roundtrip_tools.growth.new_tool", "add a tool to a function"),
     "new-function": Command(
         "mcp_roundtrip_tools.growth.new_function", "add a function with a role of its own"

@@ -111,7 +111,7 @@ class World:
             "request": request,
             **outcome,
             "aws": calls,
-            "log": [_parsed(line) for line in lines.splitlines()],
+            "log": [parsed for line in lines.splitlines() if not _is_of_start(parsed := _parsed(line))],
         }
         # A copy: the account and the client may change what they have.
         self.exchanges.append(json.loads(json.dumps({k: v for k, v in members.items() if v != []})))
@@ -123,6 +123,14 @@ def _parsed(line: str) -> Any:
         return json.loads(line)
     except ValueError:
         return line
+
+
+def _is_of_start(line: Any) -> bool:
+    """Return whether a line says at the first request which settings the features lack.
+
+    Most cases leave settings out on purpose, and would all begin with these lines.
+    """
+    return isinstance(line, dict) and (line.get("message") == "setting_missing" or "setting_missing" in line)
 
 
 @dataclass

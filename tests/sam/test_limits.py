@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip_tools.new_tool.plan import MAX_NAME
+from mcp_roundtrip_tools.growth.names import MAX_NAME
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 from support.source_template import sections

@@ -6,8 +6,10 @@ package comes from the source distribution.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -263,6 +265,12 @@ def test_the_application_has_sample_events(application: Path) -> None:
         path.relative_to(application / "events").as_posix() for path in application.glob("events/**/*.json")
     }
     assert {"list.json", "order_status.json", "live/order_status.json", "live/env.json"} <= found
+    call = "make --silent invoke PORT=1 EVENT=events/order_status.json"
+    asked = json.loads(shell(f"{call} > 1.json && cat 1.json", application))
+    [key] = json.loads(asked["body"])["result"]["inputRequests"]
+    answers = shlex.quote(json.dumps({key: ANSWER}))
+    done = json.loads(shell(f"{call} ROUND=1.json ANSWERS={answers}", application))
+    assert json.loads(done["body"])["result"]["content"] == [{"type": "text", **RESULT}]
 
 
 async def test_make_run_serves_the_tool_without_a_build(application: Path) -> None:

@@ -90,8 +90,12 @@ def request(
     tls: ssl.SSLContext | None = None,
     sign: Sign | None = None,
     timeout_s: float = TIMEOUT_S,
+    max_body: int = MAX_BODY,
 ) -> Response:
-    """Send a request, follow no redirect, and return the response of any status. Raises Unreachable."""
+    """Send a request, follow no redirect, and return the response of any status. Raises Unreachable.
+
+    Of the body, `max_body` bytes are read.
+    """
     # A server names further URLs in its metadata; requests to them carry the secret of a client.
     if not is_trustworthy(url):
         raise Unreachable(f"No request is sent to {url}, which does not begin with https://.")
@@ -104,15 +108,15 @@ def request(
     )
     try:
         with opener.open(prepared, timeout=timeout_s) as response:
-            return _read(response)
+            return _read(response, max_body)
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise Unreachable(_sentence(reason, url, timeout_s)) from error
 
 
-def _read(response: Any) -> Response:
+def _read(response: Any, max_body: int) -> Response:
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Response(response.status, headers, response.read(MAX_BODY))
+    return Response(response.status, headers, response.read(max_body))
 
 
 def _sentence(reason: object, url: str, timeout_s: float) -> str:

@@ -42,6 +42,9 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         "hasStandIns": has_stand_ins(app.template),
         "sourcesDigest": _sources_digest(app),
         "problems": [{"name": short_name(name), "text": text} for name, text in app.problems().items()],
+        "warnings": [
+            f"{short_name(name)}: {text}" for name, texts in app.warnings().items() for text in texts
+        ],
         "isChecking": app.is_checking(),
         "leftOut": describe_left_out(app.current()),
         "protocolVersions": [PROTOCOL_VERSION, LEGACY_VERSION],

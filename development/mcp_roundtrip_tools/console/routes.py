@@ -10,6 +10,7 @@ from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
 from mcp_roundtrip_tools.console.api import ApiRoute
 from mcp_roundtrip_tools.console.application import describe_application
 from mcp_roundtrip_tools.console.environments import kill_environment, list_environments
+from mcp_roundtrip_tools.console.invocations import invoke_function
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.console.lost_workers import expire_lease
 from mcp_roundtrip_tools.console.requests import ApiRequest
@@ -37,6 +38,7 @@ def api_routes(app: Callable[[], LocalApp], writes: JournalWrites) -> tuple[ApiR
         route("POST", "tasks/{id}/expire-lease", expire_lease),
         route("GET", "environments", list_environments),
         route("POST", "environments/{id}/kill", kill_environment),
+        route("POST", "invocations", invoke_function),
         route("POST", "tokens", issue_token),
         route("GET", "sources/{function}", show_sources),
         route("PUT", "sources/{function}", edit_sources),

@@ -1,7 +1,8 @@
-"""Find the functions of an application that have a module of Python, in template.yaml."""
+"""Find the functions of an application that are MCP servers, in template.yaml."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.template.model import TemplateError, handler_module
 
 TEMPLATE = Path("template.yaml")
+
+_IMPORT = re.compile(r"^(?:from|import) mcp_roundtrip\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def select_function(functions: Mapping[str, ToolFunction], folder: str | None) -
     """Return the function of this folder, or the only one. Raises TemplateError."""
     listed = ", ".join(sorted(functions))
     if not functions:
-        raise TemplateError("it has no function with a module of Python")
+        raise TemplateError("it has no function whose module imports mcp_roundtrip")
     if folder is None and len(functions) > 1:
         raise TemplateError(f"several functions can get the tool; name one with FUNCTION=…: {listed}")
     if folder is not None and folder not in functions:
@@ -71,4 +74,5 @@ def _module(project: Path, properties: Mapping[str, Any]) -> Path | None:
     if not isinstance(code, str) or not isinstance(handler, str):
         return None
     path = project / code / handler_module(handler)
-    return path if path.is_file() else None
+    is_server = path.is_file() and _IMPORT.search(path.read_text("utf-8"))
+    return path if is_server else None

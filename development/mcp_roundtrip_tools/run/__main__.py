@@ -9,10 +9,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
@@ -20,17 +19,18 @@ from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.issuer.options import read_users
 from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.source_watcher import call_periodically
-from mcp_roundtrip_tools.run.terminal.banner import DEFAULT_PORT, banner, mcp_url
+from mcp_roundtrip_tools.run.template_options import (
+    DEFAULT_PORT,
+    add_template_options,
+    assumed_parameters,
+    read_port,
+    read_variables,
+)
+from mcp_roundtrip_tools.run.terminal.banner import banner, mcp_url
 from mcp_roundtrip_tools.run.terminal.json_lines import JsonLines
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.parameters import parameters_without_default
-
-ASSUMED_PARAMETERS = {"AuthMode": "none"}
-"""Values for required parameters that matter only in a deployment."""
-
-MAX_PORT = 65535
 
 SHOW_RUNNING_S = 0.25
 """How often the lines of functions are written whose request has not ended."""
@@ -61,7 +61,7 @@ def _serve(options: argparse.Namespace) -> None:
     """Serve the template until a signal. Raises TemplateError, and OSError if the port is in use."""
     given = dict(options.parameter)
     users = read_users(options.user, options.scopes, given)
-    assumed = {} if users else _assumed_parameters(options.template, given)
+    assumed = {} if users else assumed_parameters(options.template, given)
     styles = Styles(wants_colours(sys.stdout, os.environ))
     put = partial(_print, sys.stdout)
     terminal, json_lines = Terminal(put, styles), JsonLines(put)
@@ -72,7 +72,7 @@ def _serve(options: argparse.Namespace) -> None:
             port=options.port,
             fresh=options.fresh,
             parameters={**assumed, **given},
-            variables=_variables(options.env),
+            variables=read_variables(options.env),
             debug=options.debug,
             retry_delay_scale=options.retry_delay_scale,
             users=users,
@@ -91,11 +91,6 @@ def _serve(options: argparse.Namespace) -> None:
         _wait_for_parent()
 
 
-def _assumed_parameters(template: Path, given: Mapping[str, str]) -> dict[str, str]:
-    missing = parameters_without_default(template) - given.keys()
-    return {name: value for name, value in ASSUMED_PARAMETERS.items() if name in missing}
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors leave out the usage: make's user gave variables, not these options."""
 
@@ -105,9 +100,9 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = _Parser(prog=prog, description=__doc__)
-    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
+    add_template_options(parser)
     parser.add_argument(
-        "--port", type=_port, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
+        "--port", type=read_port, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
     )
     parser.add_argument(
         "--debug",
@@ -115,25 +110,10 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         help="run all functions in one process in this terminal, for breakpoint(); one event at a time",
     )
     parser.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        metavar="NAME[=VALUE]",
-        help="set an environment variable of every function; without a value, copy it from this environment",
-    )
-    parser.add_argument(
         "--fresh", action="store_true", help="start a new execution environment for every request"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one object per line, for scripts")
     parser.add_argument("--no-console", action="store_true", help="serve no console")
-    parser.add_argument(
-        "--parameter",
-        type=_parameter,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set a parameter of the template",
-    )
     parser.add_argument(
         "--retry-delay-scale",
         type=_positive,
@@ -146,32 +126,6 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--scopes", help="the scopes of these users, separated by spaces")
     return parser
-
-
-def _variables(given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for text in given:
-        name, separator, value = text.partition("=")
-        if not name:
-            raise TemplateError(f"--env {text}: a variable's name is missing; write NAME=value")
-        if not separator and name not in os.environ:
-            raise TemplateError(f"--env {name}: this variable is not set; write {name}=value")
-        found[name] = value if separator else os.environ[name]
-    return found
-
-
-def _port(text: str) -> int:
-    number = int(text) if text.isdecimal() else -1
-    if not 0 <= number <= MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to {MAX_PORT}")
-    return number
-
-
-def _parameter(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} must be NAME=VALUE")
-    return name, value
 
 
 def _positive(text: str) -> float:

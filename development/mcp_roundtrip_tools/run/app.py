@@ -34,7 +34,7 @@ from mcp_roundtrip_tools.run.options import Options
 from mcp_roundtrip_tools.run.project import Project, ProjectServices
 from mcp_roundtrip_tools.run.services.credentials import Credentials
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
-from mcp_roundtrip_tools.run.start_checks import StartChecks, find_problem
+from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
 from mcp_roundtrip_tools.template.model import (
     Application,
     Function,
@@ -72,14 +72,14 @@ class LocalApp:
         self._credentials = services.credentials
         self._options = options
         self._python_version = options.python_version()
-        self._keys = TemplateKeys(self.kms)
+        self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
         self._environments = Environments(recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._started: list[str] = []
         self._changed: set[Path] = set()
         self._project = self._open_project(template)
-        self._checks = StartChecks(self._find_problem, recorder.note) if options.checks else None
+        self._checks = StartChecks(self._check_start, recorder.note) if options.checks else None
         self._catalogs = FreshCatalogs(recorder.note, self._problem)
         self._check(self._project.application.functions.values())
         self._catalogs.build(self._project.application)
@@ -298,6 +298,10 @@ class LocalApp:
         found = {} if self._checks is None else self._checks.problems()
         return {**({} if error is None else {self.template.name: error}), **found}
 
+    def warnings(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the settings that functions may need and do not have, by their names."""
+        return {} if self._checks is None else self._checks.warnings()
+
     def is_checking(self) -> bool:
         """Return whether functions are being checked, so that `problems` may become others."""
         return self._checks is not None and self._checks.are_running()
@@ -312,9 +316,9 @@ class LocalApp:
         """Return what keeps a function from running as its sources and the template are now."""
         return None if self._checks is None else self._project.error or self._checks.problem(function)
 
-    def _find_problem(self, function: Function) -> str | None:
+    def _check_start(self, function: Function) -> Finding:
         variables = self._variables(function, NO_ENVIRONMENT)
-        return find_problem(function, variables, self._options.python, self.folder, self._changed.copy())
+        return check_start(function, variables, self._options.python, self.folder, self._changed.copy())
 
     def _open_project(self, template: Path) -> Project:
         note, options = self.recorder.note, self._options

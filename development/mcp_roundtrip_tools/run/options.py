@@ -1,4 +1,4 @@
-"""The options of `serve`."""
+"""The options of a run: those of `serve`, and of `start_functions`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `serve`. `python` is the interpreter of the functions."""
+    """The options of a run. `python` is the interpreter of the functions.
+
+    `development_keys`: the KMS keys are the same in each run (`services.development_keys`).
+    """
 
     parameters: Mapping[str, str]
     fresh: bool
@@ -23,6 +26,7 @@ class Options:
     checks: bool = False
     issuer: LocalIssuer | None = None
     console_url: str | None = None
+    development_keys: bool = False
 
     def python_version(self) -> str:
         """Return the version of the interpreter, such as 3.13. Raises OSError and CalledProcessError."""

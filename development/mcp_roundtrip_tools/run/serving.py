@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S
 from mcp_roundtrip_tools.run.app import LocalApp, Log
+from mcp_roundtrip_tools.run.emulated_services import EmulatedServices
 from mcp_roundtrip_tools.run.execution.debugger import TIMEOUT_S
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
@@ -89,15 +91,55 @@ def serve(
         )
         app = LocalApp(template.resolve(), web.http_api.url, services, recorder, options)
         running.append(app)
-        stack.callback(app.close)
-        atexit.register(app.close)  # if the block is never left
-        stack.callback(atexit.unregister, app.close)
-        for server in services.servers:
-            server.start()
+        _start_services(stack, app, services)
         web.start()
         if watch_interval_s > 0:
             stack.enter_context(call_periodically(app.current, watch_interval_s))
         yield app
+
+
+@contextmanager
+def start_functions(
+    template: Path,
+    api_url: str,
+    *,
+    parameters: Mapping[str, str],
+    variables: Mapping[str, str],
+    listeners: Sequence[Listener] = (),
+) -> Iterator[LocalApp]:
+    """Run the functions of a SAM template until the block ends, with the services that they call.
+
+    Unlike `serve`, this does not serve the HTTP API: `api_url` is the URL that functions have of it. The KMS
+    keys are the same in each run (`services.development_keys`), and changed sources are not read again.
+    Raises TemplateError.
+    """
+    running: list[LocalApp] = []
+    recorder = RunRecorder(*listeners)
+    with ExitStack() as stack:
+        given = {**stack.enter_context(serve_stand_ins(template)), **variables}
+        services = listen_for_sdks(stack, lambda: running[0], recorder, given, retry_delay_scale=1.0)
+        options = Options(
+            parameters=parameters,
+            fresh=False,
+            python=sys.executable,
+            watch_interval_s=math.inf,
+            variables=given,
+            debug=False,
+            development_keys=True,
+        )
+        app = LocalApp(template.resolve(), api_url, services, recorder, options)
+        running.append(app)
+        _start_services(stack, app, services)
+        yield app
+
+
+def _start_services(stack: ExitStack, app: LocalApp, services: EmulatedServices) -> None:
+    """Start the services that the functions of an application call. The stack closes the application."""
+    stack.callback(app.close)
+    atexit.register(app.close)  # if the block is never left
+    stack.callback(atexit.unregister, app.close)
+    for server in services.servers:
+        server.start()
 
 
 def _with_issuer(given: Mapping[str, str], issuer: LocalIssuer | None) -> Mapping[str, str]:

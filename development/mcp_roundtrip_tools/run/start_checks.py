@@ -1,6 +1,7 @@
 """Find what keeps functions from running when their sources are saved, before a request needs them.
 
-A function with a problem gets no requests: whoever calls it gets the problem instead.
+A function with a problem gets no requests: its callers get the problem instead. A function with a warning
+runs, and lacks a setting that it may need.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,19 +27,28 @@ CHECK_AGAIN_S: Final = 5.0
 _PROGRAM: Final = Path(__file__).with_name("execution") / "start_check.py"
 
 
-class StartChecks:
-    """Checks functions in a background thread, one at a time. `note` gets each problem once for each change.
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check has found: the problem, if there is one, and the warnings."""
 
-    `check` returns the problem of a function, or None. Thread-safe.
+    problem: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class StartChecks:
+    """Checks functions in a background thread, one at a time. Thread-safe.
+
+    `note` gets each problem and each warning once for each change.
     """
 
-    def __init__(self, check: Callable[[Function], str | None], note: Callable[[str], None]) -> None:
+    def __init__(self, check: Callable[[Function], Finding], note: Callable[[str], None]) -> None:
         self._check = check
         self._note = note
         self._lock = threading.Lock()
         self._checker = ThreadPoolExecutor(1, thread_name_prefix="check")
         self._checks: dict[str, _Check] = {}
         self._problems: dict[str, str] = {}
+        self._warnings: dict[str, tuple[str, ...]] = {}
         self._noted: set[str] = set()
 
     def check(self, functions: Iterable[Function]) -> None:
@@ -54,6 +65,7 @@ class StartChecks:
             for name in self._checks.keys() - {*names}:
                 del self._checks[name]
                 self._problems.pop(name, None)
+                self._warnings.pop(name, None)
 
     def problem(self, function: Function) -> str | None:
         """Return the problem of a function. Waits until it is checked."""
@@ -67,6 +79,11 @@ class StartChecks:
         """Return the known problems by the names of their functions."""
         with self._lock:
             return dict(sorted(self._problems.items()))
+
+    def warnings(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the known warnings by the names of their functions."""
+        with self._lock:
+            return dict(sorted(self._warnings.items()))
 
     def are_running(self) -> bool:
         """Return whether a check has not ended."""
@@ -82,25 +99,32 @@ class StartChecks:
         return check
 
     def _finish(self, check: _Check) -> str | None:
-        problem = check.run(self._check)
-        if text := self._record(check.function.name, check, problem):
+        finding = check.run(self._check)
+        for text in self._record(check.function.name, check, finding):
             self._note(f"[{check.function.name}] {text}")
-        return problem
+        return finding.problem
 
-    def _record(self, name: str, check: _Check, problem: str | None) -> str | None:
+    def _record(self, name: str, check: _Check, finding: Finding) -> list[str]:
         """Record the end of a check; return what is new. Functions with the same code have one problem."""
         with self._lock:
             if self._checks.get(name) is not check or check.is_recorded:
-                return None
+                return []
             check.is_recorded = True
+            self._warnings.pop(name, None)
+            if finding.warnings:
+                self._warnings[name] = finding.warnings
             before = self._problems.pop(name, None)
-            if problem is not None:
+            if (problem := finding.problem) is not None:
                 self._problems[name] = problem
-                is_new = problem not in self._noted
-                self._noted.add(problem)
-                return f"does not run:\n{problem}" if is_new else None
+                return self._new([problem], "does not run:\n")
             is_corrected = before is not None and before not in self._problems.values()
-            return "runs again: the error is corrected" if is_corrected else None
+            corrected = ["runs again: the error is corrected"] if is_corrected else []
+            return corrected + self._new(finding.warnings, "")
+
+    def _new(self, found: Iterable[str], introduction: str) -> list[str]:
+        new = [text for text in found if text not in self._noted]
+        self._noted.update(new)
+        return [f"{introduction}{text}" for text in new]
 
 
 class _Check:
@@ -110,29 +134,28 @@ class _Check:
         self.function = function
         self.is_recorded = False
         self._lock = threading.Lock()
-        self._problem: str | None = None
+        self._finding = Finding()
         self._ended_s: float | None = None
 
-    def run(self, check: Callable[[Function], str | None]) -> str | None:
-        """Return the problem; wait if another thread finds it."""
+    def run(self, check: Callable[[Function], Finding]) -> Finding:
+        """Return the finding; wait if another thread checks."""
         with self._lock:
             if self._ended_s is None:
-                self._problem = check(self.function)
+                self._finding = check(self.function)
                 self._ended_s = time.monotonic()
-            return self._problem
+            return self._finding
 
     def is_old(self) -> bool:
         """Return whether the problem may be over."""
         ended_s = self._ended_s
-        return (
-            self._problem is not None and ended_s is not None and time.monotonic() - ended_s > CHECK_AGAIN_S
-        )
+        has_problem = self._finding.problem is not None
+        return has_problem and ended_s is not None and time.monotonic() - ended_s > CHECK_AGAIN_S
 
 
-def find_problem(
+def check_start(
     function: Function, variables: Mapping[str, str], python: str, folder: Path, changed: Iterable[Path]
-) -> str | None:
-    """Return what keeps a function from running: the author's frames, then the message.
+) -> Finding:
+    """Return what keeps a function from running (the author's frames, then the message), and its warnings.
 
     `variables` are those of its process, `folder` is that of the template. The syntax of `changed` files is
     checked even if the function does not import them.
@@ -150,10 +173,12 @@ def find_problem(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"The import of {function.module} takes longer than {timeout_s:g} s."
+        return Finding(f"The import of {function.module} takes longer than {timeout_s:g} s.")
     except OSError as error:
-        return f"{function.code} cannot be read: {error}"
+        return Finding(f"{function.code} cannot be read: {error}")
     if not ended.stdout:
-        return f"The import of {function.module} ends the process (exit status {ended.returncode})."
-    texts = [author_traceback(text, folder, function.code) for text in json.loads(ended.stdout)]
-    return "\n".join(texts) or None
+        status = ended.returncode
+        return Finding(f"The import of {function.module} ends the process (exit status {status}).")
+    found = json.loads(ended.stdout)
+    texts = [author_traceback(text, folder, function.code) for text in found["problems"]]
+    return Finding("\n".join(texts) or None, tuple(found["warnings"]))

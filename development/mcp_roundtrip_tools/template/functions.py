@@ -76,6 +76,7 @@ class FunctionReader:
             log_format=str(logging.get("LogFormat", "")),
             log_level=str(logging.get("ApplicationLogLevel", "")),
             dead_letter=resource.get_known("DeadLetterQueue").get("TargetArn"),
+            logical_id=resource.name,
         )
 
     def _layer_folders(self, resource: TemplateResource) -> Iterator[Path]:

@@ -58,6 +58,8 @@ class Function:
     event_invoke: EventInvokeConfig = EventInvokeConfig()
     dead_letter: str | None = None
     """The ARN of its dead-letter queue for asynchronous invocations."""
+    logical_id: str = ""
+    """The name of its resource in the template."""
 
     @property
     def arn(self) -> str:

@@ -34,8 +34,8 @@ class StateCodec(Protocol):
 class Observer(Protocol):
     """Receives the events of the server. Events contain no answers, arguments, tokens or states."""
 
-    def begin(self, correlation_id: str) -> None:
-        """Begin an invocation: the following events belong to it."""
+    def begin(self, correlation_id: str) -> bool:
+        """Begin an invocation: the following events belong to it. Return whether it is the first one."""
 
     def tag(self, **fields: Any) -> None:
         """Add fields, such as a flow or a trace, to the following events of this invocation."""
@@ -95,7 +95,7 @@ class DeploymentConfig(Struct, frozen=True):
     `issuer`, `audience`: the claims of states. They raise SettingsError if the setting is missing.
     `authorization_server`: the issuer from which clients obtain tokens, if there is one.
     `scope_prefix`: what clients put before the name of a scope when they request it.
-    `has_task_table`: whether calls can be stored as tasks.
+    `unset`: the settings that features may need, and that have no value (`settings.Settings.unset`).
     `server_card`: the name in the Server Card; None if none is served.
     """
 
@@ -107,9 +107,14 @@ class DeploymentConfig(Struct, frozen=True):
     authorization_server: str | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     max_json_values: int = MAX_JSON_VALUES
-    has_task_table: bool = False
+    unset: frozenset[str] = frozenset()
     scope_prefix: str = ""
     server_card: str | None = None
+
+    @property
+    def has_task_table(self) -> bool:
+        """Whether calls can be stored as tasks."""
+        return "task_table" not in self.unset
 
 
 class Ports(Struct, frozen=True):

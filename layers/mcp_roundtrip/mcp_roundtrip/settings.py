@@ -236,6 +236,18 @@ class Settings(Struct, frozen=True):
         return self.audience is None and self.task_table is None
 
     @property
+    def unset(self) -> frozenset[str]:
+        """The settings that features may need, and that have no value."""
+        names = {"state_key_arn", "owners", "task_table", "task_worker", "task_wake_queue"}
+        if self.state_encryption is StateEncryption.ENABLED:
+            names.add("state_encryption_key_arn")
+        if not self.derives_audience:
+            names.add("audience")
+        if self.auth_mode is AuthMode.LAMBDA:
+            names.add("scope_context_key")
+        return frozenset(name for name in names if not getattr(self, name))
+
+    @property
     def needs_audience(self) -> bool:
         """Whether no request can be served without the audience: callers or metadata depend on it."""
         return self.token_issuer is not None or "{" in self.scope_prefix

@@ -25,6 +25,7 @@ WARNING_EVENTS: Final = frozenset(
         "asked_after_steps",
         "lease_lost",
         "question_changed",
+        "setting_missing",
         "state_refused",
         "state_large",
         "step_retried",
@@ -72,13 +73,17 @@ class LogObserver:
             self._lines = LineWriter(service, "INFO", trace_header)
             self.record_failure("misconfigured", error)
 
-    def begin(self, correlation_id: str) -> None:
-        """Begin an invocation: following lines and metrics have its id, and nothing of the previous one."""
+    def begin(self, correlation_id: str) -> bool:
+        """Begin an invocation: following lines and metrics have its id, and nothing of the previous one.
+
+        Return whether it is the first one.
+        """
         self._invocations += 1
         self._began_ms = self._clock_ms()
         self._aws_calls.clear()
         self._redactions.clear()
         self._replace_tags(self._lines.tags, {"correlation_id": correlation_id})
+        return self._invocations == 1
 
     def tag(self, **fields: Any) -> None:
         """Add fields to the following lines and metrics of this invocation, also to lines of the author's."""

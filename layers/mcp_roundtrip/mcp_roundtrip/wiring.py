@@ -126,7 +126,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
             settings.token_issuer,
             settings.max_body_bytes,
             settings.max_json_values,
-            settings.task_table is not None,
+            settings.unset,
             prefix,
             settings.server_card,
         ),

@@ -19,7 +19,7 @@ from mcp_roundtrip_tools.catalog.__main__ import main as write_catalog
 from mcp_roundtrip_tools.client.terminal_text import Styles
 from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.start_check import syntax_error
-from mcp_roundtrip_tools.run.start_checks import StartChecks
+from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.model import Function
 from support.messages import META
@@ -237,8 +237,33 @@ def test_a_setting_that_is_needed_later_is_named_to_the_caller(tmp_path: Path) -
         assert error["code"] == -32603
         assert "SettingsError: MCP_STATE_KEY_ARN: is not set" in error["message"]
         assert "mcp_roundtrip/" not in error["message"]
-        [line] = running.lines
+        [line] = [line for line in running.lines if "tools/call" in line]
         assert "MCP_STATE_KEY_ARN: is not set" in line
+
+
+def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_path: Path) -> None:
+    missing = ["MCP_STATE_KEY_ARN", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_TASK_TABLE"]
+    with session(tmp_path) as running:
+        found = running.app.warnings()["F"]
+        assert sorted(text.partition(":")[0] for text in found) == sorted(missing)
+        for text in found:
+            assert sum(text in line for line in running.lines) == 1, running.text
+        assert not running.app.problems()
+        assert post(running.app, "tools/call", name="greet", arguments={}).json()["result"]["content"]
+        source = GOOD.replace("ctx: Context, ", "")
+        (tmp_path / "f/app.py").write_text(dedent(source))
+        running.app.current()
+        running.wait()
+        assert running.app.warnings() == {}
+
+
+@pytest.mark.parametrize("support", ["optional", "required"])
+def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path: Path, support: str) -> None:
+    source = GOOD.replace("@server.tool", f"@server.tool(task={support!r})")
+    with session(tmp_path, **{"f/app.py": source}) as running:
+        lines = running.app.problems()["F"].splitlines()
+        assert [line.split(": ")[1] for line in lines if line] == ["MCP_TASK_TABLE", "MCP_TASK_WORKER"]
+        assert "calls of greet cannot become tasks" in running.text
 
 
 def test_a_saved_file_that_the_function_imports_later_is_compiled(tmp_path: Path) -> None:
@@ -316,7 +341,7 @@ def test_functions_with_one_problem_name_it_once_and_its_end_once() -> None:
     notes: list[str] = []
     problem: list[str | None] = ["broken"]
     functions = [Function(name, "app.handler", Path("/"), (), {}, 3, 128) for name in ("tool", "tool_worker")]
-    checks = StartChecks(lambda function: problem[0], notes.append)
+    checks = StartChecks(lambda function: Finding(problem[0]), notes.append)
     for _ in range(2):  # each save says it again
         checks.check(functions)
         assert [checks.problem(each) for each in functions] == ["broken", "broken"]
@@ -334,7 +359,7 @@ def test_a_problem_that_is_over_without_a_change_is_found_by_a_later_request(
 ) -> None:
     problem: list[str | None] = ["the network is down"]
     function = Function("f", "app.handler", Path("/"), (), {}, 3, 128)
-    checks = StartChecks(lambda each: problem[0], lambda text: None)
+    checks = StartChecks(lambda each: Finding(problem[0]), lambda text: None)
     assert checks.problem(function) == "the network is down"
     problem[0] = None
     assert checks.problem(function) == "the network is down"

@@ -2,8 +2,8 @@
 
 `python -P start_check.py HANDLER [FILE …]` runs in the function's environment, without a request. It checks
 the definitions and the settings of the layer, too, and the syntax of files that the function has not
-imported. Each problem is the text of a traceback. This program must not import the layer: the function may
-have none.
+imported. Each problem is the text of a traceback; a warning is about a setting without which the function
+runs. This program must not import the layer: the function may have none.
 """
 
 from __future__ import annotations
@@ -23,20 +23,25 @@ from typing import Any
 LAYER = "mcp_roundtrip"
 
 
-def problems(handler: str, files: list[str]) -> list[str]:
-    """Return the problems of a function."""
-    found = [*_of_function(handler)]
+def check(handler: str, files: list[str]) -> dict[str, list[str]]:
+    """Return the problems and the warnings of a function."""
+    warnings: list[str] = []
+    found = [*_of_function(handler, warnings)]
     imported = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
     others = [error for file in files if file not in imported and (error := syntax_error(file))]
-    return [*found, *(error for error in others if not any(error in each for each in found))]
+    problems = [*found, *(error for error in others if not any(error in each for each in found))]
+    return {"problems": problems, "warnings": warnings}
 
 
-def _of_function(handler: str) -> Iterator[str]:
+def _of_function(handler: str, warnings: list[str]) -> Iterator[str]:
     name, _, attribute = handler.rpartition(".")
     try:
         module = import_module(name.replace("/", "."))
         found = getattr(module, attribute, None)
-        yield from _missing_handler(module, handler, attribute) if found is None else _of_layer(module, found)
+        if found is None:
+            yield from _missing_handler(module, handler, attribute)
+        else:
+            yield from _of_layer(module, found, warnings)
     except BaseException as error:  # also SystemExit: importing a module may raise anything
         frame = error.__traceback__
         while frame is not None and frame.tb_frame.f_code.co_filename == __file__:
@@ -64,7 +69,7 @@ def _missing_handler(module: ModuleType, handler: str, attribute: str) -> Iterat
     )
 
 
-def _of_layer(module: ModuleType, handler: Any) -> Iterator[str]:
+def _of_layer(module: ModuleType, handler: Any, warnings: list[str]) -> Iterator[str]:
     """Yield the problems of definitions, then those of settings. Raises what both may raise."""
     if LAYER not in sys.modules:
         return
@@ -76,26 +81,39 @@ def _of_layer(module: ModuleType, handler: Any) -> Iterator[str]:
         for feature, error in registry.definition_errors(server):
             yield _located(feature.function, error)
     if servers or owner is not None:
-        is_worker = getattr(handler, "__name__", "") == "worker_handler"
-        yield from _of_settings(
-            [tool.task for server in servers for tool in server.tools.values()], is_worker
-        )
+        yield from _of_settings(_needs(servers, handler), warnings)
 
 
-def _of_settings(tasks: list[str | None], is_worker: bool) -> Iterator[str]:
-    """Yield the setting that is missing or contradictory; the layer reads some at their first use only."""
+def _needs(servers: list[Any], handler: Any) -> dict[str, list[str]]:
+    """Return what the settings of the layer are needed for: see `mcp_roundtrip.server.endpoint`."""
+    if getattr(handler, "__name__", "") == "worker_handler":
+        return {"work": [name for server in servers for name in server.endpoint.needs["tasks"]]}
+    owner = getattr(handler, "__self__", None)
+    endpoints = [each.endpoint for each in servers or [owner] if hasattr(each, "endpoint")]
+    kinds = dict.fromkeys(kind for endpoint in endpoints for kind in endpoint.needs)
+    return {kind: [name for each in endpoints for name in each.needs.get(kind, ())] for kind in kinds}
+
+
+def _of_settings(needs: dict[str, list[str]], warnings: list[str]) -> Iterator[str]:
+    """Yield the setting that is contradictory, or those that are missing.
+
+    The layer reads some at their first use only.
+    """
     wiring = import_module(f"{LAYER}.wiring")
     errors = import_module(f"{LAYER}.internal_errors")
+    missing_settings = import_module(f"{LAYER}.server.missing_settings")
     try:
         ports = wiring.ports()
         if os.environ.get("MCP_STATE_KEY_ARN"):
             ports.state_codec()
-        if "required" in tasks or (ports.config.has_task_table and any(tasks)):
-            port = ports.tasks()
-            if not is_worker:
-                port.worker()
     except errors.SettingsError as error:
         yield f"SettingsError: {error}\n"
+        return
+    for missing in missing_settings.missing_settings(needs, ports.config.unset):
+        if missing.is_error:
+            yield f"SettingsError: {missing.error}\n"
+        else:
+            warnings.append(str(missing.error))
 
 
 def _located(function: Callable[..., Any], error: Exception) -> str:
@@ -113,12 +131,12 @@ def _located(function: Callable[..., Any], error: Exception) -> str:
 
 
 def main() -> None:
-    """Print the problems, and nothing that the module prints."""
+    """Print what was found, and nothing that the module prints."""
     output = os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    json.dump(problems(sys.argv[1], sys.argv[2:]), output)
+    json.dump(check(sys.argv[1], sys.argv[2:]), output)
     output.flush()
     os._exit(0)  # does not wait for threads of the module
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mcp_roundtrip_tools.run.services.development_keys import development_key_id, development_material
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
@@ -13,11 +14,12 @@ from mcp_roundtrip_tools.template.reader import TemplateKey
 class TemplateKeys:
     """Creates each key once, so that tokens survive changes of the template. `arns` are by logical id.
 
-    A key that is not emulated is Unresolvable.
+    A key that is not emulated is Unresolvable. `development_keys`: see the module of this name.
     """
 
-    def __init__(self, kms: FakeKms) -> None:
+    def __init__(self, kms: FakeKms, *, development_keys: bool = False) -> None:
         self._kms = kms
+        self._development_keys = development_keys
         self.arns: dict[str, str | Unresolvable] = {}
 
     def create(self, keys: Iterable[TemplateKey]) -> None:
@@ -35,9 +37,16 @@ class TemplateKeys:
 
     def _create(self, key: TemplateKey) -> str | Unresolvable:
         try:
-            metadata = self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]
+            arn = self._create_key(key)
             for alias in key.aliases:
-                self._kms.CreateAlias(AliasName=alias, TargetKeyId=metadata["KeyId"])
+                self._kms.CreateAlias(AliasName=alias, TargetKeyId=arn)
         except KmsFault as error:
             return Unresolvable(f"the key {key.logical_id} is not emulated: {error.message}")
-        return str(metadata["Arn"])
+        return arn
+
+    def _create_key(self, key: TemplateKey) -> str:
+        if self._development_keys:
+            material = development_material(key.logical_id, key.spec, key.usage)
+            if material is not None:
+                return self._kms.import_key(material, key_id=development_key_id(key.logical_id))
+        return str(self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]["Arn"])

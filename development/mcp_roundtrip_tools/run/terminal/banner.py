@@ -11,14 +11,12 @@ from mcp_roundtrip_tools.client.terminal_text import Styles
 from mcp_roundtrip_tools.run.api_gateway.routing import has_root
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.issuer.options import describe_issuer
+from mcp_roundtrip_tools.run.template_options import DEFAULT_PORT
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.validation import how_to_set
 
 GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
 """Modes in which API Gateway identifies callers."""
-
-DEFAULT_PORT = 3000
-"""The port of `make run` and `make call`, if none is given."""
 
 
 def banner(

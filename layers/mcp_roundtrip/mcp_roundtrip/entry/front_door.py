@@ -115,6 +115,11 @@ class FrontDoor:
             self._legacy_handlers if self._legacy_clients else None,
             initial_scopes(self._initial_scopes, options.hierarchy, catalog.required_scopes),
             has_tasks=self._has_tasks,
+            needs={
+                "task methods": [name for name, each in catalog.tools.items() if each.task],
+                "forwarding": sorted(catalog.owners),
+                "page": [name for name, each in catalog.tools.items() if each.asks_on_page],
+            },
             has_views=self._has_views,
             skills=self._skill_handlers(),
             owner_response=partial(owner_response, catalog, self._find_feature),

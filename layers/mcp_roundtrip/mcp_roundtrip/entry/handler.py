@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from mcp_roundtrip.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.server.endpoint import Endpoint
+from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS, Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, invocation_id
 from mcp_roundtrip.server.responses import log_fault, plain_error_response
 
@@ -37,7 +37,8 @@ def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[]
         ports = make_ports()
         if ports.for_endpoint is not None:
             ports = ports.for_endpoint(request.endpoint_uri)
-        ports.observer.begin(correlation_id)
+        if ports.observer.begin(correlation_id):
+            log_missing_settings(endpoint.needs, ports)
         caller_ms = None if forwarded.deadline_ms is None else forwarded.deadline_ms - ports.clock() * 1000
         deadline_ms = request_deadline_ms(ports.clock_ms(), context, request.source_limit_ms, caller_ms)
         invocation = Invocation(
@@ -59,6 +60,20 @@ def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
     except Exception as error:
         _log_initialization_fault(error, invocation_id(context))
         raise
+
+
+def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> None:
+    """Log the settings that features need, and that the deployment has not."""
+    unset = ports.config.unset
+    if all(unset.isdisjoint(NEEDED_SETTINGS[need]) for need, features in needs.items() if features):
+        return
+    from mcp_roundtrip.server.missing_settings import missing_settings  # most deployments have all
+
+    for missing in missing_settings(needs, unset):
+        if missing.is_error:
+            ports.observer.record_failure("setting_missing", missing.error)
+        else:
+            ports.observer.record("setting_missing", reason=missing.error.setting, problem=str(missing.error))
 
 
 def _log_initialization_fault(error: Exception, correlation_id: str) -> None:

@@ -111,9 +111,19 @@ class Server(Registry):
             self._legacy_handlers if self._legacy_clients else None,
             initial_scopes(self._initial_scopes, self._options.hierarchy, required),
             has_tasks=self._tool_methods.has_tasks,
+            needs=self._needs(),
             has_views=self._tool_methods.has_views,
             skills=self._skill_handlers(),
         )
+
+    def _needs(self) -> Mapping[str, Sequence[str]]:
+        tools, features = self.tools.values(), self._registered
+        return {
+            "tasks": [tool.name for tool in tools if tool.task],
+            "states": [each.name for each in features if each.parameters.context_parameter],
+            "page": [tool.name for tool in tools if tool.asks_on_page],
+            "scopes": [each.name for each in features if each.scopes],
+        }
 
     def _with_views(
         self, features: Mapping[str, Mapping[str, Handler]], run: RunFeature

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
+from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
@@ -49,7 +50,7 @@ def work(tool_methods: ToolMethods, event: Any, context: Any, make_ports: Callab
 def _work(invocation: WorkerInvocation, event: Any) -> Any:
     ports = invocation.ports
     if "Records" not in event:
-        ports.observer.begin(invocation.correlation_id)
+        invocation.begin()
         try:
             return invocation.work(str(event["task"]))
         except Exception as error:
@@ -67,6 +68,12 @@ class WorkerInvocation(Struct, frozen=True):
     ports: Ports
     correlation_id: str
     context: Any
+
+    def begin(self) -> None:
+        """Begin the lines of a task; at the first invocation, log the settings that are missing."""
+        if self.ports.observer.begin(self.correlation_id):
+            tools = [tool.name for tool in self.tool_methods.tools.values() if tool.task]
+            log_missing_settings({"work": tools}, self.ports)
 
     def work(self, pk: str) -> None:
         """Work on the task with this partition key. Raises StoreError.
@@ -90,7 +97,7 @@ class WorkerInvocation(Struct, frozen=True):
         """Work on the task of one message, or wake it; return False if the message has to be redelivered."""
         if lambda_remaining_ms(self.context) < MIN_REMAINING_MS:
             return False
-        self.ports.observer.begin(self.correlation_id)
+        self.begin()
         try:
             return self._handle(record)
         except Exception as error:  # a failure of one message must not fail the others of the batch

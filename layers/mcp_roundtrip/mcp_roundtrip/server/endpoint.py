@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,6 +37,19 @@ from mcp_roundtrip.server.responses import error_response, log_fault, result_res
 if TYPE_CHECKING:
     from mcp_roundtrip.server.public_documents import PublicDocuments
 
+NEEDED_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "tasks": ("task_table", "task_worker", "audience"),
+        "work": ("task_table", "task_wake_queue"),
+        "task methods": ("task_table", "audience"),
+        "forwarding": ("owners",),
+        "states": ("state_key_arn", "state_encryption_key_arn", "audience"),
+        "page": ("task_table",),
+        "scopes": ("scope_context_key",),
+    }
+)
+"""What features do -> the settings without which they cannot do it (`server.missing_settings`)."""
+
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 
 
@@ -46,6 +60,7 @@ class Endpoint(Struct, frozen=True):
     `name`, `scopes`: the name of the resource and the scopes to request first, for the resource metadata.
     `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
     `options`: the options of the server, for its Server Card.
+    `needs`: the names of the features by the keys of `NEEDED_SETTINGS`.
     """
 
     handlers: Mapping[str, Handler]
@@ -54,6 +69,7 @@ class Endpoint(Struct, frozen=True):
     scopes: Sequence[str] = ()
     owner_response: OwnerResponse | None = None
     options: ServerOptions | None = None
+    needs: Mapping[str, Sequence[str]] = MappingProxyType({})
 
     def respond(self, request: HttpRequest, ports: Ports, invocation: Invocation) -> HttpResponse:
         """Respond to one request. It raises nothing: a fault of this library becomes -32603."""
@@ -163,6 +179,7 @@ def make_endpoint(
     scopes: Sequence[str],
     *,
     has_tasks: bool,
+    needs: Mapping[str, Sequence[str]],
     has_views: bool = False,
     skills: Mapping[str, Handler] | None = None,
     owner_response: OwnerResponse | None = None,
@@ -193,7 +210,7 @@ def make_endpoint(
         handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     name = options.server_info.get("title") or options.server_info["name"]
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
-    return Endpoint(handlers, legacy, name, scopes, owner_response, options)
+    return Endpoint(handlers, legacy, name, scopes, owner_response, options, needs)
 
 
 def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:

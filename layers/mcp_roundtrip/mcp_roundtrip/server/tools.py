@@ -74,6 +74,11 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
         return self.asks and "app" in self.channels
 
     @property
+    def asks_on_page(self) -> bool:
+        """Whether the question page may show the questions of the tool."""
+        return self.asks and "page" in self.channels
+
+    @property
     def view_uri(self) -> str | None:
         """The URI of the author's own view."""
         return None if self.view is None else self.view.uri

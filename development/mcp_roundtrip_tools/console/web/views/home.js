@@ -9,7 +9,11 @@ export function homePage({ store, api }, signal) {
   const table = element("div", { class: "home" });
   const update = () => {
     const { application } = store.state;
-    fill(table, application && [functions(application), leftOut(application)]);
+    fill(table, application && [
+      functions(application),
+      lines("Missing settings", application.warnings),
+      lines("Not served here", application.leftOut),
+    ]);
   };
   store.subscribe("application", update, signal);
   update();
@@ -60,10 +64,10 @@ function functions({ functions: listed = [] }) {
           element("td", {}, each.environments.join(", ") || "none yet")))))));
 }
 
-/** Return the parts of the template that cannot run on this computer, with their reasons and routes. */
-function leftOut({ leftOut: lines = [] }) {
-  if (lines.length === 0) return null;
+/** Return a list of sentences with its heading: the settings that functions may need, or what is left out, with its reasons. */
+function lines(heading, listed = []) {
+  if (listed.length === 0) return null;
   return element("section", {},
-    element("h2", {}, "Not served here", element("span", { class: "count" }, lines.length)),
-    element("ul", { class: "left-out" }, lines.map((line) => element("li", {}, line))));
+    element("h2", {}, heading, element("span", { class: "count" }, listed.length)),
+    element("ul", { class: "left-out" }, listed.map((line) => element("li", {}, line))));
 }

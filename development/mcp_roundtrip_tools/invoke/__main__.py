@@ -1,0 +1,163 @@
+"""``mcp-roundtrip invoke``: run a function of template.yaml with an event, without Docker."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
+from mcp_roundtrip_tools.call.given_answers import GivenAnswers, parse_answers
+from mcp_roundtrip_tools.call.questions import Questions
+from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
+from mcp_roundtrip_tools.invoke.invocation import Invoked
+from mcp_roundtrip_tools.invoke.one_run import invoke_once
+from mcp_roundtrip_tools.invoke.rounds import called_name, next_event
+from mcp_roundtrip_tools.invoke.running_app import invoke_in_run
+from mcp_roundtrip_tools.run.template_options import (
+    DEFAULT_PORT,
+    add_template_options,
+    assumed_parameters,
+    read_port,
+    read_variables,
+)
+from mcp_roundtrip_tools.template.model import TemplateError
+
+DESCRIPTION: Final = "Run a function of template.yaml with an event, without Docker."
+
+EPILOG: Final = """\
+The response is printed to standard output, and the log to standard error. The exit status is 0 for a
+response, also for an error of MCP; 1 if the function failed; 2 for a wrong option or a question without an
+answer.
+
+If make run serves this template at the port, it runs the function: with its keys, its tables and its console.
+Otherwise, and with --parameter or --env, this command starts what the function needs, and stops it.
+Its keys are the same each time, so a state is valid in the next run, for ten minutes. Tables, buckets, queues
+and asynchronous invocations end with the command: for tasks, start make run.
+
+The next round of a call has the same event. Save the response before:
+  {prog} weather -e events/weather/call.json > 1.json
+  {prog} weather -e events/weather/call.json --round 1.json"""
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    prog: str = "python -m mcp_roundtrip_tools.invoke",
+    terminal: Terminal | None = None,
+) -> int:
+    """Run the command; return its exit status."""
+    options = _parser(prog).parse_args(arguments)
+    terminal = terminal or Terminal()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _exit_on_signal)
+    try:
+        invoked = _invoke(options, _event(options, terminal))
+    except CallFailed as error:
+        terminal.show(f"error: {error}", "red")
+        return error.status
+    except TemplateError as error:
+        terminal.show(f"error: {error}", "red")
+        return Status.USAGE
+    except KeyboardInterrupt:
+        terminal.show()
+        return Status.INTERRUPTED
+    print(printable_json(json.loads(invoked.payload)))
+    return Status.ERROR if invoked.failed else Status.RESULT
+
+
+def _invoke(options: argparse.Namespace, event: str) -> Invoked:
+    styles = Styles(wants_colours(sys.stderr, os.environ))
+
+    def show(text: str) -> None:
+        for line in text.split("\n"):
+            print("\t".join(map(styles.clean, line.split("\t"))), file=sys.stderr, flush=True)
+
+    if not options.parameter and not options.env:
+        invoked = invoke_in_run(options.port, options.template, options.function, event, show)
+        if invoked is not None:
+            return invoked
+    parameters = dict(options.parameter)
+    return invoke_once(
+        options.template,
+        options.function,
+        event,
+        show,
+        parameters={**assumed_parameters(options.template, parameters), **parameters},
+        variables=read_variables(options.env),
+    )
+
+
+def _event(options: argparse.Namespace, terminal: Terminal) -> str:
+    """Return the event as JSON; with --round, that of the next round. Raises CallFailed."""
+    if options.event is None:
+        raise usage_error("Name the file of the event with -e (make invoke EVENT=…).")
+    text = _read(options.event)
+    event = _parse(options.event, text)
+    if options.round is None:
+        if options.answers or options.sample or options.root:
+            raise usage_error("Answers need the response that asks: pass its file with --round.")
+        return text
+    if "-" == options.round == options.event:
+        raise usage_error("Only one of the event and the response can come from standard input.")
+    response = _parse(options.round, _read(options.round))
+    answers = parse_answers(options.answers) if options.answers else {}
+    questions = Questions(called_name(event), terminal, GivenAnswers(answers, options.sample, options.root))
+    return json.dumps(next_event(event, response, questions.answer), ensure_ascii=False)
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except OSError as error:
+        raise usage_error(f"{file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise usage_error(f"{file} is not UTF-8.") from None
+
+
+def _parse(file: str, text: str) -> Any:
+    name = "Standard input" if file == "-" else file
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise usage_error(f"{name} is not JSON: {error}.") from None
+
+
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
+    raise SystemExit(128 + number)
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EPILOG.format(prog=prog),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "function",
+        nargs="?",
+        metavar="FUNCTION",
+        help="its logical id, folder or name; not needed if the template has one function",
+    )
+    add("-e", "--event", metavar="FILE", help="the event in JSON; -: standard input")
+    add("--round", metavar="FILE", help="the last response: answer its questions, and pass on its state")
+    add("--answers", metavar="JSON", help='answers by the key of the question, as in \'{"place": "Tokyo"}\'')
+    add("--sample", metavar="TEXT", help="the reply to each prompt for the client's model")
+    add("--root", type=Path, action="append", default=[], metavar="FOLDER", help="a root of the client")
+    add("--port", type=read_port, default=DEFAULT_PORT, help="the port of make run (default: %(default)s)")
+    add_template_options(parser)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Decide which settings the features of a function lack. Imported only if they lack one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS
+
+PREFIX: Final = "MCP_"
+
+MAX_NAMES: Final = 5
+"""Features that a message names."""
+
+_CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "tasks": "calls of {} cannot become tasks",
+        "work": "the worker has no task of {}",
+        "task methods": "the tasks of {} cannot be polled",
+        "forwarding": "no call reaches {}",
+        "states": "{} cannot ask, nor continue a call that is out of time",
+        "page": "{} cannot ask users whose client has neither elicitation nor MCP Apps",
+        "scopes": "no caller has the scopes that {} requires",
+    }
+)
+
+_REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "task_table": "set it to the name of the stack's task table",
+        "task_worker": "set it to the version of the worker function, or to the URL of its queue",
+        "task_wake_queue": "set it to the URL of the worker's queue",
+        "audience": "set it to the URI that clients use, because a task outlives its request",
+        "owners": "set it to the name or ARN of the owners' functions, with * for the owner",
+        "state_key_arn": "set it to the ARN of a KMS key (ECC_NIST_P256)",
+        "state_encryption_key_arn": (
+            "set it to the ARN of a KMS key (HMAC_256), or MCP_STATE_ENCRYPTION to disabled"
+        ),
+        "scope_context_key": "set it to the member of the authorizer's context that has the scopes",
+    }
+)
+
+_NEEDS_WITHOUT_ERROR: Final = frozenset({"states", "page", "scopes"})
+"""A feature that can ask may do so rarely or never, and other callers can be asked."""
+
+
+class MissingSetting(Struct, frozen=True):
+    """A setting that features need. The message of `error` names both, and what to do.
+
+    `is_error`: the features cannot do what they declare; otherwise, they cannot do what they may do.
+    """
+
+    error: SettingsError
+    is_error: bool
+
+
+def missing_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str]) -> list[MissingSetting]:
+    """Return the settings that are missing, each once, errors first.
+
+    `needs` are the names of features by the keys of `NEEDED_SETTINGS`, `unset` the settings without a value.
+    """
+    found: dict[str, MissingSetting] = {}
+    for need in sorted(needs, key=_NEEDS_WITHOUT_ERROR.__contains__):
+        for setting in NEEDED_SETTINGS[need] if needs[need] else ():
+            if setting in unset:
+                found.setdefault(setting, _missing(need, needs[need], setting))
+    return sorted(found.values(), key=lambda missing: not missing.is_error)
+
+
+def _missing(need: str, names: Sequence[str], setting: str) -> MissingSetting:
+    listed = ", ".join([*names[:MAX_NAMES], *(["…"] if len(names) > MAX_NAMES else [])])
+    consequence, remedy = _CONSEQUENCES[need].format(listed), _REMEDIES[setting]
+    is_error = need not in _NEEDS_WITHOUT_ERROR
+    if setting == "task_wake_queue":
+        consequence, is_error = f"a task of {listed} that sleeps continues when its client polls", False
+    if need == "page":
+        remedy += ', or leave "page" out of channels='
+    problem = f"is not set, and {consequence}; {remedy}"
+    return MissingSetting(SettingsError(PREFIX + setting.upper(), problem), is_error)

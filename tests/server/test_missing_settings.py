@@ -1,0 +1,142 @@
+"""Which settings the features of a function lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, FrontDoor, Server
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.environment import load_settings
+from mcp_roundtrip.fallbacks import Fallback
+from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS
+from mcp_roundtrip.server.missing_settings import _CONSEQUENCES, _REMEDIES, missing_settings
+
+KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
+QUEUE = "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"
+COMPLETE = {
+    "MCP_AUTH_MODE": "lambda",
+    "MCP_SCOPE_CONTEXT_KEY": "scopes",
+    "MCP_AUDIENCE": "https://mcp.test/mcp",
+    "MCP_STATE_KEY_ARN": KEY,
+    "MCP_STATE_ENCRYPTION_KEY_ARN": KEY,
+    "MCP_TASK_TABLE": "tasks",
+    "MCP_TASK_WORKER": QUEUE,
+    "MCP_TASK_WAKE_QUEUE": QUEUE,
+    "MCP_OWNERS": "app_*:live",
+}
+"""Settings with which every feature can do all that it may do."""
+
+
+def one_of_each(*channels: Fallback) -> Server:
+    server = Server("all", channels=channels)
+
+    @server.tool
+    def plain() -> str:
+        return ""
+
+    @server.tool
+    def asks(ctx: Context) -> bool:
+        return ctx.elicit("sure", "Sure?", bool)
+
+    @server.tool(task="optional")
+    def lasts(ctx: Context) -> str:
+        ctx.run_as_task()
+        return ""
+
+    @server.prompt(scopes=["read"])
+    def summary() -> str:
+        return ""
+
+    return server
+
+
+def missing(
+    needs: Mapping[str, Any], environment: Mapping[str, str] = COMPLETE, **changes: str
+) -> dict[str, bool]:
+    """Return the missing settings, with whether each is an error, without the `changes` that are empty."""
+    settings = load_settings({**environment, **{f"MCP_{name}": value for name, value in changes.items()}})
+    found = missing_settings(needs, settings.unset)
+    return {each.error.setting: each.is_error for each in found}
+
+
+NEEDS = one_of_each("page").endpoint.needs
+WORK = {"work": NEEDS["tasks"]}
+
+ONE_MISSING = {
+    "tasks need a table": (NEEDS, "TASK_TABLE", True),
+    "tasks need a worker": (NEEDS, "TASK_WORKER", True),
+    "a question needs a key": (NEEDS, "STATE_KEY_ARN", False),
+    "its encryption needs a key": (NEEDS, "STATE_ENCRYPTION_KEY_ARN", False),
+    "what outlives a request needs the audience": (NEEDS, "AUDIENCE", True),
+    "scopes need their place": (NEEDS, "SCOPE_CONTEXT_KEY", False),
+    "a worker needs the table": (WORK, "TASK_TABLE", True),
+    "sleeping tasks need a queue": (WORK, "TASK_WAKE_QUEUE", False),
+    "a front door needs the names of the owners": ({"forwarding": ["a"]}, "OWNERS", True),
+    "a front door needs the table to poll": ({"task methods": ["lasts"]}, "TASK_TABLE", True),
+    "the page needs a table": ({"page": ["asks"]}, "TASK_TABLE", False),
+}
+
+
+@pytest.mark.parametrize("case", ONE_MISSING)
+def test_a_feature_whose_setting_is_missing_is_found(case: str) -> None:
+    needs, setting, is_error = ONE_MISSING[case]
+    assert missing(needs) == {}
+    assert missing(needs, **{setting: ""}) == {f"MCP_{setting}": is_error}
+
+
+def test_what_no_feature_needs_is_not_missing() -> None:
+    plain = Server("plain")
+
+    @plain.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    assert missing(plain.endpoint.needs, {"MCP_AUTH_MODE": "none"}) == {}
+
+
+def test_without_the_page_a_tool_that_asks_needs_no_table() -> None:
+    needs = {**one_of_each("default").endpoint.needs, "tasks": []}
+    assert missing(needs, TASK_TABLE="") == {}
+    assert missing({**NEEDS, "tasks": []}, TASK_TABLE="") == {"MCP_TASK_TABLE": False}
+
+
+def test_without_encryption_its_key_is_not_missing() -> None:
+    assert missing(NEEDS, STATE_ENCRYPTION="disabled", STATE_ENCRYPTION_KEY_ARN="") == {}
+
+
+def test_without_a_table_the_audience_comes_from_the_event() -> None:
+    assert missing({"states": ["asks"]}, AUDIENCE="", TASK_TABLE="") == {}
+
+
+def test_the_message_names_setting_features_and_remedy() -> None:
+    [error] = missing_settings(NEEDS, {"task_table"})
+    assert str(error.error).startswith("MCP_TASK_TABLE: is not set, and calls of lasts cannot become tasks; ")
+    [many] = missing_settings({"page": list("abcdefgh")}, {"task_table"})
+    assert "a, b, c, d, e, … cannot" in str(many.error)
+    assert "channels=" in str(many.error)
+
+
+def test_errors_come_first_and_each_setting_once() -> None:
+    unset = {setting for needed in NEEDED_SETTINGS.values() for setting in needed}
+    found = missing_settings({**NEEDS, **WORK, "forwarding": ["a"]}, unset)
+    assert [each.is_error for each in found] == sorted((each.is_error for each in found), reverse=True)
+    assert len({each.error.setting for each in found}) == len(found) == len(unset)
+
+
+def test_every_need_and_setting_has_its_words() -> None:
+    assert _CONSEQUENCES.keys() == NEEDED_SETTINGS.keys()
+    assert _REMEDIES.keys() == {setting for needed in NEEDED_SETTINGS.values() for setting in needed}
+
+
+def test_a_front_door_needs_its_owners_and_the_table_of_their_tasks(tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog.json"
+    options = {"task": "required", "asks": True, "channels": ["page"]}
+    catalog.write_text(compact_json({"tools": [{"owner": "o", "definition": {"name": "lasts"}, **options}]}))
+    needs = FrontDoor("door", catalog).endpoint.needs
+    found = missing(needs, {"MCP_AUTH_MODE": "none"})
+    assert found == {"MCP_OWNERS": True, "MCP_TASK_TABLE": True}
+    assert missing(needs, TASK_WORKER="", STATE_KEY_ARN="") == {}

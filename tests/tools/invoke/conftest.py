@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.invoke.__main__ import main
+
+
+@dataclass
+class Invoke:
+    """Runs the command for a template, without a `make run`. `log` has what it printed to standard error."""
+
+    template: Path
+    port: int
+    capsys: pytest.CaptureFixture[str]
+    log: list[str] = field(default_factory=list)
+
+    def __call__(self, *arguments: object, status: int = 0) -> Any:
+        """Return the response, of a command that ends with this exit status."""
+        given = [*map(str, arguments), "--port", str(self.port), "--template", str(self.template)]
+        assert main(given) == status
+        written = self.capsys.readouterr()
+        self.log += written.err.splitlines()
+        [line] = written.out.splitlines()
+        assert line.isprintable()
+        return json.loads(line)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Return a port at which nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+@pytest.fixture
+def invoke(port: int, template: Path, capsys: pytest.CaptureFixture[str]) -> Invoke:
+    return Invoke(template, port, capsys)

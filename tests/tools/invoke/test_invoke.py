@@ -1,0 +1,124 @@
+"""What the command prints, and its exit status."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.invoke.__main__ import main
+from mcp_roundtrip_tools.run import serve
+from tools.invoke.conftest import Invoke
+
+TEMPLATE = """
+    Parameters: {Colour: {Type: String, Default: blue}}
+    Globals: {Function: {Handler: app.handler, Timeout: 20}}
+    Resources:
+      Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
+      Echo:
+        Type: AWS::Serverless::Function
+        Properties:
+          FunctionName: !Sub "${AWS::StackName}_echo"
+          CodeUri: functions/echo
+          Environment: {Variables: {COLOUR: !Ref Colour, KEY: !GetAtt Key.Arn}}
+      Fails: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/fails}}
+      Broken: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/broken}}
+    """
+
+SOURCES = {
+    "functions/echo/app.py": """
+        import os
+
+        def handler(event, context):
+            print("echo", event)
+            return {"event": event, "colour": os.environ["COLOUR"], "key": os.environ["KEY"]}
+        """,
+    "functions/fails/app.py": """
+        def handler(event, context):
+            raise ValueError("it fails")
+        """,
+    "functions/broken/app.py": "import no_such_module\n",
+}
+
+
+@pytest.fixture
+def event(tmp_path: Path) -> Path:
+    file = tmp_path / "event.json"
+    file.write_text('{"a": "\\u0085"}')
+    return file
+
+
+def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke: Invoke, event: Path) -> None:
+    assert invoke("Echo", "-e", event)["event"] == {"a": "\x85"}
+    opening, start, printed, end, report = invoke.log
+    assert opening == "Invoking local_echo with development keys and empty tables"
+    request_id = start.split()[2]
+    assert start == f"START RequestId: {request_id} Version: $LATEST"
+    assert printed == "echo {'a': '\\x85'}"
+    assert end == f"END RequestId: {request_id}"
+    assert report.startswith(f"REPORT RequestId: {request_id}\tInit Duration: ")
+
+
+@pytest.mark.parametrize(
+    ("function", "error"), [("Fails", "ValueError"), ("Broken", "Runtime.ImportModuleError")]
+)
+def test_a_function_that_fails_has_status_1_and_its_error_is_the_response(
+    function: str, error: str, invoke: Invoke, event: Path
+) -> None:
+    assert invoke(function, "-e", event, status=1)["errorType"] == error
+
+
+def test_the_event_can_come_from_standard_input(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"b": 2}'))
+    assert invoke("echo", "--event", "-")["event"] == {"b": 2}
+
+
+def test_keys_are_the_same_each_time(invoke: Invoke, event: Path) -> None:
+    first, second = (invoke("functions/echo", "-e", event)["key"] for _ in range(2))
+    assert first == second
+
+
+def test_a_run_with_parameters_of_its_own_is_another_one(
+    template: Path, event: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = (([], "blue"), (["--parameter", "Colour=red"], "red"), (["--env", "COLOUR=green"], "green"))
+    with serve(template, log=None) as app:
+        invoke = Invoke(template, int(app.url("").rpartition(":")[2]), capsys)
+        for options, colour in values:
+            assert invoke("Echo", "-e", event, *options)["colour"] == colour
+        assert len(app.recorder.background_invocations()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["Nobody", "-e", "{event}"], "no function Nobody; it has Echo (echo), Fails, Broken"),
+        (["Echo"], "Name the file of the event with -e"),
+        (["-e", "{event}"], "name a function of the template: Echo (echo), "),
+        (["Echo", "-e", "{folder}/missing.json"], "missing.json cannot be read: No such file"),
+        (["Echo", "-e", "{folder}/template.yaml"], "template.yaml is not JSON"),
+        (["Echo", "-e", "{event}", "--answers", "{{}}"], "pass its file with --round"),
+        (["Echo", "-e", "{event}", "--round", "{event}"], "the event of a call"),
+        (["Echo", "-e", "-", "--round", "-"], "Only one of the event and the response"),
+        (["Echo", "-e", "{event}", "--parameter", "Color=red"], "did you mean Colour?"),
+        (["Echo", "-e", "{event}", "--env", "=x"], "a variable's name is missing"),
+    ],
+)
+def test_what_the_user_can_correct_is_one_sentence(
+    arguments: list[str],
+    text: str,
+    template: Path,
+    port: int,
+    event: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("{}"))
+    given = [each.format(event=event, folder=template.parent) for each in arguments]
+    assert main([*given, "--template", str(template), "--port", str(port)]) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err.startswith("error: ")
+    assert text in written.err

@@ -1,0 +1,96 @@
+"""The event of the next round."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.call.errors import CallFailed, Status
+from mcp_roundtrip_tools.invoke.rounds import next_event, task_of
+
+MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "_meta": {"a": "é"}}}
+ASKS = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": "S"}}
+REQUESTS = {"size": {"method": "elicitation/create"}}
+ASKS_SIZE = {**ASKS, "result": {**ASKS["result"], "inputRequests": REQUESTS}}  # type: ignore[dict-item] # a JSON object
+
+
+def answer(requests: Any) -> dict[str, Any]:
+    return {key: {"action": "accept"} for key in requests}
+
+
+def http(document: Any) -> dict[str, Any]:
+    return {"path": "/mcp", "body": json.dumps(document)}
+
+
+def encoded(document: Any) -> dict[str, Any]:
+    return {"body": b64encode(json.dumps(document).encode()).decode(), "isBase64Encoded": True}
+
+
+def stream(document: Any) -> dict[str, Any]:
+    notification = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}
+    lines = [f"event: message\ndata: {json.dumps(each)}\n\n" for each in (notification, document)]
+    return {"statusCode": 200, "headers": {"content-type": "text/event-stream"}, "body": "".join(lines)}
+
+
+def params_of(event: Any) -> Any:
+    body = event.get("body")
+    text = b64decode(body) if event.get("isBase64Encoded") else body
+    return (event if body is None else json.loads(text))["params"]
+
+
+@pytest.mark.parametrize("wrap", [http, encoded, lambda message: message])
+@pytest.mark.parametrize("respond", [http, encoded, stream, lambda message: message])
+def test_it_has_the_answers_and_the_state_in_the_format_of_the_event(wrap: Any, respond: Any) -> None:
+    event = wrap(MESSAGE)
+    found = next_event(event, respond(ASKS_SIZE), answer)
+    added = {"inputResponses": {"size": {"action": "accept"}}, "requestState": "S"}
+    assert params_of(found) == {**params_of(event), **added}
+    assert found.keys() == event.keys()
+    assert found.get("path") == event.get("path")
+
+
+def test_the_event_of_any_round_serves() -> None:
+    second = next_event(MESSAGE, ASKS_SIZE, answer)
+    assert next_event(second, ASKS_SIZE, answer) == second
+
+
+def test_a_call_out_of_time_continues_without_answers() -> None:
+    second = next_event(MESSAGE, ASKS_SIZE, answer)
+    third = next_event(second, ASKS, answer)
+    assert third["params"] == {**params_of(MESSAGE), "requestState": "S"}
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ({"result": {"resultType": "complete"}}, "the call is complete"),
+        ({"result": {"tools": []}}, "the call is complete"),
+        ({"result": {"resultType": "task", "taskId": "T"}}, "make call TASK=T"),
+        ({"error": {"code": -32602, "message": "Invalid state."}}, "the error -32602: Invalid state"),
+        ({"errorType": "ValueError", "errorMessage": "no"}, "the function failed: no"),
+        ({"statusCode": 502, "body": "<html>"}, "no response to a call"),
+        (None, "no response to a call"),
+        ([], "no response to a call"),
+    ],
+)
+def test_a_response_that_asks_nothing_is_refused_with_the_reason(response: Any, reason: str) -> None:
+    with pytest.raises(CallFailed, match=reason) as refused:
+        next_event(MESSAGE, response, answer)
+    assert refused.value.status == Status.USAGE
+
+
+@pytest.mark.parametrize(
+    "event", [{"Records": []}, {"body": "no JSON"}, {"body": "[]"}, [], None, {"task": "T"}]
+)
+def test_an_event_without_a_call_has_no_next_round(event: Any) -> None:
+    with pytest.raises(CallFailed, match="the event of a call"):
+        next_event(event, ASKS_SIZE, answer)
+
+
+def test_a_task_is_recognized_by_its_response() -> None:
+    task = {"result": {"resultType": "task", "taskId": "T"}}
+    assert task_of(task) == task_of(http(task)) == "T"
+    assert task_of(ASKS) is None

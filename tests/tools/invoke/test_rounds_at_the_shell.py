@@ -1,0 +1,73 @@
+"""The rounds of a call, in functions that the command starts for each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.project import ROOT
+from support.sample_events import EVENTS, STABLE, outcome
+from tools.invoke.conftest import Invoke
+
+
+@pytest.fixture
+def template() -> Path:
+    return ROOT / "template.yaml"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """Return the file of the last response."""
+    return tmp_path / "response.json"
+
+
+def result(response: Any) -> Any:
+    return (json.loads(response["body"]) if "body" in response else response)["result"]
+
+
+def test_the_commands_of_the_guide_play_three_rounds(port: int, tmp_path: Path) -> None:
+    guide = (ROOT / "docs/guides/sample-events.md").read_text("utf-8")
+    commands = re.findall(r"^ +(make invoke FUNCTION=\w+ EVENT=.*)$", guide, re.MULTILINE)
+    assert len(commands) == 3
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    for command in commands:
+        text = re.sub(r"\b(\d\.json)", rf"{tmp_path}/\1", command)
+        done = subprocess.run(
+            ["sh", "-c", text],
+            cwd=ROOT,
+            env={**variables, "PORT": str(port)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    [block] = result(json.loads(done.stdout))["content"]
+    assert "resolved as Duplicate of Bug #4301" in block["text"]
+
+
+def test_a_direct_invocation_has_rounds_too(invoke: Invoke, saved: Path) -> None:
+    call = ["functions/weather", "-e", EVENTS / "weather/direct_call.json"]
+    saved.write_text(json.dumps(invoke(*call)))
+    place = "Hyderabad, Sindh, Pakistan"
+    done = invoke(*call, "--round", saved, "--answers", json.dumps({"place": place}))
+    assert result(done)["structuredContent"]["place"] == place
+
+
+@pytest.mark.parametrize("file", ["provision_worker/queue.json", "provision_worker/invoke.json"])
+def test_events_of_a_worker_have_their_outcomes(file: str, invoke: Invoke) -> None:
+    assert outcome(invoke("ProvisionWorkerFunction", "-e", EVENTS / file)) == STABLE[file]
+
+
+def test_a_task_ends_with_the_command_which_says_so(invoke: Invoke, saved: Path) -> None:
+    call = ["provision", "-e", EVENTS / "provision/call.json"]
+    saved.write_text(json.dumps(invoke(*call)))
+    saved.write_text(json.dumps(invoke(*call, "--round", saved, "--answers", '{"size": "small"}')))
+    task = invoke(*call, "--round", saved, "--answers", '{"region": "eu-central-1"}')
+    assert result(task)["resultType"] == "task"
+    assert f"The task {result(task)['taskId']} ends with this command." in "\n".join(invoke.log)

@@ -1,0 +1,72 @@
+"""Every sample event in `make run`, by the command that people type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.invoke.__main__ import main
+from mcp_roundtrip_tools.run import LocalApp, serve
+from support.project import ROOT
+from support.sample_events import EVENTS, STABLE, function_of, outcome
+
+TEMPLATE = ROOT / "template.yaml"
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[LocalApp]:
+    with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=None) as app:
+        yield app
+
+
+def port_of(app: LocalApp) -> str:
+    return app.url("").rpartition(":")[2]
+
+
+def files() -> list[str]:
+    """Return the events of this project. Those in live/ are made on demand."""
+    found = (path.relative_to(EVENTS) for path in EVENTS.rglob("*.json"))
+    return sorted(path.as_posix() for path in found if path.parts[0] != "live")
+
+
+@pytest.mark.parametrize("file", files())
+def test_each_event_has_its_outcome(file: str, app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [function_of(file), "--event", str(EVENTS / file), "--port", port_of(app)]
+    assert main([*given, "--template", str(TEMPLATE)]) == 0
+    written = capsys.readouterr()
+    response = json.loads(written.out.splitlines()[-1])  # the stand-ins of the run print in this process
+    # A new tool's test has the outcomes of its events.
+    assert outcome(response) == STABLE.get(file, outcome(response))
+    log = written.err.splitlines()
+    assert log[0] == f"Invoking local_{function_of(file)} in make run at port {port_of(app)}"
+    assert [line.split()[0] for line in (log[1], *log[-2:])] == ["START", "END", "REPORT"]
+
+
+def test_the_run_has_the_invocation(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+    event = EVENTS / "weather/call_at_once.json"
+    assert main(["weather", "-e", str(event), "--port", port_of(app), "--template", str(TEMPLATE)]) == 0
+    [start] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("START ")]
+    recorded = app.recorder.invocation(start.split()[2])
+    assert recorded is not None
+    assert recorded.trigger == "direct"
+    assert json.loads(recorded.payload) == json.loads(event.read_text())
+
+
+def test_a_run_of_another_application_is_not_asked(
+    app: LocalApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = str(EVENTS / "weather/call.json")
+    missing = tmp_path / "template.yaml"
+    assert main(["weather", "-e", event, "--port", port_of(app), "--template", str(missing)]) == 2
+    assert "template.yaml" in capsys.readouterr().err
+
+
+def test_a_wrong_name_lists_the_functions(app: LocalApp, capsys: pytest.CaptureFixture[str]) -> None:
+    event = str(EVENTS / "weather/call.json")
+    assert main(["wether", "-e", event, "--port", port_of(app), "--template", str(TEMPLATE)]) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert "WeatherFunction (weather)" in written.err
