@@ -35,7 +35,7 @@ COMPLETE = {
     "MCP_STATE_ENCRYPTION_KEY_ARN": KEY,
     "MCP_TASK_TABLE": "tasks",
     "MCP_TASK_WORKER": "arn:aws:lambda:eu-west-1:123456789012:function:worker:1",
-    "MCP_TASK_WAKE_QUEUE": "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks",
+    "MCP_TASK_QUEUE": "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks",
 }
 
 Invoke = Callable[..., list[list[dict[str, Any]]]]
@@ -87,14 +87,14 @@ def test_a_deployment_with_all_settings_logs_nothing(invoke: Invoke) -> None:
 
 
 def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(invoke: Invoke) -> None:
-    lacking = {**COMPLETE, "MCP_TASK_WAKE_QUEUE": "", "MCP_TASK_WORKER": ""}
+    lacking = {**COMPLETE, "MCP_TASK_QUEUE": "", "MCP_TASK_WORKER": ""}
     first, second = invoke(lacking, {}, {}, handler=server.worker_handler)
-    assert [line["reason"] for line in first] == ["MCP_TASK_WAKE_QUEUE"]
+    assert [line["reason"] for line in first] == ["MCP_TASK_QUEUE"]
     assert second == []
     assert invoke(COMPLETE, {}, handler=server.worker_handler) == [[]]
 
 
 def test_messages_of_a_queue_log_it_once(invoke: Invoke) -> None:
     messages = {"Records": [{"messageId": "1", "body": "{}"}, {"messageId": "2", "body": "{}"}]}
-    [lines] = invoke({**COMPLETE, "MCP_TASK_WAKE_QUEUE": ""}, messages, handler=server.worker_handler)
-    assert [line["reason"] for line in lines] == ["MCP_TASK_WAKE_QUEUE"]
+    [lines] = invoke({**COMPLETE, "MCP_TASK_QUEUE": ""}, messages, handler=server.worker_handler)
+    assert [line["reason"] for line in lines] == ["MCP_TASK_QUEUE"]

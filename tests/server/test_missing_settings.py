@@ -10,10 +10,10 @@ import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.environment import load_settings
 from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS
 from mcp_roundtrip.server.missing_settings import _CONSEQUENCES, _REMEDIES, missing_settings
+from mcp_roundtrip.settings import load_settings
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 QUEUE = "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"
@@ -25,7 +25,7 @@ COMPLETE = {
     "MCP_STATE_ENCRYPTION_KEY_ARN": KEY,
     "MCP_TASK_TABLE": "tasks",
     "MCP_TASK_WORKER": QUEUE,
-    "MCP_TASK_WAKE_QUEUE": QUEUE,
+    "MCP_TASK_QUEUE": QUEUE,
     "MCP_OWNERS": "app_*:live",
 }
 """Settings with which every feature can do all that it may do."""
@@ -74,7 +74,7 @@ ONE_MISSING = {
     "what outlives a request needs the audience": (NEEDS, "AUDIENCE", True),
     "scopes need their place": (NEEDS, "SCOPE_CONTEXT_KEY", False),
     "a worker needs the table": (WORK, "TASK_TABLE", True),
-    "sleeping tasks need a queue": (WORK, "TASK_WAKE_QUEUE", False),
+    "sleeping tasks need a queue": (WORK, "TASK_QUEUE", False),
     "a front door needs the names of the owners": ({"forwarding": ["a"]}, "OWNERS", True),
     "a front door needs the table to poll": ({"task methods": ["lasts"]}, "TASK_TABLE", True),
     "the page needs a table": ({"page": ["asks"]}, "TASK_TABLE", False),
@@ -102,6 +102,11 @@ def test_without_the_page_a_tool_that_asks_needs_no_table() -> None:
     needs = {**one_of_each("default").endpoint.needs, "tasks": []}
     assert missing(needs, TASK_TABLE="") == {}
     assert missing({**NEEDS, "tasks": []}, TASK_TABLE="") == {"MCP_TASK_TABLE": False}
+
+
+def test_tasks_that_go_to_a_queue_need_no_function() -> None:
+    assert missing(NEEDS, TASK_WORKER="", TASK_DELIVERY="queue") == {}
+    assert missing(NEEDS, TASK_WORKER="", TASK_QUEUE="", TASK_DELIVERY="queue") == {"MCP_TASK_WORKER": True}
 
 
 def test_without_encryption_its_key_is_not_missing() -> None:

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 from msgspec import Meta, Struct, ValidationError, convert, field
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.variables import PREFIX, read_variables
+from mcp_roundtrip.variables import FORMATS, ISSUER, PREFIX, read_value, read_variables
 
 ADOT_WRAPPER: Final = "/opt/otel-instrument"
 """The script of an OpenTelemetry layer for Python that starts the function."""
@@ -27,55 +26,6 @@ MAX_DELEGATED_TTL_S: Final = 1_200
 _MAX_COUNT: Final = 10**9 - 1
 
 _Count = Annotated[int, Meta(ge=1, le=_MAX_COUNT)]
-
-# Keys fetched without TLS cannot be trusted, except from a development issuer on the same computer.
-ISSUER: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
-_URL_PROBLEM: Final = "must be an https URL without a fragment, and an issuer's without a query"
-
-_FORMATS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "token_issuer": (ISSUER, _URL_PROBLEM),
-        "token_jwks_uri": (ISSUER + r"(\?[^#\s]*)?", _URL_PROBLEM),
-        "token_algorithms": (
-            r"EdDSA|(ES|PS|RS)(256|384|512)",
-            "must be among ES256, ES384, ES512, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512",
-        ),
-        # RFC 6749 §3.3.
-        "scope_prefix": (
-            r"[\x21\x23-\x5b\x5d-\x7e]*",
-            "must be the start of a scope, without spaces and quotes",
-        ),
-        "state_public_keys": (r"[^:]+:.+", "must hold <key id>:<Base64>, comma-separated"),
-        "revoked_certificates": (r"[0-9a-f]{32}", "must hold 32 lower-case hexadecimal digits for each"),
-        # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
-        "allowed_origins": (r"[a-z][a-z0-9+.-]*://[^\s/?#*]+", "must be origins such as https://app.example"),
-        # The characters of a function's name or ARN with an alias or $LATEST; * is the owner.
-        "owners": (
-            r"(?s:\{.*)|[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*",
-            "must be a JSON object with one function name or ARN for each owner, or a function's name or ARN "
-            "with one * in it",
-        ),
-        "task_worker": (
-            r"arn:[a-z-]+:lambda:.+|https?://.+",
-            "must be the ARN of a Lambda function or the URL of a queue",
-        ),
-        "task_queue": (r"https?://.+", "must be the URL of a queue"),
-        # The API Reference of CloudWatch Logs, `logGroupName`.
-        "audit": (
-            r"(principal|hash):[\w./#-]{1,512}",
-            "must be principal or hash, a colon, and the name of a log group",
-        ),
-        # SEP-2127, `ServerCard.name`: 200 characters.
-        "server_card": (
-            r"(?=.{1,200}$)[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+",
-            "must be a reverse domain name, a slash and a name, such as com.example/weather",
-        ),
-    }
-)
-"""Setting -> the pattern of its text or of each item of its list, and what the error says.
-
-Not `Meta(pattern=...)`, with which msgspec would compile all of them at every cold start.
-"""
 
 _MODES_OF: Final = MappingProxyType(
     {
@@ -238,8 +188,10 @@ class Settings(Struct, frozen=True):
     @property
     def unset(self) -> frozenset[str]:
         """The settings that features may need, and that have no value."""
-        names = {"state_key_arn", "owners", "task_table", "task_worker", "task_wake_queue"}
-        if self.state_encryption is StateEncryption.ENABLED:
+        names = {"state_key_arn", "owners", "task_table", "task_queue"}
+        if self.task_delivery == "invoke" or self.task_queue is None:
+            names.add("task_worker")
+        if self.state_encryption == "enabled":
             names.add("state_encryption_key_arn")
         if not self.derives_audience:
             names.add("audience")
@@ -289,7 +241,10 @@ VARIABLES: Final = MappingProxyType({PREFIX + name.upper(): name for name in Set
 def load_settings(environment: Mapping[str, str]) -> Settings:
     """Read the settings. Raises SettingsError that names the first variable that is missing or wrong."""
     texts = read_variables(environment, VARIABLES)
-    values = {VARIABLES[variable]: _parse(VARIABLES[variable], text) for variable, text in texts.items()}
+    values = {
+        VARIABLES[variable]: read_value(VARIABLES[variable], text, DEFAULTS)
+        for variable, text in texts.items()
+    }
     values = {name: value for name, value in values.items() if value != []}  # without items, it is not set
     if "auth_mode" not in values:
         if "token_issuer" not in values:
@@ -308,31 +263,10 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         raise SettingsError(PREFIX + name.upper(), _problem(name)) from None
 
 
-def _parse(name: str, text: str) -> Any:
-    """Split lists and pairs, and read numbers and objects. Raises SettingsError."""
-    is_list = isinstance(DEFAULTS.get(name), tuple | frozenset) or name == "state_public_keys"
-    items = [each for item in text.split(",") if (each := item.strip())] if is_list else [text]
-    if name in _FORMATS and not all(re.fullmatch(_FORMATS[name][0], each) for each in items):
-        raise SettingsError(PREFIX + name.upper(), _problem(name))
-    if name == "state_public_keys":
-        return dict(each.split(":", 1) for each in items)
-    if name == "audit":
-        return dict(zip(Audit.__struct_fields__, text.split(":"), strict=True))
-    if name == "owners" and text.startswith("{"):
-        try:
-            return parse_json(text)
-        except ValueError as error:
-            problem = f"must be a JSON object from owners to functions ({error})"
-            raise SettingsError("MCP_OWNERS", problem) from None
-    if isinstance(DEFAULTS.get(name), int) and text.isdecimal() and len(text) < 10:
-        return int(text)
-    return items if is_list else text
-
-
 def _problem(name: str) -> str:
     """Return what the error says about the value of a setting, from its format or its type."""
-    if name in _FORMATS:
-        return _FORMATS[name][1]
+    if name in FORMATS:
+        return FORMATS[name][1]
     declared = get_type_hints(Settings, include_extras=True)[name]
     choices = get_args(declared) or tuple(declared)
     if not isinstance(bounds := choices[-1], Meta):

@@ -1,10 +1,13 @@
-"""The environment variables that hold settings: lines of `MCP_SETTINGS`, and variables of their own."""
+"""The texts of settings: the variables that hold them, and what they must look like."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.internal_errors import SettingsError
 
 PREFIX: Final = "MCP_"
@@ -19,6 +22,55 @@ SAM_LOCAL_SETTINGS: Final = """
 MCP_AUTH_MODE=none
 MCP_ISSUER=sam-local
 MCP_AUDIENCE=http://127.0.0.1:3000/mcp
+"""
+
+# Keys fetched without TLS cannot be trusted, except from a development issuer on the same computer.
+ISSUER: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
+_URL_PROBLEM: Final = "must be an https URL without a fragment, and an issuer's without a query"
+
+FORMATS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "token_issuer": (ISSUER, _URL_PROBLEM),
+        "token_jwks_uri": (ISSUER + r"(\?[^#\s]*)?", _URL_PROBLEM),
+        "token_algorithms": (
+            r"EdDSA|(ES|PS|RS)(256|384|512)",
+            "must be among ES256, ES384, ES512, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512",
+        ),
+        # RFC 6749 §3.3.
+        "scope_prefix": (
+            r"[\x21\x23-\x5b\x5d-\x7e]*",
+            "must be the start of a scope, without spaces and quotes",
+        ),
+        "state_public_keys": (r"[^:]+:.+", "must hold <key id>:<Base64>, comma-separated"),
+        "revoked_certificates": (r"[0-9a-f]{32}", "must hold 32 lower-case hexadecimal digits for each"),
+        # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
+        "allowed_origins": (r"[a-z][a-z0-9+.-]*://[^\s/?#*]+", "must be origins such as https://app.example"),
+        # The characters of a function's name or ARN with an alias or $LATEST; * is the owner.
+        "owners": (
+            r"(?s:\{.*)|[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*",
+            "must be a JSON object with one function name or ARN for each owner, or a function's name or ARN "
+            "with one * in it",
+        ),
+        "task_worker": (
+            r"arn:[a-z-]+:lambda:.+|https?://.+",
+            "must be the ARN of a Lambda function or the URL of a queue",
+        ),
+        "task_queue": (r"https?://.+", "must be the URL of a queue"),
+        # The API Reference of CloudWatch Logs, `logGroupName`.
+        "audit": (
+            r"(principal|hash):[\w./#-]{1,512}",
+            "must be principal or hash, a colon, and the name of a log group",
+        ),
+        # SEP-2127, `ServerCard.name`: 200 characters.
+        "server_card": (
+            r"(?=.{1,200}$)[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+",
+            "must be a reverse domain name, a slash and a name, such as com.example/weather",
+        ),
+    }
+)
+"""Setting -> the pattern of its text or of each item of its list, and what the error says.
+
+Not `Meta(pattern=...)`, with which msgspec would compile all of them at every cold start.
 """
 
 
@@ -62,3 +114,27 @@ def _shared(environment: Mapping[str, str]) -> str:
     if not text.strip():
         raise SettingsError(SHARED, "is empty; set it to the output Settings of the platform, or remove it")
     return text
+
+
+def read_value(name: str, text: str, defaults: Mapping[str, Any]) -> Any:
+    """Split lists and pairs, and read numbers and objects: what is left to check are types and bounds.
+
+    The type of a setting's default says whether it is a list or a number. Raises SettingsError.
+    """
+    is_list = isinstance(defaults.get(name), tuple | frozenset) or name == "state_public_keys"
+    items = [each for item in text.split(",") if (each := item.strip())] if is_list else [text]
+    if name in FORMATS and not all(re.fullmatch(FORMATS[name][0], each) for each in items):
+        raise SettingsError(PREFIX + name.upper(), FORMATS[name][1])
+    if name == "state_public_keys":
+        return dict(each.split(":", 1) for each in items)
+    if name == "audit":
+        return dict(zip(("mode", "log_group"), text.split(":"), strict=True))
+    if name == "owners" and text.startswith("{"):
+        try:
+            return parse_json(text)
+        except ValueError as error:
+            problem = f"must be a JSON object from owners to functions ({error})"
+            raise SettingsError("MCP_OWNERS", problem) from None
+    if isinstance(defaults.get(name), int) and text.isdecimal() and len(text) < 10:
+        return int(text)
+    return items if is_list else text

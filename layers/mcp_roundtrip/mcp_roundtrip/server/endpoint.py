@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 NEEDED_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "tasks": ("task_table", "task_worker", "audience"),
-        "work": ("task_table", "task_wake_queue"),
+        "work": ("task_table", "task_queue"),
         "task methods": ("task_table", "audience"),
         "forwarding": ("owners",),
         "states": ("state_key_arn", "state_encryption_key_arn", "audience"),
