@@ -5,15 +5,18 @@ Sources: the pages of quotas in the guides of CloudFormation, Lambda, IAM and AP
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from mcp_roundtrip_tools.growth.entries import add_function, add_worker, logical_id_prefix
+from mcp_roundtrip_tools.growth.functions import ToolFunction
 from mcp_roundtrip_tools.growth.names import MAX_NAME
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.growth.template_text import TemplateText
+from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
-from support.source_template import sections
 from support.transformed_template import (
     deployed,
     documented_block,
@@ -56,12 +59,13 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]
     """Return the transformed template with one more function, without tasks and with them."""
     folder, text = tmp_path_factory.mktemp("grown"), (ROOT / "template.yaml").read_text("utf-8")
     found = {}
-    for tasks, example in ((False, "weather"), (True, "provision")):
-        [section] = [each for each in sections(text) if each[0].startswith(f"  # {example}:")]
-        one_more = "\n".join(section).replace(example, "x" * MAX_NAME).replace(example.title(), "One")
-        path = folder / f"{tasks}.yaml"
-        path.write_text(text.replace("\nOutputs:\n", f"\n{one_more}\n\nOutputs:\n"))
-        template = load(path)
+    name = "x" * MAX_NAME
+    for tasks in (False, True):
+        written = TemplateText(text)
+        add_function(written, name, with_makefile=True)
+        if tasks:
+            add_worker(written, ToolFunction(f"{logical_id_prefix(name)}Function", name, Path()))
+        path, template = folder / f"{tasks}.yaml", parse(written.text)
         template["Globals"]["Function"] |= documented_block(GRADUAL)
         path.write_text(yaml.safe_dump(template))
         found[tasks] = load_template(transformed_file(path, AuthMode="none"))

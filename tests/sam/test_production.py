@@ -25,6 +25,7 @@ from support.transformed_template import (
     DOMAIN,
     FOLDERS,
     FRONT_DOOR,
+    OPTIONS_PAGE,
     PLATFORM,
     PROVISIONED_CONCURRENCY,
     TOOLS,
@@ -618,6 +619,16 @@ def test_the_templates_name_no_partition_and_no_region() -> None:
         "apigateway.amazonaws.com",
         "codedeploy.amazonaws.com",
     }
+
+
+BLOCKS = ("VPC", "Traces", "SnapStart", GRADUAL, PROVISIONED_CONCURRENCY)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_documented_block_is_short(block: str) -> None:
+    assert documented_block(block)
+    section = OPTIONS_PAGE.read_text("utf-8").partition(f"\n### {block}\n")[2]
+    assert len(section.partition("```yaml\n")[2].partition("```")[0].splitlines()) <= 6
 
 
 def test_all_options_together_are_lint_clean(tmp_path: Path) -> None:

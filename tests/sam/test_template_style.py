@@ -12,7 +12,11 @@ from support.source_template import sections
 from support.transformed_template import FRONT_DOOR, PLATFORM, TOOLS, WORKER_OF
 
 TEMPLATE = ROOT / "template.yaml"
-TEMPLATES = [TEMPLATE, *sorted((ROOT / "platform").glob("*.yaml"))]
+TOOLS_OF_AUTHORS = ROOT / "development/mcp_roundtrip_tools"
+APPLICATION = TOOLS_OF_AUTHORS / "new/application/{{cookiecutter.project_name}}/template.yaml"
+ENTRIES = sorted((TOOLS_OF_AUTHORS / "growth").glob("*.yaml"))
+TEMPLATES = [TEMPLATE, *sorted((ROOT / "platform").glob("*.yaml")), APPLICATION, *ENTRIES]
+"""The templates of this repository, of new applications, and what functions add to them."""
 
 MAX_COLUMNS = 110
 MAX_LINES = 480
@@ -32,7 +36,8 @@ every_template = pytest.mark.parametrize("template", TEMPLATES, ids=lambda path:
 
 
 def document_of(template: Path) -> yaml.MappingNode:
-    document = yaml.compose(template.read_text("utf-8"), yaml.SafeLoader)
+    text = re.sub(r"\{\{.*?\}\}", "value", template.read_text("utf-8"))  # of cookiecutter
+    document = yaml.compose(text, yaml.SafeLoader)
     assert isinstance(document, yaml.MappingNode)
     return document
 
@@ -59,7 +64,6 @@ def test_no_line_is_longer_than_110_columns(template: Path) -> None:
 def test_only_lists_on_one_line_are_in_flow_style(template: Path) -> None:
     document = document_of(template)
     in_flow = [each for each in nodes(document) if getattr(each, "flow_style", False)]
-    assert in_flow
     assert [str(each.start_mark) for each in in_flow if isinstance(each, yaml.MappingNode)] == []
     assert [str(each.start_mark) for each in in_flow if each.start_mark.line != each.end_mark.line] == []
 
