@@ -31,7 +31,7 @@ DEPLOYING, OPTIONS, VERSIONS, SETTINGS, LOGS_AND_METRICS, TASKS = (
         "guides/tasks",
     )
 )
-TEMPLATE = load(ROOT / "template.yaml")
+TEMPLATE, PLATFORM = load(ROOT / "template.yaml"), load(ROOT / "platform/template.yaml")
 
 MADE = {"tool_raised", "prompt_raised", "resource_raised", "worker_failed"}
 """Errors whose event names are not literals at the place of logging."""
@@ -53,8 +53,11 @@ def names(text: str) -> set[str]:
     return {name for found, _ in rows(text) for name in found}
 
 
-def test_the_table_has_exactly_the_parameters_of_the_template() -> None:
-    assert names(OPTIONS) == TEMPLATE["Parameters"].keys()
+def test_the_tables_have_exactly_the_options_of_the_platform() -> None:
+    options, _, _ = OPTIONS.partition("\n## Sizes\n")
+    passed_by_the_template = {"Application", "Values"}
+    assert names(options) == PLATFORM["Parameters"].keys() - passed_by_the_template
+    assert passed_by_the_template < PLATFORM["Parameters"].keys()
 
 
 def test_the_table_has_exactly_the_environment_variables() -> None:
@@ -77,8 +80,10 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         "RFC_EDITOR_URL",
         "WEATHER_API_URL",
     }
+    of_the_block_for_traces = {"AWS_LAMBDA_EXEC_WRAPPER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"}
     of_powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}  # set or not, they are read
-    assert names(SETTINGS) == (variables | settings | {SHARED} | of_powertools) - of_an_example
+    read = variables | settings | {SHARED} | of_powertools | of_the_block_for_traces
+    assert names(SETTINGS) == read - of_an_example
 
 
 def logged(level: str) -> set[str]:
@@ -157,7 +162,8 @@ def test_a_log_level_above_info_suppresses_request_lines_and_metrics(
 
 
 def test_every_named_resource_exists() -> None:
-    ours = TEMPLATE["Resources"].keys() | TEMPLATE["Parameters"].keys() | TEMPLATE["Outputs"].keys()
+    parts = (each[part] for each in (TEMPLATE, PLATFORM) for part in ("Resources", "Parameters", "Outputs"))
+    ours = {name for part in parts for name in part}
     suffixes = "Function|Role|Alarm|Invocations|ToWorker|ReadsItsQueue|InvokesItself|Policy|Table|Logs"
     pages = DEPLOYING + OPTIONS + VERSIONS + LOGS_AND_METRICS + TASKS
     named = set(re.findall(rf"`([A-Z]\w+(?:{suffixes}))`", pages))
