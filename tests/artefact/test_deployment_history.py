@@ -211,7 +211,7 @@ def test_another_target_is_built_and_deployed_together(history: History) -> None
 
 def test_an_artefact_for_another_target_is_refused(history: History) -> None:
     # The architecture is stored: this deployment does not return to the default of the template.
-    wanted = f"dev has {NATIVE_RUNTIME} on {OTHER_ARCHITECTURE}"
+    wanted = f"default has {NATIVE_RUNTIME} on {OTHER_ARCHITECTURE}"
     sentence = f"The artefact was built for {OTHER_RUNTIME} on {OTHER_ARCHITECTURE}, and {wanted}"
     history.is_refused(sentence, "BUILD=0", f"PYTHON_RUNTIME={NATIVE_RUNTIME}")
     # sam deploy by itself cannot select another target, either: the built template accepts only its own.
