@@ -35,7 +35,7 @@ ENDPOINT = "EndpointUri=https://tools.example/mcp"
 MODES = {
     "none": "AuthMode=none",
     "bearer": "AuthMode=bearer TokenIssuer=https://issuer.example",
-    "jwt": "AuthMode=jwt JwtIssuer=https://issuer.example",
+    "jwt": "AuthMode=jwt TokenIssuer=https://issuer.example",
     "lambda": f"AuthMode=lambda LambdaAuthorizerArn={AUTHORIZER} PrincipalContextKey=user",
     "iam": "AuthMode=iam",
 }
@@ -172,7 +172,7 @@ def test_a_removed_setting_returns_to_its_default(history: History) -> None:
     ("sentence", "parameters"),
     [
         ("TokenIssuer must be an https URL", "AuthMode=bearer TokenIssuer=http://issuer.example"),
-        ("AuthMode bearer needs TokenIssuer", "AuthMode=bearer TokenIssuer"),
+        ("AuthMode bearer and jwt need TokenIssuer", "AuthMode=bearer TokenIssuer"),
         ("AuthMode must be one of", "AuthMode=oauth"),
         ("DomainName needs CertificateArn", "DomainName=tools.example"),
         ("no parameter LogLevl. Did you mean LogLevel?", "LogLevl=INFO"),

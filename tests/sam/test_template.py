@@ -214,7 +214,7 @@ def test_settings_of_another_mode_have_no_effect(auth_mode: str) -> None:
         ({}, ["${Api.ApiEndpoint}/mcp"]),
         (DOMAIN, ["https://tools.example/mcp"]),
         ({"EndpointUri": "https://edge.example/mcp"}, ["https://edge.example/mcp"]),
-        ({"JwtAudience": "mcp, client"}, ["mcp", "client"]),
+        ({"TokenAudience": "mcp, client"}, ["mcp", "client"]),
     ],
 )
 def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwise(
@@ -222,7 +222,7 @@ def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwi
 ) -> None:
     needed = AUTH_MODES["jwt"]
     authorizer = properties("JwtAuthorizer", AuthMode="jwt", **{**needed, **given})
-    assert authorizer["JwtConfiguration"] == {"Issuer": needed["JwtIssuer"], "Audience": audience}
+    assert authorizer["JwtConfiguration"] == {"Issuer": needed["TokenIssuer"], "Audience": audience}
 
 
 @every_auth_mode

@@ -22,7 +22,7 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
 
 ISSUER = "https://id.example"
-SIGNED_IN = {"AuthMode": "jwt", "JwtIssuer": ISSUER, "JwtAudience": "the-example"}
+SIGNED_IN = {"AuthMode": "jwt", "TokenIssuer": ISSUER, "TokenAudience": "the-example"}
 """Parameters of a deployment whose authorizer `signed_in` replaces."""
 
 

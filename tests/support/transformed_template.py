@@ -31,7 +31,7 @@ AUTH_MODES: dict[str, dict[str, str]] = {
     "none": {},
     "iam": {},
     "bearer": {"TokenIssuer": "https://issuer.example"},
-    "jwt": {"JwtIssuer": "https://issuer.example"},
+    "jwt": {"TokenIssuer": "https://issuer.example"},
     "lambda": {"LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer"},
 }
 """The parameters that each AuthMode requires."""

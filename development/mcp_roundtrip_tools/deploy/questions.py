@@ -15,7 +15,7 @@ MAX_QUESTIONS = 8
 
 OF_MODE: Mapping[str, tuple[str, ...]] = {
     "bearer": ("TokenIssuer",),
-    "jwt": ("JwtIssuer", "JwtAudience"),
+    "jwt": ("TokenIssuer",),
     "lambda": ("LambdaAuthorizerArn", "PrincipalContextKey", "TokenIssuer"),
     "iam": ("IamPrincipal",),
     "none": (),

@@ -59,7 +59,7 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
         ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),
         ({"WorkerConcurrency": "many"}, "WorkerConcurrency must be a number"),
         ({"ServerCards": "com.example/a"}, "no parameter ServerCards. Did you mean ServerCard?"),
-        ({"JwtAudience": "x" * 4097}, "JwtAudience must have at most 4096 bytes"),
+        ({"TokenAudience": "x" * 4097}, "TokenAudience must have at most 4096 bytes"),
         ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "must be in eu-west-1"),
     ],
     ids=str,
