@@ -39,6 +39,23 @@ def resolve_parameters(declared: Mapping[str, Any], given: Mapping[str, str]) ->
     return {name: _parameter(name, parameter, given) for name, parameter in declared.items()}
 
 
+ASSUMED_PARAMETERS = {"AuthMode": "none"}
+"""Values for required parameters that matter only in a deployment."""
+
+
+def placeholder_parameters(path: Path) -> dict[str, str]:
+    """Return values for the parameters without a default: assumed ones, the first allowed one, or the name.
+
+    They tell which settings have a value. Raises TemplateError.
+    """
+    declared = load(path).get("Parameters") or {}
+    return {
+        name: ASSUMED_PARAMETERS.get(name) or str([*parameter.get("AllowedValues", []), name][0])
+        for name, parameter in declared.items()
+        if "Default" not in parameter
+    }
+
+
 def parameters_without_default(path: Path) -> set[str]:
     """Return the names of the parameters without a default. Raises TemplateError."""
     return {

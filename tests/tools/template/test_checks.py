@@ -25,10 +25,10 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"AuthMode": "bearer"}, "AuthMode bearer needs TokenIssuer"),
+        ({"AuthMode": "bearer"}, "AuthMode bearer and jwt need TokenIssuer"),
         ({"AuthMod": "none"}, "no parameter AuthMod; did you mean AuthMode?"),
         ({"Unlike": "none"}, "no parameter Unlike; it has .*AuthMode, "),
-        ({"AuthMode": "jwt", "JwtAudience": "x"}, "AuthMode jwt needs JwtIssuer"),
+        ({"AuthMode": "jwt", "TokenAudience": "x"}, "AuthMode bearer and jwt need TokenIssuer"),
         ({"AuthMode": "lambda", "PrincipalContextKey": "sub"}, "AuthMode lambda needs LambdaAuthorizerArn"),
         ({"AuthMode": "none", "WorkerConcurrency": "1"}, "WorkerConcurrency is 0 or at least 2"),
     ],
@@ -45,7 +45,7 @@ def test_parameters_against_a_rule_of_the_template_are_refused(
     [
         (
             {"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"},
-            'MCP_TOKEN_ISSUER: must be .* TokenIssuer=…, or make run PARAMETERS="JwtIssuer=… TokenIssuer=…"',
+            "MCP_TOKEN_ISSUER: must be .*--parameter TokenIssuer=…",
         ),
         ({"AuthMode": "none", "AllowedOrigins": "*"}, "MCP_ALLOWED_ORIGINS: .*--parameter AllowedOrigins=…"),
         (
@@ -67,8 +67,8 @@ def test_settings_that_the_layer_refuses_are_refused_with_the_parameter_to_chang
         {"AuthMode": "none"},
         {"AuthMode": "iam"},
         {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9000", **LOCAL},
-        {"AuthMode": "jwt", "JwtIssuer": "https://id.example"},
-        {"AuthMode": "jwt", "JwtIssuer": "https://id.example", "JwtAudience": "x"},
+        {"AuthMode": "jwt", "TokenIssuer": "https://id.example"},
+        {"AuthMode": "jwt", "TokenIssuer": "https://id.example", "TokenAudience": "x"},
         {"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x"},
         {"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x", "PrincipalContextKey": "sub"},
         {"AuthMode": "none", "TokenIssuer": "https://id.example", "TokenAlgorithms": "ES256"},
