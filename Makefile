@@ -126,8 +126,8 @@ NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= default
 export ENV
-DEPLOY = @$(VENV)/bin/python -m mcp_roundtrip_tools.deploy --sam "$(SAM)" --env "$$ENV" --parameters "$$PARAMETERS" \
-             --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
+TO      = --sam "$(SAM)" --env "$$ENV"
+CHANGES = --parameters "$$PARAMETERS" --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
@@ -295,7 +295,7 @@ new-function: $(VENV)/.local  ## add a function with a role of its own: test, ev
 
 .PHONY: build
 build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)
-	$(DEPLOY) build
+	@$(VENV)/bin/python -m mcp_roundtrip_tools build $(TO) $(CHANGES)
 
 .PHONY: lock
 lock: $(UV)  ## update the versions and hashes of the layer's dependencies
@@ -304,15 +304,16 @@ lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 
 .PHONY: deploy
 deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=prod)
-	$(DEPLOY) deploy $(if $(filter 0,$(BUILD)),--built) --options "$$DEPLOY_OPTIONS"
+	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy $(TO) $(CHANGES) $(if $(filter 0,$(BUILD)),--built) \
+	    --options "$$DEPLOY_OPTIONS"
 
 .PHONY: rollback
 rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=prod)
-	$(DEPLOY) rollback --options "$$DEPLOY_OPTIONS"
+	@$(VENV)/bin/python -m mcp_roundtrip_tools rollback $(TO) --options "$$DEPLOY_OPTIONS"
 
 .PHONY: url
 url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=prod)
-	$(DEPLOY) url
+	@$(VENV)/bin/python -m mcp_roundtrip_tools url --env "$$ENV"
 
 .PHONY: deployer-policy
 deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in pipeline/template.yaml
@@ -324,11 +325,11 @@ deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deploy
 .PHONY: smoke
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
-	@$(VENV)/bin/python -m mcp_roundtrip_tools.smoke
+	@$(VENV)/bin/python -m mcp_roundtrip_tools smoke
 
 .PHONY: prune
 prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=prod)
-	@$(VENV)/bin/python -m mcp_roundtrip_tools.prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
 
 .PHONY: dist
 dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/guides/releasing.md)

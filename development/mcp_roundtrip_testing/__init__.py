@@ -29,6 +29,7 @@ Time is a `FakeClock`, so tests do not wait.
 
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.crashes import crashes
+from mcp_roundtrip_testing.deployment import SettingMissing
 from mcp_roundtrip_testing.loading import load_module
 from mcp_roundtrip_testing.played_call import CANCEL, DECLINE, CallFailed, NotReplayable, QuestionChanged
 from mcp_roundtrip_testing.played_task import PlayedTask
@@ -51,6 +52,7 @@ __all__ = [
     "QuestionChanged",
     "RecordingCodec",
     "Round",
+    "SettingMissing",
     "crashes",
     "load_module",
     "make_ports",

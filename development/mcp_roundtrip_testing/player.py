@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -34,13 +35,14 @@ from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.conversation import Conversation
+from mcp_roundtrip_testing.deployment import check_settings, unset_settings
 from mcp_roundtrip_testing.environments import Application, Environment
 from mcp_roundtrip_testing.http_requests import Session, mirrored_headers, post, read_messages
 from mcp_roundtrip_testing.loading import Source
 from mcp_roundtrip_testing.observers import RecordingObserver, RequestObserver
 from mcp_roundtrip_testing.played_call import NotReplayable, describe_unasked_answers, json_diff
 from mcp_roundtrip_testing.played_task import PlayedTask
-from mcp_roundtrip_testing.ports import RecordingCodec, make_codec, make_ports
+from mcp_roundtrip_testing.ports import STATE_KEYS, RecordingCodec, make_codec, make_ports
 from mcp_roundtrip_testing.round import Round
 from mcp_roundtrip_testing.task_table import TaskTable
 from mcp_roundtrip_testing.workers import Workers
@@ -72,6 +74,11 @@ class Player:
     A request has `remaining_ms`, a worker `worker_ms`. `meta` are additional members of its `_meta`.
     `repeatable` counts the rounds with a state and the answers to tasks. The response to the one with the
     number `lost_response` (from 0) is lost, and the client sends it again.
+
+    `task_table` is whether the deployment has a table of tasks, with a worker. By default the template.yaml
+    above a module decides that, and what else a deployment of it lacks; otherwise there is a table. Raises
+    TemplateError for a template that cannot be deployed. The first request raises SettingsError if a tool
+    cannot work in the deployment, and warns (`SettingMissing`) if a tool can do less than its code says.
     """
 
     source: Application
@@ -89,10 +96,13 @@ class Player:
     client: str | None = None
     owners: Mapping[str, Source] = field(default_factory=dict)
     lost_response: int | None = None
+    task_table: bool | None = None
     repeatable: int = field(init=False, default=0)
     profile: ClientProfile | None = field(init=False, default=None)
     table: TaskTable = field(init=False)
     workers: Workers = field(init=False)
+    _unset: frozenset[str] = field(init=False)
+    _is_checked: bool = field(init=False, default=False)
     _session: Session | None = field(init=False, default=None)
     _ids: Any = field(default_factory=lambda: count(1))
 
@@ -102,6 +112,7 @@ class Player:
                 raise ValueError("always_replay leaves a request no time, and no client calls that often")
             self.profile = ClientProfile.load(self.client)
             self.capabilities = self.profile.capabilities
+        self._unset = self._unset_settings()
         self.table = self.ports.get("tasks") or TaskTable(self.clock)
         self.workers = Workers(
             lambda: self._environment().tool_methods,
@@ -281,7 +292,7 @@ class Player:
         observer: RequestObserver | None = None,
     ) -> HttpResponse:
         ports = self._ports()
-        if codec is not None:
+        if codec is not None and self._unset.isdisjoint(STATE_KEYS):
             ports = replace(ports, state_codec=lambda: codec)
         if observer is not None:
             ports = replace(ports, observer=observer)
@@ -290,15 +301,27 @@ class Player:
         return (environment or self._environment()).respond(request, ports, remaining_ms)
 
     def _environment(self) -> Environment:
-        return Environment.load(self.source, self.owners)
+        environment = Environment.load(self.source, self.owners)
+        if not self._is_checked:
+            check_settings(environment.entry.endpoint.needs, self._unset)
+            self._is_checked = True
+        return environment
+
+    def _unset_settings(self) -> frozenset[str]:
+        if self.task_table is not None or "tasks" in self.ports:
+            return frozenset({"task_table"} if self.task_table is False else ())
+        return unset_settings(self.source) if isinstance(self.source, Path) else frozenset()
 
     def _ports(self) -> Ports:
-        given = {"max_rounds": 1_000} if self.always_replay else {}
+        given: dict[str, Any] = {"max_rounds": 1_000} if self.always_replay else {}
+        if "task_table" not in self._unset:
+            given["tasks"] = self.table
         return make_ports(
             clock=self.clock,
             observer=self.observer,
             key=self.key,
-            **{**given, "tasks": self.table, **self.ports},
+            unset=self._unset,
+            **{**given, **self.ports},
         )
 
 

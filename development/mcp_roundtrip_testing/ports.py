@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Ports
+from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Ports, TaskPort
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
@@ -22,9 +24,15 @@ from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
 from mcp_roundtrip.tracing import Tracer
+from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.task_table import TaskTable
+
+T = TypeVar("T")
+
+STATE_KEYS = ("state_key_arn", "state_encryption_key_arn")
+"""The settings without which there are no states."""
 
 ISSUER = "urn:mcp-roundtrip:test"
 AUDIENCE = "https://mcp.test/mcp"
@@ -88,8 +96,12 @@ def make_ports(
     server_card: str | None = None,
     tracer: Tracer | None = None,
     audit: AuditLog | None = None,
+    unset: Collection[str] = (),
 ) -> Ports:
-    """Return ports that stay within the process. Pass the same `key` to environments that share states."""
+    """Return ports that stay within the process. Pass the same `key` to environments that share states.
+
+    What needs one of the settings in `unset` raises SettingsError, as in a deployment without them.
+    """
     time = clock or FakeClock()
     signer = key or LocalKey.generate()
     codec = make_codec(signer, time, limits)
@@ -100,9 +112,9 @@ def make_ports(
             allowed_origins,
             max_rounds,
             lambda: ISSUER,
-            lambda: AUDIENCE,
+            _unless_unset(unset, lambda: AUDIENCE, "audience"),
             authorization_server,
-            unset=frozenset(() if tasks is not None else ("task_table",)),
+            unset=frozenset(unset if tasks is not None else {"task_table", *unset}),
             server_card=server_card,
         ),
         observer=observer or RecordingObserver(),
@@ -112,13 +124,30 @@ def make_ports(
         pause_ms_async=time.pause_ms_async,
         wait_ms=lambda event, duration_ms: event.wait(),  # no time passes during a pass
         random_bytes=secrets.token_bytes,
-        state_codec=state_codec or (lambda: codec),
-        links=lambda: links,
+        state_codec=_unless_unset(unset, state_codec or (lambda: codec), *STATE_KEYS),
+        links=_unless_unset(unset, lambda: links, "state_key_arn"),
         forward=forward or _refuse_forwarding,
-        tasks=(tasks or TaskTable(time)).port,
+        tasks=_unless_unset(unset, lambda: _task_port(tasks or TaskTable(time), unset), "task_table"),
         tracer=tracer,
         audit=audit,
     )
+
+
+def _unless_unset(unset: Collection[str], make: Callable[[], T], *settings: str) -> Callable[[], T]:
+    """Return a function that raises SettingsError if one of the settings has no value; otherwise `make`."""
+    missing = next((setting for setting in settings if setting in unset), None)
+    if missing is None:
+        return make
+
+    def fail() -> T:
+        raise SettingsError(f"{PREFIX}{missing.upper()}", "is not set in this deployment")
+
+    return fail
+
+
+def _task_port(tasks: TaskTable, unset: Collection[str]) -> TaskPort:
+    port = tasks.port()
+    return replace(port, worker=_unless_unset(unset, port.worker, "task_worker", "task_queue"))
 
 
 def _refuse_forwarding(

@@ -5,7 +5,7 @@
     with serve(Path("template.yaml"), users=make_users("ada")) as app:
         token = app.issuer.token("ada")
 
-This module is the only one of the package that imports ``mcp_roundtrip_tools``.
+Besides this module, only ``deployment`` imports ``mcp_roundtrip_tools``, when a `Player` reads the template.
 """
 
 from mcp_roundtrip_tools.catalog.skill_folders import manifest_text

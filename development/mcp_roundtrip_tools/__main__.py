@@ -16,10 +16,11 @@ LOCAL = frozenset({"awslambdaric", "boto3", "botocore", "h11", "yaml"})
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A subcommand. `module` has `main(arguments, *, prog)`, which returns the exit status."""
+    """A subcommand. `module` has `function(arguments, *, prog)`, which returns the exit status."""
 
     module: str
     text: str
+    function: str = "main"
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -37,6 +38,12 @@ COMMANDS: Mapping[str, Command] = {
         "mcp_roundtrip_tools.catalog.__main__", "write the front door's catalog, manifests of skills"
     ),
     "events": Command("mcp_roundtrip_tools.events.__main__", "write events for sam local invoke"),
+    "build": Command("mcp_roundtrip_tools.deploy.commands", "build for an environment", "build"),
+    "deploy": Command("mcp_roundtrip_tools.deploy.commands", "check, build and deploy", "deploy"),
+    "rollback": Command("mcp_roundtrip_tools.deploy.commands", "deploy what ran before", "rollback"),
+    "url": Command("mcp_roundtrip_tools.deploy.commands", "print the URL of the endpoint", "url"),
+    "prune": Command("mcp_roundtrip_tools.prune.__main__", "delete versions of workers that nothing needs"),
+    "smoke": Command("mcp_roundtrip_tools.smoke.__main__", "check a deployed endpoint from the outside"),
 }
 
 
@@ -72,9 +79,10 @@ A new application in two commands: {PROGRAM} new orders && make -C orders run"""
 
 
 def _run(name: str, arguments: Sequence[str]) -> int:
+    command = COMMANDS[name]
     try:
-        module = import_module(COMMANDS[name].module)
-        status: int = module.main(arguments, prog=f"{PROGRAM} {name}")
+        module = import_module(command.module)
+        status: int = getattr(module, command.function)(arguments, prog=f"{PROGRAM} {name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in LOCAL:
             raise

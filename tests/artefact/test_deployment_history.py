@@ -35,7 +35,7 @@ ENDPOINT = "EndpointUri=https://tools.example/mcp"
 MODES = {
     "none": "AuthMode=none",
     "bearer": "AuthMode=bearer TokenIssuer=https://issuer.example",
-    "jwt": "AuthMode=jwt JwtIssuer=https://issuer.example",
+    "jwt": "AuthMode=jwt TokenIssuer=https://issuer.example",
     "lambda": f"AuthMode=lambda LambdaAuthorizerArn={AUTHORIZER} PrincipalContextKey=user",
     "iam": "AuthMode=iam",
 }
@@ -172,7 +172,7 @@ def test_a_removed_setting_returns_to_its_default(history: History) -> None:
     ("sentence", "parameters"),
     [
         ("TokenIssuer must be an https URL", "AuthMode=bearer TokenIssuer=http://issuer.example"),
-        ("AuthMode bearer needs TokenIssuer", "AuthMode=bearer TokenIssuer"),
+        ("AuthMode bearer and jwt need TokenIssuer", "AuthMode=bearer TokenIssuer"),
         ("AuthMode must be one of", "AuthMode=oauth"),
         ("DomainName needs CertificateArn", "DomainName=tools.example"),
         ("no parameter LogLevl. Did you mean LogLevel?", "LogLevl=INFO"),
@@ -211,7 +211,7 @@ def test_another_target_is_built_and_deployed_together(history: History) -> None
 
 def test_an_artefact_for_another_target_is_refused(history: History) -> None:
     # The architecture is stored: this deployment does not return to the default of the template.
-    wanted = f"dev has {NATIVE_RUNTIME} on {OTHER_ARCHITECTURE}"
+    wanted = f"default has {NATIVE_RUNTIME} on {OTHER_ARCHITECTURE}"
     sentence = f"The artefact was built for {OTHER_RUNTIME} on {OTHER_ARCHITECTURE}, and {wanted}"
     history.is_refused(sentence, "BUILD=0", f"PYTHON_RUNTIME={NATIVE_RUNTIME}")
     # sam deploy by itself cannot select another target, either: the built template accepts only its own.

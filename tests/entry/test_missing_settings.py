@@ -38,6 +38,8 @@ COMPLETE = {
     "MCP_TASK_QUEUE": "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks",
 }
 
+WORKER = {**COMPLETE, "MCP_TASK_WORKER": ""}
+
 Invoke = Callable[..., list[list[dict[str, Any]]]]
 
 
@@ -74,11 +76,12 @@ def test_the_first_request_logs_each_missing_setting_and_no_other_request(invoke
     assert [(line["level"], line["message"], line["reason"]) for line in first] == [
         ("ERROR", "setting_missing", "MCP_TASK_TABLE"),
         ("ERROR", "setting_missing", "MCP_TASK_WORKER"),
+        ("ERROR", "setting_missing", "MCP_TASK_QUEUE"),
         ("WARNING", "setting_missing", "MCP_STATE_KEY_ARN"),
         ("WARNING", "setting_missing", "MCP_STATE_ENCRYPTION_KEY_ARN"),
     ]
-    assert "cannot ask" in first[2]["problem"]
-    assert "correlation_id" in first[2]
+    assert "cannot ask" in first[3]["problem"]
+    assert "correlation_id" in first[3]
     assert (second, third) == ([], [])
 
 
@@ -87,14 +90,14 @@ def test_a_deployment_with_all_settings_logs_nothing(invoke: Invoke) -> None:
 
 
 def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(invoke: Invoke) -> None:
-    lacking = {**COMPLETE, "MCP_TASK_QUEUE": "", "MCP_TASK_WORKER": ""}
+    lacking = {**WORKER, "MCP_TASK_QUEUE": ""}
     first, second = invoke(lacking, {}, {}, handler=server.worker_handler)
     assert [line["reason"] for line in first] == ["MCP_TASK_QUEUE"]
     assert second == []
-    assert invoke(COMPLETE, {}, handler=server.worker_handler) == [[]]
+    assert invoke(WORKER, {}, handler=server.worker_handler) == [[]]
 
 
 def test_messages_of_a_queue_log_it_once(invoke: Invoke) -> None:
     messages = {"Records": [{"messageId": "1", "body": "{}"}, {"messageId": "2", "body": "{}"}]}
-    [lines] = invoke({**COMPLETE, "MCP_TASK_QUEUE": ""}, messages, handler=server.worker_handler)
+    [lines] = invoke({**WORKER, "MCP_TASK_QUEUE": ""}, messages, handler=server.worker_handler)
     assert [line["reason"] for line in lines] == ["MCP_TASK_QUEUE"]

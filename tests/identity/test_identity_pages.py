@@ -141,7 +141,7 @@ def test_an_encrypted_token_of_auth0_is_malformed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_id_token_of_cognito_is_refused_behind_api_gateway_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its audience is a client id, and a client id of a machine may be in JwtAudience."""
+    """Its audience is a client id, and a client id of a machine may be in TokenAudience."""
     deployment = Deployment("cognito", monkeypatch)
     [id_token] = [token for what, token, _ in REFUSED["cognito"] if what == "ID token"]
     with pytest.raises(Unauthorized, match="token_id_token"):
@@ -190,13 +190,7 @@ def test_api_gateway_compares_each_audience_of_the_page_of_cognito() -> None:
 def test_api_gateway_accepts_the_first_token_with_the_values_of_bearer(provider: str) -> None:
     found = page(provider)
     bearer, audience = found.deployments[0], found.token.claims["aud"]
-    by_api = {
-        "AuthMode": "jwt",
-        "JwtIssuer": bearer["TokenIssuer"],
-        "JwtAudience": bearer.get("TokenAudience", ""),
-        "EndpointUri": found.endpoint,
-    }
-    compared = authorizer(by_api)
+    compared = authorizer({**bearer, "AuthMode": "jwt", "EndpointUri": found.endpoint})
     assert compared["Issuer"] == found.token.claims["iss"]
     assert set(compared["Audience"]) & set(audience if isinstance(audience, list) else [audience])
     assert found.token.header["alg"].startswith("RS")

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.server.missing_settings import missing_settings
 from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state_protection import key_arns
 from mcp_roundtrip.tracers import make_tracer
@@ -159,6 +160,43 @@ def a_queue_by_arn() -> None:
     given(TASK_QUEUE="arn:aws:sqs:us-east-1:000000000000:tasks")
 
 
+@says("MCP_TASK_DELIVERY: must be one of invoke, queue", SettingsError)
+def another_delivery() -> None:
+    given(TASK_DELIVERY="sqs")
+
+
+@says("MCP_TASK_QUEUE: is not set; set it in the function's environment", SettingsError)
+def delivery_through_a_queue_that_is_missing() -> None:
+    given(TASK_DELIVERY="queue", TASK_WORKER="arn:aws:lambda:eu-west-1:123456789012:function:worker:7")
+
+
+@says(
+    "MCP_SETTINGS: names MCP_MAX_ROUND, which this version of the package does not have; check the name, "
+    "or run `mcp-roundtrip upgrade` if the platform has another version than the package",
+    SettingsError,
+)
+def a_misspelt_name_in_a_line() -> None:
+    load_settings({"MCP_SETTINGS": "MCP_AUTH_MODE=none\nMCP_MAX_ROUND=5"})
+
+
+@says("MCP_SETTINGS: names MCP_AUTH_MODE twice; remove one of the lines", SettingsError)
+def a_name_in_two_lines() -> None:
+    load_settings({"MCP_SETTINGS": "MCP_AUTH_MODE=none\nMCP_AUTH_MODE=jwt"})
+
+
+@says("MCP_SETTINGS: must hold lines such as MCP_ISSUER=shop; line 2 is none", SettingsError)
+def a_line_without_a_value() -> None:
+    load_settings({"MCP_SETTINGS": "MCP_AUTH_MODE=none\nMCP_ISSUER shop"})
+
+
+@says(
+    "MCP_SETTINGS: is empty; set it to the output Settings of the platform, or remove it",
+    SettingsError,
+)
+def settings_without_lines() -> None:
+    load_settings({"MCP_SETTINGS": ""})
+
+
 @says("MCP_REVOKED_CERTIFICATES: must hold 32 lower-case hexadecimal digits for each", SettingsError)
 def a_certificate_that_is_none() -> None:
     given(REVOKED_CERTIFICATES="first")
@@ -178,16 +216,31 @@ def owners_that_are_no_json() -> None:
 
 
 @says(
-    "MCP_OWNERS: must be a JSON object of functions by owner, or a function's name or ARN with one * in it",
+    "MCP_OWNERS: must be a JSON object with one function name or ARN for each owner, or a function's name "
+    "or ARN with one * in it",
     SettingsError,
 )
 def owners_without_names_or_a_pattern() -> None:
     given(OWNERS="find=Find")
 
 
-@says("MCP_OWNERS: must be a JSON object with one function name or ARN for each owner", SettingsError)
+@says(
+    "MCP_OWNERS: must be a JSON object with one function name or ARN for each owner, or a function's name "
+    "or ARN with one * in it",
+    SettingsError,
+)
 def an_owner_with_several_functions() -> None:
     given(OWNERS='{"find": ["Find"]}')
+
+
+@says(
+    "MCP_TASK_TABLE: is not set, and calls of wait cannot become tasks; set it to the name of the stack's "
+    "task table",
+    SettingsError,
+)
+def a_setting_that_a_feature_needs() -> None:
+    [missing] = missing_settings({"tasks": ["wait"]}, {"task_table"})
+    raise missing.error
 
 
 @says(

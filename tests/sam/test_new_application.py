@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shlex
 import subprocess
@@ -15,7 +16,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from email import message_from_string
 from email.message import Message
@@ -309,41 +310,37 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 
 
 @pytest.fixture(scope="module")
-def stack(application: Path, account: Cloud) -> Stack:
+def deployer(account: Cloud) -> Mapping[str, str]:
+    """Return the variables of somebody who is signed in to AWS."""
+    return {
+        "AWS_ENDPOINT_URL": account.url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "SAM_CLI_POLL_DELAY": "0.2",
+    }
+
+
+@pytest.fixture(scope="module")
+def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Stack:
     """Return the stack that `make deploy` makes, with typed answers, at the end of the tutorial."""
     (application / "src/app.py").write_text(TUTORIAL)
     assert DEPLOY in code_blocks("docs/tutorial/index.md", "sh")
-    answers = {
-        "Stack Name": "",
-        "AWS Region": "",
-        "AuthMode": "none",
-        "TokenIssuer": "",
-        "Confirm changes before deploy": "",
-        "Allow SAM CLI IAM role creation": "",
-        "Disable rollback": "",
-        "ServerFunction has no authentication": "y",
-        "Save arguments to configuration file": "",
-        "SAM configuration file": "",
-        "SAM configuration environment": "",
-        "Deploy this changeset?": "y",
-    }
-    variables = of_stranger(
-        AWS_ENDPOINT_URL=account.url,
-        AWS_ACCESS_KEY_ID="test",
-        AWS_SECRET_ACCESS_KEY="test",
-        AWS_DEFAULT_REGION="us-east-1",
-        SAM_CLI_POLL_DELAY="0.2",
-    )
+    answers = {"Name of the stack": "", "Region": "", "AuthMode": "none"}
+    ours, terminal = pty.openpty()
+    os.write(ours, "".join(f"{answer}\n" for answer in answers.values()).encode())
     done = subprocess.run(
         DEPLOY.split(),
         cwd=application,
-        env=variables,
-        input="".join(f"{answer}\n" for answer in answers.values()),
+        env=of_stranger(**deployer),
+        stdin=terminal,
         capture_output=True,
         text=True,
     )
+    os.close(ours)
+    os.close(terminal)
     assert done.returncode == 0, done.stdout + done.stderr
-    asked = [question for question in answers if question in done.stdout]
+    asked = [question for question in answers if re.search(rf"{question}.*: ", done.stdout)]
     assert asked == list(answers)
     return Stack(account, "orders")
 
@@ -374,12 +371,42 @@ def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer
     assert flags == b"\x01\0\0\0"  # an unchecked hash (PEP 552)
 
 
-def test_the_second_deployment_asks_nothing_and_keeps_the_answers(application: Path, stack: Stack) -> None:
-    assert "--guided" not in shell("make --dry-run deploy", application)
-    saved = tomllib.loads((application / "samconfig.toml").read_text("utf-8"))["default"]["deploy"][
-        "parameters"
-    ]
-    assert 'AuthMode="none"' in saved["parameter_overrides"]
+def test_the_second_deployment_asks_nothing_and_keeps_the_answers(
+    application: Path, stack: Stack, deployer: Mapping[str, str]
+) -> None:
+    saved = tomllib.loads((application / "samconfig.local.toml").read_text("utf-8"))["default"]
+    assert saved["deploy"]["parameters"]["parameter_overrides"] == {"AuthMode": "none"}
+    assert saved["global"]["parameters"] == {"stack_name": "orders", "region": "us-east-1"}
+    shell("make deploy BUILD=0", application, **deployer)
+    url = shell("make --silent url", application, **deployer)
+    assert url == f"https://{stack.resources['ServerlessHttpApi']}.execute-api.us-east-1.amazonaws.com\n"
+    assert "0 of 0 versions" in shell("make --silent prune", application, **deployer)
+
+
+REFUSED = {
+    "PARAMETERS=AutMode=none": "template.yaml has no parameter AutMode. Did you mean AuthMode?",
+    "PARAMETERS=AuthMode=oauth": "AuthMode must be one of bearer, none, not 'oauth'.",
+    "PARAMETERS=AuthMode=bearer": "AuthMode bearer needs a TokenIssuer.",
+    "ENV=staging": "samconfig.toml has no environment 'staging'; it has default, prod.",
+    "PYTHON_RUNTIME=python3.14": "template.yaml has no parameter PythonRuntime: change every Runtime",
+}
+
+
+@pytest.mark.parametrize(("given", "sentence"), REFUSED.items(), ids=REFUSED)
+def test_a_deployment_that_cannot_work_is_refused_before_the_build(
+    given: str, sentence: str, application: Path, deployer: Mapping[str, str]
+) -> None:
+    done = subprocess.run(
+        ["make", "deploy", given],
+        cwd=application,
+        env=of_stranger(**deployer),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert f"error: {sentence}" in done.stderr
+    assert "Building" not in done.stdout
 
 
 # -- the template ---------------------------------------------------------------------------------------

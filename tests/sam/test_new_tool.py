@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from mcp_roundtrip_tools.new_tool.plan import plan_files, write
 from mcp_roundtrip_tools.new_tool.template_entry import logical_id_prefix
+
 from support import cloudformation
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run

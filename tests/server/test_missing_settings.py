@@ -24,7 +24,7 @@ COMPLETE = {
     "MCP_STATE_KEY_ARN": KEY,
     "MCP_STATE_ENCRYPTION_KEY_ARN": KEY,
     "MCP_TASK_TABLE": "tasks",
-    "MCP_TASK_WORKER": QUEUE,
+    "MCP_TASK_WORKER": "arn:aws:lambda:eu-west-1:123456789012:function:worker:1",
     "MCP_TASK_QUEUE": QUEUE,
     "MCP_OWNERS": "app_*:live",
 }
@@ -74,7 +74,6 @@ ONE_MISSING = {
     "what outlives a request needs the audience": (NEEDS, "AUDIENCE", True),
     "scopes need their place": (NEEDS, "SCOPE_CONTEXT_KEY", False),
     "a worker needs the table": (WORK, "TASK_TABLE", True),
-    "sleeping tasks need a queue": (WORK, "TASK_QUEUE", False),
     "a front door needs the names of the owners": ({"forwarding": ["a"]}, "OWNERS", True),
     "a front door needs the table to poll": ({"task methods": ["lasts"]}, "TASK_TABLE", True),
     "the page needs a table": ({"page": ["asks"]}, "TASK_TABLE", False),
@@ -86,6 +85,17 @@ def test_a_feature_whose_setting_is_missing_is_found(case: str) -> None:
     needs, setting, is_error = ONE_MISSING[case]
     assert missing(needs) == {}
     assert missing(needs, **{setting: ""}) == {f"MCP_{setting}": is_error}
+
+
+def test_delivery_by_queue_needs_the_queue_and_not_the_worker() -> None:
+    assert missing(NEEDS, TASK_DELIVERY="queue", TASK_WORKER="") == {}
+    assert missing(NEEDS, TASK_DELIVERY="queue", TASK_QUEUE="", TASK_WORKER="") == {"MCP_TASK_QUEUE": True}
+    assert missing(NEEDS, TASK_QUEUE="") == {}  # the worker function has it
+
+
+def test_a_worker_without_a_queue_wakes_no_task() -> None:
+    assert missing(WORK, TASK_WORKER="") == {}
+    assert missing(WORK, TASK_WORKER="", TASK_QUEUE="") == {"MCP_TASK_QUEUE": False}
 
 
 def test_what_no_feature_needs_is_not_missing() -> None:
@@ -102,11 +112,6 @@ def test_without_the_page_a_tool_that_asks_needs_no_table() -> None:
     needs = {**one_of_each("default").endpoint.needs, "tasks": []}
     assert missing(needs, TASK_TABLE="") == {}
     assert missing({**NEEDS, "tasks": []}, TASK_TABLE="") == {"MCP_TASK_TABLE": False}
-
-
-def test_tasks_that_go_to_a_queue_need_no_function() -> None:
-    assert missing(NEEDS, TASK_WORKER="", TASK_DELIVERY="queue") == {}
-    assert missing(NEEDS, TASK_WORKER="", TASK_QUEUE="", TASK_DELIVERY="queue") == {"MCP_TASK_WORKER": True}
 
 
 def test_without_encryption_its_key_is_not_missing() -> None:

@@ -86,9 +86,8 @@ class Stack:
     def logs(self) -> Mapping[str, list[str]]:
         """Return the messages of each function by its name without the stack's."""
         logs, found = self.cloud.client("logs"), defaultdict[str, list[str]](list)
-        for page in logs.get_paginator("filter_log_events").paginate(
-            logGroupName=self.resources["Platform.Logs"]
-        ):
+        group = self.resources["Platform.Logs"]
+        for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group):
             for event in page["events"]:
                 name = event["logStreamName"].split("/")[3].partition("[")[0]
                 found[name.removeprefix(f"{self.name}_")].append(event["message"])

@@ -19,7 +19,7 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
         assert each.text in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["deploy"]])
+@pytest.mark.parametrize("arguments", [[], ["deplyo"]])
 def test_the_commands_are_listed_without_a_known_one(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,1 +1,1 @@
-"""Build and deploy template.yaml to an environment of samconfig.toml: `make build` and `make deploy`."""
+"""Build and deploy template.yaml to an environment of samconfig.toml."""

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp_roundtrip_tools.deploy import identity
-from mcp_roundtrip_tools.deploy.environments import Environment
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
 from mcp_roundtrip_tools.deploy.names import refused_names
 from mcp_roundtrip_tools.deploy.parameters import (
+    Declared,
     broken_rules,
     defaults,
-    refused_value,
     template_names,
     unknown,
 )
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
 
 IN_THE_REGION = (
@@ -29,12 +30,18 @@ _ARN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 
 def values_of(template: Mapping[str, Any], environment: Environment) -> dict[str, str]:
     """Return the value of every parameter: of the environment, otherwise the default."""
-    return {**defaults(template["Parameters"]), **environment.parameters}
+    return {**defaults(declared_parameters(template)), **environment.parameters}
+
+
+def declared_parameters(template: Mapping[str, Any]) -> Declared:
+    """Return the parameters of the template."""
+    declared: Declared = template.get("Parameters") or {}
+    return declared
 
 
 def refusals(template: Mapping[str, Any], environment: Environment, region: str | None) -> Iterator[str]:
     """Yield a sentence for each reason to refuse this deployment. `region` is None if it is not known."""
-    declared, values = template["Parameters"], values_of(template, environment)
+    declared, values = declared_parameters(template), values_of(template, environment)
     for name, hint in unknown(declared, environment.parameters):
         yield f"{hint} {environment.file_of(name)} sets it: change or delete that line."
     missing = [name for name in declared if name not in values]
@@ -55,7 +62,8 @@ def refusals(template: Mapping[str, Any], environment: Environment, region: str 
 
 def how_to_set(environment: Environment, name: str) -> str:
     """Return the command that sets a parameter of the template."""
-    return f'make deploy ENV={environment.name} PARAMETERS="{name}=…"'
+    selected = "" if environment.name == DEFAULT else f" ENV={environment.name}"
+    return f'make deploy{selected} PARAMETERS="{name}=…"'
 
 
 def workers(template: Mapping[str, Any], values: Mapping[str, str], stack: str) -> dict[str, int]:

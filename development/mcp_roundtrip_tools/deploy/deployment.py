@@ -11,9 +11,18 @@ from mcp_roundtrip_tools.deploy import account, checks, releases, sam
 from mcp_roundtrip_tools.deploy.environments import LOCAL, Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.issuer import refused_issuer
-from mcp_roundtrip_tools.deploy.parameters import defaults, unknown
+from mcp_roundtrip_tools.deploy.parameters import Declared, defaults, refused_value, unknown
 from mcp_roundtrip_tools.deploy.questions import Interview
-from mcp_roundtrip_tools.deploy.target import BUILT, Target, built_target, check_interpreter, pin, target_of
+from mcp_roundtrip_tools.deploy.target import (
+    BUILT,
+    WRITTEN,
+    Target,
+    built_target,
+    check_interpreter,
+    pin,
+    target_of,
+    where_written,
+)
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 
@@ -22,22 +31,28 @@ class Deployment:
     """The environment to deploy to, and the template of the project in `folder`."""
 
     folder: Path
-    sam: Path
     environment: Environment
     template: Mapping[str, Any]
 
     @classmethod
-    def of(cls, folder: Path, environment: str, program: Path) -> Deployment:
+    def of(cls, folder: Path, environment: str) -> Deployment:
         """Read the project. Raises Refused and TemplateError."""
-        found = read_environment(folder, environment)
-        return cls(folder, folder / program, found, load(folder / "template.yaml"))
+        template = load(folder / "template.yaml")
+        return cls(folder, read_environment(folder, environment), template)
 
     def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
         """Return the deployment with these parameters changed. Raises Refused for an unknown name."""
-        problems = [problem for _, problem in unknown(self.template["Parameters"], changes)]
+        problems = [
+            where_written(name) if name in WRITTEN else problem
+            for name, problem in unknown(self._declared, changes)
+        ]
         if problems:
             raise Refused(*problems)
         return replace(self, environment=self.environment.with_parameters(changes)) if changes else self
+
+    @property
+    def _declared(self) -> Declared:
+        return checks.declared_parameters(self.template)
 
     @property
     def values(self) -> dict[str, str]:
@@ -46,7 +61,7 @@ class Deployment:
 
     @property
     def target(self) -> Target:
-        return target_of(self.values)
+        return target_of(self._declared, self.values)
 
     def check(self) -> None:
         """Raise Refused with everything that can be refused without the AWS account."""
@@ -54,16 +69,23 @@ class Deployment:
         if problems:
             raise Refused(*problems)
 
-    def build(self) -> int:
-        """Build for the target of the environment; return the exit status. Raises Refused."""
-        check_interpreter(self.folder, self.target)
+    def build(self, program: Path) -> int:
+        """Build with the sam `program`; return the exit status. Raises Refused."""
+        wrong = [
+            problem
+            for name, value in self.target.items()
+            if (problem := refused_value(name, self._declared[name], value))
+        ]
+        if wrong:
+            raise Refused(*wrong)
+        check_interpreter(self.folder, self.template, self.values)
         self._configure(())
-        status = sam.run(self.sam, self.folder, self.environment, "build")
+        status = sam.run(program, self.folder, self.environment, "build")
         if status == 0:
             pin(self.folder / BUILT, self.target)
         return status
 
-    def deploy(self, *, artefact_exists: bool, asks: bool, options: Sequence[str]) -> int:
+    def deploy(self, program: Path, *, artefact_exists: bool, asks: bool, options: Sequence[str]) -> int:
         """Deploy; return the exit status. Raises Refused before anything is built.
 
         `asks`: a person is at the terminal. `options` are passed to `sam deploy`.
@@ -73,17 +95,17 @@ class Deployment:
         if artefact_exists:
             deployment._check_artefact()
         else:
-            check_interpreter(deployment.folder, deployment.target)
+            check_interpreter(deployment.folder, deployment.template, deployment.values)
         deployment._check_account()
         save(deployment.folder, deployment.environment)
-        if not artefact_exists and (status := deployment.build()):
+        if not artefact_exists and (status := deployment.build(program)):
             return status
         deployment._save_release()
         deployment._configure(options)
         deployment._show()
         confirmation = () if asks else ("--no-confirm-changeset",)
         given = (*confirmation, "--no-fail-on-empty-changeset", *options)
-        return sam.run(self.sam, self.folder, deployment.environment, "deploy", given)
+        return sam.run(program, self.folder, deployment.environment, "deploy", given)
 
     @property
     def _region(self) -> str | None:
@@ -94,17 +116,19 @@ class Deployment:
     def _completed(self) -> Deployment:
         profile = self.environment.option("profile")
         account.connect(self._region or "us-east-1", profile).check_credentials()  # before any question
-        interview = Interview(self.template, input, print, region=self._region or "")
+        interview = Interview(
+            self.template, input, print, stack=self.folder.resolve().name, region=self._region or ""
+        )
         return replace(self, environment=interview.complete(self.environment))
 
     def _check_artefact(self) -> None:
-        built = built_target(self.folder / BUILT)
+        built = built_target(self.folder / BUILT, self.target)
         if built is None:
             raise Refused("sam build built the artefact, for a target that it does not tell: run make build.")
         if built != self.target:
             raise Refused(
-                f"The artefact was built for {built}, and {self.environment.name} has {self.target}: "
-                f"run make build ENV={self.environment.name}."
+                f"The artefact was built for {_described(built)}, and {self.environment.name} has "
+                f"{_described(self.target)}: run make build ENV={self.environment.name}."
             )
 
     def _check_account(self) -> None:
@@ -121,7 +145,7 @@ class Deployment:
         if connected.delete_failed_creation(stack):
             print(f"The first deployment of {stack} had failed: the empty stack was deleted.")
 
-    def rollback(self, options: Sequence[str]) -> int:
+    def rollback(self, program: Path, options: Sequence[str]) -> int:
         """Deploy what ran before the last deployment; return the exit status. Raises Refused."""
         connected, stack = self._account(), str(self.environment.option("stack_name"))
         connected.check_credentials()
@@ -131,7 +155,7 @@ class Deployment:
         template.write_text(release.template, encoding="utf-8")
         self._configure(options, release.parameters)
         given = ("--template-file", str(template), "--no-confirm-changeset", *options)
-        return sam.run(self.sam, self.folder, self.environment, "deploy", given)
+        return sam.run(program, self.folder, self.environment, "deploy", given)
 
     def endpoint(self) -> str:
         """Return the URL of the deployed endpoint. Raises Refused."""
@@ -152,9 +176,13 @@ class Deployment:
         )
 
     def _show(self) -> None:
-        environment, usual = self.environment, defaults(self.template["Parameters"])
+        environment, usual = self.environment, defaults(self._declared)
         print(f"\n{environment.name}: the stack {environment.option('stack_name')}")
         for name, value in self.values.items():
             if value != usual.get(name):
                 print(f"  {name} = {value}  ({environment.file_of(name)})")
         print(f"  All other parameters have their defaults. {LOCAL} has your answers.\n", flush=True)
+
+
+def _described(target: Target) -> str:
+    return " on ".join(target.values())

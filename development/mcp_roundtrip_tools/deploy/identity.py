@@ -18,69 +18,69 @@ Rule = Callable[[Mapping[str, str]], str | None]
 
 def metadata_instead_of_issuer(values: Mapping[str, str]) -> str | None:
     """Return a sentence if the issuer is the URL of its metadata."""
-    name, issuer = issuer_of(values)
+    issuer = issuer_of(values)
     start, found, _ = issuer.partition("/.well-known/")
-    return f"{name} must be the issuer, {start}, and not the URL of its metadata." if found else None
+    return f"TokenIssuer must be the issuer, {start}, and not the URL of its metadata." if found else None
 
 
 def unreachable_issuer(values: Mapping[str, str]) -> str | None:
     """Return a sentence if API Gateway or a function cannot reach the issuer."""
-    name, issuer = issuer_of(values)
-    if name == "JwtIssuer" and issuer and (not issuer.startswith("https://") or _is_private(issuer)):
+    issuer = issuer_of(values)
+    by_api_gateway = values.get("AuthMode") == "jwt"
+    if by_api_gateway and issuer and (not issuer.startswith("https://") or _is_private(issuer)):
         return (
-            f"JwtIssuer {issuer} cannot be used: API Gateway reads the issuer's metadata and keys over HTTPS "
-            "from the internet. Use AuthMode bearer, in a VPC that reaches the issuer."
+            f"TokenIssuer {issuer} cannot be used: API Gateway reads the issuer's metadata and keys over "
+            "HTTPS from the internet. Use AuthMode bearer, in a VPC that reaches the issuer."
         )
-    if name == "TokenIssuer" and _host(issuer) in ("localhost", "127.0.0.1"):
+    if _host(issuer) in ("localhost", "127.0.0.1"):
         return f"TokenIssuer {issuer} is on this computer, and functions on AWS cannot reach it."
     return None
 
 
 def entra_issuer(values: Mapping[str, str]) -> str | None:
     """Return a sentence if the issuer is not the `iss` of Entra ID's tokens."""
-    name, issuer = issuer_of(values)
+    issuer = issuer_of(values)
     path = urlsplit(issuer).path
     if _host(issuer) == "sts.windows.net" and not re.fullmatch(rf"/{_UUID}/", path):
-        return f"{name} must be https://sts.windows.net/<tenant id>/, with the slash: so tokens have it."
+        return "TokenIssuer must be https://sts.windows.net/<tenant id>/, with the slash: so tokens have it."
     if _host(issuer) == "login.microsoftonline.com" and not re.fullmatch(rf"/{_UUID}/v2\.0", path):
         return (
-            f"{name} must be https://login.microsoftonline.com/<tenant id>/v2.0, with the id of one tenant: "
-            "so tokens have it. Set the API's requestedAccessTokenVersion to 2."
+            "TokenIssuer must be https://login.microsoftonline.com/<tenant id>/v2.0, with the id of one "
+            "tenant: so tokens have it. Set the API's requestedAccessTokenVersion to 2."
         )
     return None
 
 
 def entra_audience(values: Mapping[str, str]) -> str | None:
     """Return a sentence if Entra ID cannot write the audience: its v2.0 tokens have the API's client id."""
-    name, issuer = issuer_of(values)
+    issuer = issuer_of(values)
     if _host(issuer) != "login.microsoftonline.com":
         return None
-    audience = {"TokenIssuer": "TokenAudience", "JwtIssuer": "JwtAudience"}[name]
-    given = [each.strip() for each in values.get(audience, "").split(",")]
+    given = [each.strip() for each in values.get("TokenAudience", "").split(",")]
     if any(re.fullmatch(_UUID, each) for each in given):
         return None
-    return f"{audience} must be the client id of the API's registration: Entra ID writes it to aud."
+    return "TokenAudience must be the client id of the API's registration: Entra ID writes it to aud."
 
 
 def trailing_slash(values: Mapping[str, str]) -> str | None:
     """Return a sentence if the slash at the end of the issuer differs from the provider's tokens."""
-    name, issuer = issuer_of(values)
+    issuer = issuer_of(values)
     if _host(issuer).endswith(".auth0.com") and not issuer.endswith("/"):
-        return f"{name} must be {issuer}/, with the slash: so Auth0's tokens have it."
+        return f"TokenIssuer must be {issuer}/, with the slash: so Auth0's tokens have it."
     has_none = _is_cognito(issuer) or re.search(r"/realms/[^/]+/$", issuer)
     if has_none and issuer.endswith("/"):
-        return f"{name} must be {issuer.rstrip('/')}, without the slash at the end: so tokens have it."
+        return f"TokenIssuer must be {issuer.rstrip('/')}, without the slash at the end: so tokens have it."
     return None
 
 
 def cognito_domain(values: Mapping[str, str]) -> str | None:
     """Return a sentence if the issuer is the domain of a Cognito user pool."""
-    name, issuer = issuer_of(values)
+    issuer = issuer_of(values)
     if not _host(issuer).endswith(".amazoncognito.com"):
         return None
     return (
-        f"{name} must be https://cognito-idp.<Region>.amazonaws.com/<user pool id>: the user pool's domain "
-        "has the pages for signing in, and is not the issuer of its tokens."
+        "TokenIssuer must be https://cognito-idp.<Region>.amazonaws.com/<user pool id>: the user pool's "
+        "domain has the pages for signing in, and is not the issuer of its tokens."
     )
 
 

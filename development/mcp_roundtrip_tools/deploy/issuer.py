@@ -13,10 +13,9 @@ Fetch = Callable[[str], bytes]
 """Takes a URL. Raises OSError."""
 
 
-def issuer_of(values: Mapping[str, str]) -> tuple[str, str]:
-    """Return the parameter with the issuer of tokens that this AuthMode verifies, and its value."""
-    name = {"bearer": "TokenIssuer", "jwt": "JwtIssuer"}.get(values.get("AuthMode", ""), "")
-    return name, values.get(name, "")
+def issuer_of(values: Mapping[str, str]) -> str:
+    """Return the issuer of the tokens that this AuthMode verifies, or an empty string."""
+    return values.get("TokenIssuer", "") if values.get("AuthMode") in ("bearer", "jwt") else ""
 
 
 def fetch(url: str) -> bytes:
@@ -27,20 +26,20 @@ def fetch(url: str) -> bytes:
 
 
 def refused_issuer(values: Mapping[str, str], fetch: Fetch = fetch) -> str | None:
-    """Return why API Gateway cannot verify tokens of `JwtIssuer`, as a sentence; None if it may.
+    """Return why API Gateway cannot verify tokens of the issuer, as a sentence; None if it may.
 
     None for other modes, and for an issuer that this computer cannot reach: API Gateway might.
     """
-    name, issuer = issuer_of(values)
-    if name != "JwtIssuer":
+    if values.get("AuthMode") != "jwt":
         return None
+    issuer = issuer_of(values)
     try:
         metadata = json.loads(fetch(issuer.rstrip("/") + "/.well-known/openid-configuration"))
         keys = json.loads(fetch(metadata["jwks_uri"]))["keys"]
     except (OSError, ValueError, LookupError, TypeError):
         return None
     if metadata.get("issuer") != issuer:
-        return f"JwtIssuer must be {metadata.get('issuer')}, as in the issuer's metadata, and not {issuer}."
+        return f"TokenIssuer must be {metadata.get('issuer')}, as in the issuer's metadata, and not {issuer}."
     if not any(_is_rsa(key) for key in keys):
         return (
             f"{issuer} has no RSA key, and API Gateway's JWT authorizer verifies RSA signatures only. "

@@ -8,14 +8,14 @@ from typing import Any
 from mcp_roundtrip_tools.deploy.environments import Environment
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.names import refused_names
-from mcp_roundtrip_tools.deploy.parameters import refused_value
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 MAX_QUESTIONS = 8
 
 OF_MODE: Mapping[str, tuple[str, ...]] = {
     "bearer": ("TokenIssuer",),
-    "jwt": ("JwtIssuer", "JwtAudience"),
+    "jwt": ("TokenIssuer",),
     "lambda": ("LambdaAuthorizerArn", "PrincipalContextKey", "TokenIssuer"),
     "iam": ("IamPrincipal",),
     "none": (),
@@ -36,13 +36,15 @@ class Interview:
         prompt: Prompt,
         show: Callable[[str], None],
         *,
+        stack: str = "",
         region: str = "",
     ) -> None:
-        """`region` is the suggested Region."""
+        """`stack` and `region` are suggested: the beginning of the stack's name, and the Region."""
         self._template = template
-        self._declared: Mapping[str, Mapping[str, Any]] = template["Parameters"]
+        self._declared: Mapping[str, Mapping[str, Any]] = template.get("Parameters") or {}
         self._prompt = prompt
         self._show = show
+        self._stack = stack
         self._region = region
 
     def complete(self, environment: Environment) -> Environment:
@@ -56,7 +58,7 @@ class Interview:
         if "AuthMode" not in environment.parameters or environment.option("stack_name") is None:
             name = self._ask(
                 "Name of the stack",
-                environment.option("stack_name") or f"mcp-roundtrip-{environment.name}",
+                environment.option("stack_name") or f"{self._stack}-{environment.name}",
                 lambda stack: next(refused_names(self._template, {}, stack), None),
             )
             environment = environment.with_options(stack_name=name)
@@ -66,7 +68,8 @@ class Interview:
         return environment
 
     def _missing(self, values: Mapping[str, str]) -> Iterator[str]:
-        names = ("AuthMode", *OF_MODE.get(values.get("AuthMode", ""), ()), "AlarmTopicArn")
+        required = (name for name, each in self._declared.items() if "Default" not in each)
+        names = ("AuthMode", *OF_MODE.get(values.get("AuthMode", ""), ()), *required, "AlarmTopicArn")
         return (name for name in names if name in self._declared and name not in values)
 
     def _ask_parameter(self, name: str) -> str:

@@ -83,7 +83,7 @@ def endpoint(account: Account, stack: str) -> str:
     try:
         [found] = account.clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except (BotoCoreError, ClientError) as error:
-        raise Refused(f"The stack {stack} cannot be read: {error}.") from None
+        raise Refused(f"The stack {stack} cannot be read: {str(error).rstrip('.')}.") from None
     outputs: Mapping[str, Any] = {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])}
     if "McpUrl" not in outputs:
         raise Refused(f"The stack {stack} has no output McpUrl: its deployment did not end.")

@@ -1,18 +1,22 @@
 """The target of a build: the Lambda runtime and the architecture that the layer's compiled packages are for.
 
-The built template accepts only the target that it was built for. A deployment cannot select another one.
+A template may have parameters for them: the built template then accepts only the target that it was built
+for, so that a deployment cannot select another one. Otherwise the template contains the values.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
 from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.parameters import Declared, template_names
+from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
 
 try:  # the C implementation takes a tenth of the time
     from yaml import CSafeDumper as Dumper
@@ -21,52 +25,85 @@ except ImportError:
     from yaml import SafeDumper as Dumper  # type: ignore[assignment]
     from yaml import SafeLoader as Loader  # type: ignore[assignment]
 
-LAYER = Path("layers/mcp_roundtrip")
-BUILT = Path(".aws-sam/build/template.yaml")
+BUILT: Final = Path(".aws-sam/build/template.yaml")
 RUNTIME, ARCHITECTURE = "PythonRuntime", "Architecture"
 
+WRITTEN: Final = {RUNTIME: "Runtime", ARCHITECTURE: "Architectures"}
+"""The property of functions that has the value, by the parameter of a template."""
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A target, such as python3.13 and arm64."""
+INTERPRETER: Final = "interpreter"
+"""The goal of a layer's makefile that fails if this computer cannot compile the layer's bytecode."""
 
-    runtime: str
-    architecture: str
+_STOP = re.compile(r"(?:\S+:\d+: )?\*\*\* (.*?)\.?  Stop\.")
+"""What make prints for $(error …)."""
 
-    def __str__(self) -> str:
-        return f"{self.runtime} on {self.architecture}"
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The parameters of the template that select it."""
-        return {RUNTIME: self.runtime, ARCHITECTURE: self.architecture}
+Target = Mapping[str, str]
+"""The values of those of the parameters RUNTIME and ARCHITECTURE that the template has."""
 
 
-def target_of(values: Mapping[str, str]) -> Target:
+def target_of(declared: Declared, values: Mapping[str, str]) -> Target:
     """Return the target that these parameter values select."""
-    return Target(values[RUNTIME], values[ARCHITECTURE])
+    return {name: values[name] for name in WRITTEN if name in declared}
 
 
-def check_interpreter(folder: Path, target: Target) -> None:
-    """Raise Refused if this computer cannot compile the layer for `target`. The layer's makefile decides."""
-    working = folder / LAYER / "targets" / f"{target.runtime}-{target.architecture}"
-    command = ["make", "--silent", "--makefile", "../../Makefile", "interpreter"]
-    done = subprocess.run(  # noqa: S603 - the makefile of this project
-        command,
-        cwd=working,
-        capture_output=True,
-        text=True,
-        check=False,
+def where_written(name: str) -> str:
+    """Return a sentence that says how to change the target of a template without the parameter `name`."""
+    return (
+        f"template.yaml has no parameter {name}: change every {WRITTEN[name]} in template.yaml, as under "
+        "Globals, and the layer's Compatible… and BuildArchitecture with it."
     )
-    if done.returncode:
-        raise Refused(*(line for line in done.stderr.splitlines() if not line.startswith("make")))
+
+
+def check_interpreter(folder: Path, template: Mapping[str, Any], values: Mapping[str, str]) -> None:
+    """Raise Refused if this computer cannot compile the layers for the target. Their makefiles decide."""
+    for makefile, working in _layer_makefiles(folder, template, values):
+        if not re.search(rf"^{INTERPRETER}:", makefile.read_text(encoding="utf-8"), re.MULTILINE):
+            continue
+        command = ["make", "--silent", "--makefile", str(makefile.resolve()), INTERPRETER]
+        done = subprocess.run(  # noqa: S603 - the makefile of this project
+            command,
+            cwd=working,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Refused(*_sentences(done.stderr))
+
+
+def _layer_makefiles(
+    folder: Path, template: Mapping[str, Any], values: Mapping[str, str]
+) -> Iterator[tuple[Path, Path]]:
+    """Yield the makefile of each layer that `sam build` builds with make, and the folder in which it runs."""
+    names = template_names(template, values)
+    for resource in template["Resources"].values():
+        metadata = resource.get("Metadata") or {}
+        if resource["Type"] != "AWS::Serverless::LayerVersion" or metadata.get("BuildMethod") != "makefile":
+            continue
+        try:
+            content = folder / str(resolve(resource["Properties"]["ContentUri"], names))
+            working = folder / str(resolve(metadata.get("WorkingDirectory", content), names))
+        except Unresolvable:
+            continue
+        if (content / "Makefile").is_file() and working.is_dir():
+            yield content / "Makefile", working
+
+
+def _sentences(stderr: str) -> Iterator[str]:
+    for line in stderr.splitlines():
+        if stop := _STOP.search(line):
+            yield f"{stop[1]}."
+        elif not line.startswith("make"):
+            yield line
 
 
 def pin(template: Path, target: Target) -> None:
     """Make `target` the only target that the built template accepts."""
+    if not target:
+        return
     document = _compose(template.read_text(encoding="utf-8"))
     parameters = _member(document, "Parameters")
-    for name, value in target.parameters.items():
+    for name, value in target.items():
         members = [
             pair
             for pair in _member(parameters, name).value
@@ -79,21 +116,22 @@ def pin(template: Path, target: Target) -> None:
     template.write_text(yaml.serialize(document, Dumper=Dumper, width=1000), encoding="utf-8")
 
 
-def built_target(template: Path) -> Target | None:
-    """Return the target that a built template accepts; None if `sam build` built it, and it accepts several.
+def built_target(template: Path, target: Target) -> Target | None:
+    """Return the target that a built template accepts, by the names of `target`.
 
-    Raises Refused if there is no built template.
+    None if `sam build` built it, and it accepts several. Raises Refused if there is no built template.
     """
     try:
         document = _compose(template.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise Refused("Nothing is built yet: run make build.") from None
-    parameters = _member(document, "Parameters")
-    found = [
-        [each.value for each in _member(_member(parameters, name), "AllowedValues").value]
-        for name in (RUNTIME, ARCHITECTURE)
-    ]
-    return Target(found[0][0], found[1][0]) if all(len(each) == 1 for each in found) else None
+    found = {}
+    for name in target:
+        allowed = _member(_member(_member(document, "Parameters"), name), "AllowedValues").value
+        if len(allowed) != 1:
+            return None
+        found[name] = allowed[0].value
+    return found
 
 
 def _compose(text: str) -> yaml.Node:

@@ -7,7 +7,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -56,10 +57,9 @@ def main(
     """Run the command; return its exit status."""
     options = _parser(prog).parse_args(arguments)
     terminal = terminal or Terminal()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _exit_on_signal)
     try:
-        invoked = _invoke(options, _event(options, terminal))
+        with _exit_on_signals():
+            invoked = _invoke(options, _event(options, terminal))
     except CallFailed as error:
         terminal.show(f"error: {error}", "red")
         return error.status
@@ -115,11 +115,13 @@ def _event(options: argparse.Namespace, terminal: Terminal) -> str:
 
 def _read(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+        text = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+        text.encode()  # standard input may stand for other bytes with surrogates
     except OSError as error:
         raise usage_error(f"{file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise usage_error(f"{file} is not UTF-8.") from None
+    return text
 
 
 def _parse(file: str, text: str) -> Any:
@@ -130,9 +132,20 @@ def _parse(file: str, text: str) -> Any:
         raise usage_error(f"{name} is not JSON: {error}.") from None
 
 
-def _exit_on_signal(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
-    raise SystemExit(128 + number)
+@contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """Stop what was started before the process ends, also when a signal ends it."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # ignored during the clean-up
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:

@@ -46,10 +46,11 @@ def invoke_in_run(
         )
     except Unreachable as error:
         raise TemplateError(f"make run at port {port} did not answer: {error}") from None
-    if answer.status == 409:
+    message = answer.member("message")
+    if answer.status == 409 or (answer.status != 200 and message is None):  # of another program
         return None
     if answer.status != 200:
-        raise TemplateError(str(answer.member("message") or f"make run answers {answer.status}"))
+        raise TemplateError(f"make run at port {port}: {message}")
     return _show(json.loads(answer.body), port, show)
 
 
@@ -75,5 +76,6 @@ def _console(port: int) -> str | None:
     except Unreachable:
         return None
     location = found.headers.get("location", "")
-    is_console = found.status == 302 and urlsplit(location).hostname in LOOPBACK
+    parts = urlsplit(location)
+    is_console = found.status == 302 and parts.hostname in LOOPBACK and parts.path == "/"
     return location if is_console else None

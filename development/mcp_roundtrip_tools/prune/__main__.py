@@ -1,4 +1,4 @@
-"""``python -m mcp_roundtrip_tools.prune``: list the versions of workers; --delete deletes the unused ones.
+"""``mcp-roundtrip prune``: list the versions of workers; --delete deletes the unused ones.
 
 Exit status: 1 if a version could not be deleted, 2 if the account could not be read.
 """
@@ -21,9 +21,14 @@ from mcp_roundtrip_tools.prune.account import Workers
 from mcp_roundtrip_tools.prune.plan import Row, Version, plan, removable
 
 
-def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    clients: Callable[[str], Any] | None = None,
+    *,
+    prog: str = "python -m mcp_roundtrip_tools.prune",
+) -> int:
     """Run the command; return its exit status. `clients` replaces boto3's clients in tests."""
-    options = _parser().parse_args(arguments)
+    options = _parser(prog).parse_args(arguments)
     try:
         environment = read_environment(Path.cwd(), options.env)
         stack = options.stack or environment.option("stack_name") or ""
@@ -68,8 +73,10 @@ def _connect(region: str | None, profile: str | None) -> Callable[[str], Any]:
     return lambda service: make(service)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mcp_roundtrip_tools.prune", description=__doc__)
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=prog, description="List the versions of workers; delete the unused ones."
+    )
     parser.add_argument("--env", default=DEFAULT, help="the environment of samconfig.toml")
     parser.add_argument("--stack", default="", help="another stack than the environment's")
     parser.add_argument("--delete", action="store_true", help="delete the versions that nothing needs")

@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.parameters import parameters_without_default
+from mcp_roundtrip_tools.template.parameters import ASSUMED_PARAMETERS, parameters_without_default
 
 DEFAULT_PORT: Final = 3000
 """The port of `make run`, `make call` and `make invoke`, if none is given."""
-
-ASSUMED_PARAMETERS: Final = {"AuthMode": "none"}
-"""Values for required parameters that matter only in a deployment."""
 
 MAX_PORT: Final = 65535
 

@@ -1,4 +1,4 @@
-"""``python -m mcp_roundtrip_tools.smoke``: check the endpoint URL, with settings from the environment.
+"""``mcp-roundtrip smoke``: check the endpoint URL, with settings from the environment.
 
 The exit status is 0 if the endpoint works, 1 if something is wrong, and 2 if a setting cannot be read.
 Settings come from the environment, because other users of a computer can read command lines.
@@ -6,18 +6,21 @@ Settings come from the environment, because other users of a computer can read c
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
 from mcp_roundtrip_tools.smoke.calls import Call
 from mcp_roundtrip_tools.smoke.findings import Findings
 from mcp_roundtrip_tools.smoke.run import Settings, check
 
-USAGE = """usage: make smoke URL=https://…/mcp [NAME=value …]
+SETTINGS = """\
+Settings are variables of the environment, because other users of a computer can read command lines:
+  URL=https://…/mcp   the endpoint
   TOKEN=…             an access token
   CLIENT_ID=… CLIENT_SECRET=…  fetch a token with the client credentials grant
   TOKEN_PARAMETERS=…  the form of the token request, as in 'scope=a b&audience=c'; default: resource=…
@@ -26,12 +29,23 @@ USAGE = """usage: make smoke URL=https://…/mcp [NAME=value …]
   CA_BUNDLE=…         a file with certificates to trust instead of the system's"""
 
 
-def main(environment: Mapping[str, str] = os.environ) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    prog: str = "python -m mcp_roundtrip_tools.smoke",
+) -> int:
     """Run the command; return its exit status."""
+    argparse.ArgumentParser(
+        prog=prog,
+        description="Check a deployed endpoint from the outside.",
+        epilog=SETTINGS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args(arguments)
     try:
         settings = read_settings(environment)
     except (ValueError, OSError) as error:
-        print(f"{error}\n{USAGE}", file=sys.stderr)
+        print(f"error: {error}\n{SETTINGS}", file=sys.stderr)
         return 2
     findings = Findings(show=lambda finding: print(finding, flush=True))
     return 0 if check(settings, findings) else 1

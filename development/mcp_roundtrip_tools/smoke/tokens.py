@@ -38,7 +38,7 @@ def refusal_reasons(
     if issuers and claims.get("iss") not in issuers:
         yield (
             f"The token is from the issuer {claims.get('iss')!r}, the endpoint accepts {_listed(issuers)} "
-            "(TokenIssuer or JwtIssuer); a trailing slash makes a difference."
+            "(TokenIssuer); a trailing slash makes a difference."
         )
     audiences = claims.get("aud")
     given = audiences if isinstance(audiences, list) else [audiences]

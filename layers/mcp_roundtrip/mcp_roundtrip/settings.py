@@ -188,9 +188,11 @@ class Settings(Struct, frozen=True):
     @property
     def unset(self) -> frozenset[str]:
         """The settings that features may need, and that have no value."""
-        names = {"state_key_arn", "owners", "task_table", "task_queue"}
-        if self.task_delivery == "invoke" or self.task_queue is None:
+        names = {"state_key_arn", "owners", "task_table"}
+        if self.task_delivery == "invoke":
             names.add("task_worker")
+        if self.task_delivery == "queue" or self.task_worker is None:  # as in a worker function
+            names.add("task_queue")
         if self.state_encryption == "enabled":
             names.add("state_encryption_key_arn")
         if not self.derives_audience:

@@ -88,7 +88,7 @@ def read_variables(environment: Mapping[str, str], known: Collection[str]) -> di
                 raise SettingsError(SHARED, f"must hold lines such as MCP_ISSUER=shop; line {number} is none")
         elif name not in known:
             problem = (
-                f"names {name}, which this version of the package does not have; correct the name, or run "
+                f"names {name}, which this version of the package does not have; check the name, or run "
                 "`mcp-roundtrip upgrade` if the platform has another version than the package"
             )
             raise SettingsError(SHARED, problem)

@@ -9,8 +9,9 @@ import pytest
 from mcp_roundtrip_tools.deploy.checks import refusals, values_of, workers
 from mcp_roundtrip_tools.deploy.environments import Environment, Sections
 from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.parameters import defaults, refused_value
-from mcp_roundtrip_tools.deploy.target import Target, built_target, pin
+from mcp_roundtrip_tools.deploy.parameters import defaults
+from mcp_roundtrip_tools.deploy.target import built_target, pin
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 from support.transformed_template import broken_rules
@@ -59,7 +60,7 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
         ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),
         ({"WorkerConcurrency": "many"}, "WorkerConcurrency must be a number"),
         ({"ServerCards": "com.example/a"}, "no parameter ServerCards. Did you mean ServerCard?"),
-        ({"JwtAudience": "x" * 4097}, "JwtAudience must have at most 4096 bytes"),
+        ({"TokenAudience": "x" * 4097}, "TokenAudience must have at most 4096 bytes"),
         ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "must be in eu-west-1"),
     ],
     ids=str,
@@ -101,12 +102,12 @@ def test_the_concurrency_of_workers_is_known_by_their_names() -> None:
 def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path: Path) -> None:
     built = tmp_path / "template.yaml"
     built.write_text((ROOT / "template.yaml").read_text())
-    assert built_target(built) is None
-    target = Target("python3.12", "x86_64")
+    target = {"PythonRuntime": "python3.12", "Architecture": "x86_64"}
+    assert built_target(built, target) is None
     pin(built, target)
-    assert built_target(built) == target
+    assert built_target(built, target) == target
     pinned = load(built)
-    for name, value in target.parameters.items():
+    for name, value in target.items():
         assert pinned["Parameters"][name]["AllowedValues"] == [value]
         assert pinned["Parameters"][name]["Default"] == value
         pinned["Parameters"][name] = TEMPLATE["Parameters"][name]
@@ -115,7 +116,7 @@ def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path
 
 def test_without_a_build_there_is_nothing_to_deploy(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="make build"):
-        built_target(tmp_path / "template.yaml")
+        built_target(tmp_path / "template.yaml", {})
 
 
 def test_unquoted_defaults_and_allowed_values_are_the_strings_of_a_deployment() -> None:

@@ -17,7 +17,6 @@ from support.project import ROOT
 TEMPLATE = load(ROOT / "template.yaml")
 ANSWERS = {
     "TokenIssuer": "https://issuer.example",
-    "JwtIssuer": "https://issuer.example",
     "LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer",
     "Region": "eu-west-1",
 }
@@ -75,8 +74,8 @@ def test_another_mode_asks_only_for_what_it_needs() -> None:
     person = Person({**ANSWERS, "AuthMode": "none"})
     changed = person.interview(first()).with_parameters({"AuthMode": "jwt"})
     again = Person(ANSWERS)
-    assert again.interview(changed).parameters["JwtIssuer"] == ANSWERS["JwtIssuer"]
-    assert [question.split()[0].rstrip(":") for question in again.asked] == ["JwtIssuer", "JwtAudience"]
+    assert again.interview(changed).parameters["TokenIssuer"] == ANSWERS["TokenIssuer"]
+    assert [question.split()[0].rstrip(":") for question in again.asked] == ["TokenIssuer"]
 
 
 def test_a_refused_answer_is_asked_again_with_the_reason() -> None:

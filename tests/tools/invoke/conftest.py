@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.__main__ import main
 
 
@@ -21,10 +22,10 @@ class Invoke:
     capsys: pytest.CaptureFixture[str]
     log: list[str] = field(default_factory=list)
 
-    def __call__(self, *arguments: object, status: int = 0) -> Any:
+    def __call__(self, *arguments: object, status: int = 0, terminal: Terminal | None = None) -> Any:
         """Return the response, of a command that ends with this exit status."""
         given = [*map(str, arguments), "--port", str(self.port), "--template", str(self.template)]
-        assert main(given) == status
+        assert main(given, terminal=terminal) == status
         written = self.capsys.readouterr()
         self.log += written.err.splitlines()
         [line] = written.out.splitlines()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_tools.invoke.__main__ import main
 from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from tools.invoke.conftest import Invoke
 
 TEMPLATE = """
@@ -89,6 +92,24 @@ def test_a_run_with_parameters_of_its_own_is_another_one(
         for options, colour in values:
             assert invoke("Echo", "-e", event, *options)["colour"] == colour
         assert len(app.recorder.background_invocations()) == 1
+
+
+@pytest.mark.parametrize(
+    "location", ["http://127.0.0.1:{port}/console", "/login", "https://example.com/", ""]
+)
+def test_another_program_at_the_port_is_left_alone(
+    location: str, template: Path, event: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def respond(request: Request) -> Response:
+        asked.append((request.method, request.target))
+        return Response(302, (("location", location.format(port=program.port)),))
+
+    program = HttpServer(respond, max_body=1_000).start()
+    with closing(program):
+        assert Invoke(template, program.port, capsys)("Echo", "-e", event)["colour"] == "blue"
+    assert asked == [("GET", "/console/")]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.call.terminal import Terminal
 from support.project import ROOT
 from support.sample_events import EVENTS, STABLE, outcome
 from tools.invoke.conftest import Invoke
@@ -51,12 +53,14 @@ def test_the_commands_of_the_guide_play_three_rounds(port: int, tmp_path: Path) 
     assert "resolved as Duplicate of Bug #4301" in block["text"]
 
 
-def test_a_direct_invocation_has_rounds_too(invoke: Invoke, saved: Path) -> None:
+def test_questions_are_asked_at_the_terminal(invoke: Invoke, saved: Path) -> None:
     call = ["functions/weather", "-e", EVENTS / "weather/direct_call.json"]
     saved.write_text(json.dumps(invoke(*call)))
-    place = "Hyderabad, Sindh, Pakistan"
-    done = invoke(*call, "--round", saved, "--answers", json.dumps({"place": place}))
-    assert result(done)["structuredContent"]["place"] == place
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO("2\n"), shown, is_interactive=True)
+    done = invoke(*call, "--round", saved, terminal=terminal)
+    assert result(done)["structuredContent"]["place"] == "Hyderabad, Sindh, Pakistan"
+    assert "get_weather asks place" in shown.getvalue()
 
 
 @pytest.mark.parametrize("file", ["provision_worker/queue.json", "provision_worker/invoke.json"])

@@ -11,7 +11,8 @@ import pytest
 from mcp_roundtrip_tools.invoke.__main__ import main
 from mcp_roundtrip_tools.run import LocalApp, serve
 from support.project import ROOT
-from support.sample_events import EVENTS, STABLE, function_of, outcome
+from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
+from tools.invoke.conftest import Invoke
 
 TEMPLATE = ROOT / "template.yaml"
 
@@ -53,6 +54,17 @@ def test_the_run_has_the_invocation(app: LocalApp, capsys: pytest.CaptureFixture
     assert recorded is not None
     assert recorded.trigger == "direct"
     assert json.loads(recorded.payload) == json.loads(event.read_text())
+
+
+def test_the_run_accepts_the_state_of_its_round(
+    app: LocalApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invoke, call = Invoke(TEMPLATE, int(port_of(app)), capsys), EVENTS / "weather/call.json"
+    saved = tmp_path / "response.json"
+    saved.write_text(json.dumps(invoke("weather", "-e", call)))
+    answers = json.dumps({"place": "Hyderabad, Telangana, India"})
+    done = invoke("weather", "-e", call, "--round", saved, "--answers", answers)
+    assert outcome(done) == Outcome(200, DONE)
 
 
 def test_a_run_of_another_application_is_not_asked(

@@ -262,7 +262,8 @@ def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path: Path, support
     source = GOOD.replace("@server.tool", f"@server.tool(task={support!r})")
     with session(tmp_path, **{"f/app.py": source}) as running:
         lines = running.app.problems()["F"].splitlines()
-        assert [line.split(": ")[1] for line in lines if line] == ["MCP_TASK_TABLE", "MCP_TASK_WORKER"]
+        names = [line.split(": ")[1] for line in lines if line]
+        assert names == ["MCP_TASK_TABLE", "MCP_TASK_WORKER", "MCP_TASK_QUEUE"]
         assert "calls of greet cannot become tasks" in running.text
 
 

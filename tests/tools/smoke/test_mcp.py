@@ -179,15 +179,15 @@ def test_settings_come_from_the_environment_and_secrets_are_not_printed() -> Non
 def test_settings_that_cannot_be_read_are_a_usage_error(
     given: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(given) == 2
-    assert "usage: make smoke" in capsys.readouterr().err
+    assert main([], given) == 2
+    assert "\n  CALL=" in capsys.readouterr().err
 
 
 def test_the_command_prints_each_finding_and_fails_if_one_is_wrong(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main({"URL": url, "CALL": f"get_weather {json.dumps(WEATHER.arguments)}"}) == 0
-    assert main({"URL": url, "TOKEN": "any"}) == 1
+    assert main([], {"URL": url, "CALL": f"get_weather {json.dumps(WEATHER.arguments)}"}) == 0
+    assert main([], {"URL": url, "TOKEN": "any"}) == 1
     lines = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in lines} == {"ok", "note", "wrong"}
 

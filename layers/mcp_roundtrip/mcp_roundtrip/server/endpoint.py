@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NEEDED_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "tasks": ("task_table", "task_worker", "audience"),
+        "tasks": ("task_table", "task_worker", "task_queue", "audience"),
         "work": ("task_table", "task_queue"),
         "task methods": ("task_table", "audience"),
         "forwarding": ("owners",),

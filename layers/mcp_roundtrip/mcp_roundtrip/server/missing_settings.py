@@ -31,7 +31,7 @@ _CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
 _REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "task_table": "set it to the name of the stack's task table",
-        "task_worker": "set it to the version of the worker function, or to the URL of its queue",
+        "task_worker": "set it to the ARN of the worker function with its version",
         "task_queue": "set it to the URL of the worker's queue",
         "audience": "set it to the URI that clients use, because a task outlives its request",
         "owners": "set it to the name or ARN of the owners' functions, with * for the owner",
@@ -74,7 +74,7 @@ def _missing(need: str, names: Sequence[str], setting: str) -> MissingSetting:
     listed = ", ".join([*names[:MAX_NAMES], *(["…"] if len(names) > MAX_NAMES else [])])
     consequence, remedy = _CONSEQUENCES[need].format(listed), _REMEDIES[setting]
     is_error = need not in _NEEDS_WITHOUT_ERROR
-    if setting == "task_queue":
+    if need == "work" and setting == "task_queue":
         consequence, is_error = f"a task of {listed} that sleeps continues when its client polls", False
     if need == "page":
         remedy += ', or leave "page" out of channels='

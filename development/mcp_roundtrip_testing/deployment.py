@@ -1,0 +1,68 @@
+"""The settings that a deployment of an application lacks, from the template above the application's file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from mcp_roundtrip.server.missing_settings import missing_settings
+from mcp_roundtrip.settings import load_settings
+
+__tracebackhide__ = True  # pytest shows the line of the test
+
+TEMPLATE: Final = "template.yaml"
+
+
+class SettingMissing(UserWarning):
+    """In the deployment that the template describes, a tool can do less than its code says."""
+
+
+def unset_settings(app: Path) -> frozenset[str]:
+    """Return the settings without a value in the function whose code is this file (`Settings.unset`).
+
+    They are those of the nearest template.yaml in the folders above. Without one, with a template that has no
+    function with this code, and without PyYAML (extra ``local``), nothing is missing. Raises TemplateError if
+    the template cannot be deployed.
+    """
+    file = app.resolve()
+    template = next((path for folder in file.parents if (path := folder / TEMPLATE).is_file()), None)
+    if template is None:
+        return frozenset()
+    return _unset_by_file(template, template.stat().st_mtime_ns).get(file, frozenset())
+
+
+@lru_cache(8)
+def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[str]]:
+    """Return the settings without a value by the file of the handler.
+
+    Of a function and its worker, which have one file, the function has fewer: a worker has no worker.
+    """
+    try:
+        from mcp_roundtrip_tools.template.parameters import placeholder_parameters
+        from mcp_roundtrip_tools.template.reader import Template
+    except ModuleNotFoundError:
+        return {}
+    read = Template(template, placeholder_parameters(template))
+    key_arns = {key.logical_id: f"arn:aws:kms:::key/{key.logical_id}" for key in read.keys()}  # noqa: SIM118 - no dict
+    application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
+    found: dict[Path, frozenset[str]] = {}
+    for function in application.functions.values():
+        if any(name.startswith("MCP_") for name in function.environment):
+            unset = load_settings(function.environment).unset
+            file = (function.code / function.module).resolve()
+            found[file] = unset & found.get(file, unset)
+    return found
+
+
+def check_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str]) -> None:
+    """Compare the features of a server with its deployment, as its first request does.
+
+    Raises SettingsError if a feature cannot work, and warns if it can do less than it may do.
+    """
+    for missing in missing_settings(needs, unset):
+        if missing.is_error:
+            raise missing.error
+        warnings.warn(str(missing.error), SettingMissing, stacklevel=2)
