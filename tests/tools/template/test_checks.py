@@ -45,7 +45,7 @@ def test_parameters_against_a_rule_of_the_template_are_refused(
     [
         ({"AuthMode": "never"}, "AuthMode must be one of none, .*, not 'never'"),
         ({"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"}, "TokenIssuer must be an https URL, not"),
-        ({"AuthMode": "none", "Platform.AllowedOrigins": "https://a.example,*"}, "AllowedOrigins must be orig"),
+        ({"AuthMode": "none", "Platform.AllowedOrigins": "https://a.x,*"}, "AllowedOrigins must be origins"),
         ({"AuthMode": "none", "Platform.MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100, not '101'"),
         ({"AuthMode": "none", "Platform.MaxOpenTasks": "many"}, "MaxOpenTasks must be a number"),
     ],
