@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,24 +14,28 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
-from support.documents import LOCAL_URL, code_blocks
+from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.lint.__main__ import main as lint
+from mcp_roundtrip_tools.new.__main__ import render
+from support.documents import LOCAL_URL, code_blocks, read_document
 from support.project import ROOT
 from support.served_application import serve_anonymously
 
-CLIENT, TOOL, TEST = code_blocks("README.md", "python")
+CLIENT, TOOL, TEST, OWN_TOOL, OWN_TEST = code_blocks("README.md", "python")
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the tool and the test of the README."""
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/app.py").write_text(TOOL)
+    (tmp_path / "functions/server").mkdir(parents=True)
+    (tmp_path / "functions/server/app.py").write_text(TOOL)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
-    play = Player(project / "src/app.py", always_replay=True)
+    play = Player(project / "functions/server/app.py", always_replay=True)
     asked = play.call("new_database", {"name": "orders"})
     assert asked.question("size") == "How large should orders be?"
     confirm = asked.answer(size={"vcpus": 4})
@@ -63,6 +69,19 @@ def test_the_test_shown_passes(project: Path) -> None:
     test = shown["test_a_database_is_created"]
     assert callable(test)
     test()
+
+
+def test_the_own_tool_shown_passes_its_test(tmp_path: Path) -> None:
+    write({tmp_path / path: text for path, text in render("shop", "python3.13", "arm64").items()})
+    [name] = re.findall(r"make new-tool NAME=(\w+) TASKS=1", read_document("README.md"))
+    write(plan_tool(tmp_path, name, tasks=True))
+    for path, text in (f"functions/server/{name}.py", OWN_TOOL), (f"tests/test_{name}.py", OWN_TEST):
+        assert (tmp_path / path).is_file()
+        (tmp_path / path).write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert lint([str(tmp_path / "functions")]) == 0
 
 
 def test_the_client_shown_answers_a_question(capsys: pytest.CaptureFixture[str]) -> None:

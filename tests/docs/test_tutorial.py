@@ -92,7 +92,7 @@ def test_the_package_is_installed_from_a_checkout() -> None:
 def test_the_tool_is_called_replaced_and_tested(shop: Path) -> None:
     with served(shop, RUN.splitlines()[0]) as url:
         assert shell(f"{CALL.strip()} URL={url}", shop) == PRINTED
-        (shop / "src/app.py").write_text(APP)
+        (shop / "functions/server/app.py").write_text(APP)
         _wait(shop, r"(app\.py changed)")
         receipt = shell(f"make call TOOL=refund_order ANSWERS='{ANSWERS}' URL={url}", shop)
     assert '"euros": 20' in receipt
@@ -104,7 +104,7 @@ def test_the_tool_is_called_replaced_and_tested(shop: Path) -> None:
 
 def test_a_scope_admits_only_its_users(shop: Path) -> None:
     assert "@server.tool\n" in APP
-    (shop / "src/app.py").write_text(APP.replace("@server.tool\n", WITH_SCOPES))
+    (shop / "functions/server/app.py").write_text(APP.replace("@server.tool\n", WITH_SCOPES))
     admitted, refused = CALLS_OF_BOB.splitlines()
     with served(shop, RUN_FOR_USERS) as url:
         assert '"euros": 20' in shell(f"{admitted} ANSWERS='{ANSWERS}' URL={url}", shop)

@@ -55,8 +55,8 @@ SECRETS_ENDPOINT = "AWS_ENDPOINT_URL_SECRETS_MANAGER"
 SECRET = {"AZURE_DEVOPS_SECRET": f"{LOCAL}/azure-devops"}
 SECRETS = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 
-WORKER_ADDRESS = re.compile(r"!Ref (\w+WorkerFunction)\.Version")
-DELETED_VERSION = r"!Sub '${\1.Arn}:7'"
+WORKER_ADDRESS = re.compile(r"^( +)MCP_TASK_WORKER: !Ref (\w+WorkerFunction)\.Version$", re.MULTILINE)
+DELETED_VERSION = r"\1MCP_TASK_WORKER: !Sub '${\2.Arn}:7'\n\1MCP_TASK_DELIVERY: invoke"
 
 
 def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
@@ -87,7 +87,6 @@ def after_a_deployment(folder: Path) -> Path:
     source, workers = WORKER_ADDRESS.subn(DELETED_VERSION, TEMPLATE.read_text())
     assert workers
     for old, new in (
-        ("MCP_TASK_DELIVERY: !Ref TaskDelivery", "MCP_TASK_DELIVERY: invoke"),
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         ("Location: platform/", f"Location: {TEMPLATE.parent}/platform/"),
@@ -211,13 +210,13 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
         case "kms", {"KeyId": "alias/local-audit"}:
             return Call(f"kms:{operation}", AUDIT_KEY)
         case "logs", {"logGroupName": group}:
-            return Call(f"logs:{operation}", f"${{{group}.Arn}}")
+            return Call(f"logs:{operation}", arn_in_template(group))
         case "kms", {"KeyId": arn, **more}:
             names = ("MessageType", "SigningAlgorithm", "MacAlgorithm")
             context = frozenset((f"kms:{name}", more[name]) for name in names if name in more)
             return Call(f"kms:{operation}", KEYS[operation], context)
         case "dynamodb", {"TableName": table}:
-            return Call(f"dynamodb:{operation}", f"${{{table}.Arn}}")
+            return Call(f"dynamodb:{operation}", arn_in_template(table))
         case "sesv2", {"FromEmailAddress": sender}:
             return Call(f"ses:{operation}", IDENTITY + sender, frozenset({("ses:FromAddress", sender)}))
         case "secretsmanager", {"SecretId": name}:  # six random characters are added to the name
@@ -226,8 +225,16 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
         case "sqs", {"QueueUrl": url}:
             name = url.rpartition("/")[2]
             of_worker = name.startswith(LOCAL)
-            return Call(f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else f"${{{name}.Arn}}")
+            return Call(f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else arn_in_template(name))
         case "lambda", {"FunctionName": arn}:
             name = arn.rpartition("function:")[2]
             return Call(f"lambda:{operation}Function", name.replace(LOCAL, LAMBDA, 1))
     raise AssertionError(f"{service} {operation} {about}: what is this called?")
+
+
+def arn_in_template(name: str) -> str:
+    """Return the ARN of a table, log group or queue as `support.whole_template` writes it.
+
+    On this computer, a resource of a nested stack has the name of that stack before its own.
+    """
+    return f"${{{name.removeprefix('Platform-')}.Arn}}"
