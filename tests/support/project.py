@@ -9,7 +9,7 @@ TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 """The names of new tools in tests. They must not be the names of existing tools of a project."""
 
 COPIED = (
-    *("development", "edge", "events", "functions", "layers", "tests"),
+    *("development", "edge", "events", "functions", "layers", "stand_ins", "tests"),
     *("LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml", "setup.py"),
     "template.yaml",
 )

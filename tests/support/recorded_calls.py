@@ -89,7 +89,7 @@ def after_a_deployment(folder: Path) -> Path:
         ("MCP_TASK_DELIVERY: !Ref TaskDelivery", "MCP_TASK_DELIVERY: invoke"),
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
-        (": development/", f": {TEMPLATE.parent}/development/"),
+        (": stand_ins/", f": {TEMPLATE.parent}/stand_ins/"),
     ):
         assert old in source
         source = source.replace(old, new)
