@@ -225,7 +225,9 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
         case "sqs", {"QueueUrl": url}:
             name = url.rpartition("/")[2]
             of_worker = name.startswith(LOCAL)
-            return Call(f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else arn_in_template(name))
+            return Call(
+                f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else arn_in_template(name)
+            )
         case "lambda", {"FunctionName": arn}:
             name = arn.rpartition("function:")[2]
             return Call(f"lambda:{operation}Function", name.replace(LOCAL, LAMBDA, 1))
