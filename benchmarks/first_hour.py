@@ -102,12 +102,7 @@ def in_an_own_project(home: Path) -> Iterator[Row]:
     (application / f"functions/server/{name}.py").write_text(source, "utf-8")
     (application / f"tests/test_{name}.py").write_text(of_source, "utf-8")
     run(test, application)
-    yield Row(
-        "application: an own tool, which asks, becomes a task and calls an API, and its test",
-        4,
-        2,
-        seconds_since(began),
-    )
+    yield Row(f"{OWN_TOOL[0]}: asks, becomes a task, calls an API; its test", 4, 2, seconds_since(began))
     began = time.monotonic()
     with weather_service() as service, serving(application, f"VARIABLES=WEATHER_API_URL={service}") as url:
         assert answer(url, name, {})["content"][0]["text"] == f"{TEMPERATURE_C} °C in Oslo."
@@ -142,9 +137,7 @@ def figures(home: Path) -> Iterator[tuple[str, int, int]]:
             ("a further function with its role", "new-function third", 30),
             ("a further function with tasks", "new-function fourth --tasks", 85),
         ):
-            run(
-                f"{tools} {command} {'--function server' if 'second_task --' in command else ''}", application
-            )
+            run(f"{tools} {command}", application)
             added, lines = lines_of(template) - lines, lines_of(template)
             yield step, added, limit
 
@@ -160,7 +153,7 @@ def check(rows: Sequence[Row], lines: Iterable[tuple[str, int, int]]) -> None:
 
 
 def commands(readme: str) -> tuple[str, str, str]:
-    """Return the commands of the README that write an application, add a tool with tasks, and run the tests."""
+    """Return the commands of the README: write an application, add a tool with tasks, run the tests."""
     [new] = re.findall(r"^ {4,}(\S*mcp-roundtrip new \S+)$", readme, re.MULTILINE)
     [new_tool] = re.findall(r"^ {4,}(make new-tool NAME=\w+ TASKS=1)$", readme, re.MULTILINE)
     [test] = re.findall(r"^ {4,}(make test)$", readme, re.MULTILINE)
@@ -193,7 +186,7 @@ def weather_service() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *args: object) -> None:
             """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Weather) as server:
