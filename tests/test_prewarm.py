@@ -29,7 +29,7 @@ import random, sys
 from mcp_roundtrip import Context, Server
 
 random.seed(1)  # as all environments have it that are made from one snapshot
-server = Server("x")
+server = Server("x", channels=("default",))  # the page would need a table
 
 
 @server.tool
@@ -165,6 +165,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "errors need them": """
             engine.unawaited_errors engine.usage_errors redaction schema.json_errors schema.type_errors
         """,
+        "a complete deployment does not need it": "server.missing_settings",
         "no client waits for a worker": "entry.worker server.task_parking",
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
@@ -177,6 +178,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "front_door": {
         "options of the front door import them": "difflib auth.scopes",
         "errors need them": "redaction traceback",
+        "a complete deployment does not need it": "server.missing_settings",
         "off by default": """
             audit_logs aws.traced_clients server.auditing server.message_span tracers tracing
         """,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from support.aws_account import Cloud, Stack, deploy, with_variables
+from support.aws_account import Cloud, Stack, adapted, deploy
 from support.clients import SUMMARY, Person, fast_mcp, official
 from support.example_calls import CALLS
 from support.project import ROOT
@@ -40,18 +40,20 @@ WORKER_S = 60
 
 
 @pytest.fixture(scope="module")
-def stack(account: Cloud, built: Built, template: Path) -> Stack:
+def stack(
+    account: Cloud, built: Built, services: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Stack:
     secrets = account.client("secretsmanager")
     secrets.create_secret(Name="mcp-roundtrip/azure-devops", SecretString=TOKEN)
+    template = adapted(built, tmp_path_factory.mktemp("template"), services)
     return deploy(account, built, "mcp-roundtrip", template, AuthMode="none")
 
 
 @pytest.fixture(scope="module")
-def template(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield the built template with the stand-ins of the services that the examples call."""
+def services() -> Iterator[Mapping[str, str]]:
+    """Yield variables with the stand-ins of the services that the examples call."""
     with serve_stand_ins(ROOT / "template.yaml") as variables:
-        services = {name: value for name, value in variables.items() if name != "AZURE_DEVOPS_SECRET"}
-        yield with_variables(built, services, tmp_path_factory.mktemp("template"))
+        yield {name: value for name, value in variables.items() if name != "AZURE_DEVOPS_SECRET"}
 
 
 def test_the_template_is_deployed(stack: Stack) -> None:
@@ -60,7 +62,6 @@ def test_the_template_is_deployed(stack: Stack) -> None:
     # The emulator's Api.ApiEndpoint is its own address.
     address = rf"https?://{stack.resources['Platform.Api']}\.execute-api\.[a-z0-9.:-]+{FRONT_DOOR}"
     assert re.fullmatch(address, outputs["McpUrl"])
-    assert outputs["StateKeyArn"].endswith(f":key/{stack.resources['Platform.StateKey']}")
 
 
 async def test_the_front_door_lists_the_tools_of_all_functions(stack: Stack) -> None:
@@ -108,9 +109,10 @@ async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack: St
 
 
 async def test_workers_are_dispatched_through_a_queue_if_configured(
-    account: Cloud, built: Built, template: Path
+    account: Cloud, built: Built, services: Mapping[str, str], tmp_path: Path
 ) -> None:
-    stack = deploy(account, built, "through-a-queue", template, AuthMode="none", TaskDelivery="queue")
+    template = adapted(built, tmp_path, services, TaskDelivery="queue")
+    stack = deploy(account, built, "through-a-queue", template, AuthMode="none")
     await assert_workers_complete_the_task(stack)
     assert "ProvisionTasks" in stack.resources
 

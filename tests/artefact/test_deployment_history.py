@@ -12,7 +12,7 @@ import re
 import subprocess
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,15 +28,19 @@ OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
 OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
 ELF_MACHINES = {0x3E: "x86_64", 0xB7: "arm64"}
 
-AUTHORIZER = f"arn:aws:lambda:{aws_account.REGION}:000000000000:function:authorizer"
-ENDPOINT = "EndpointUri=https://tools.example/mcp"
-"""The emulator's own address is not https, which AuthMode bearer refuses."""
+OPTIONS = {
+    # The emulator's own address is not https, which AuthMode bearer refuses.
+    "EndpointUri": "https://tools.example/mcp",
+    "LambdaAuthorizerArn": f"arn:aws:lambda:{aws_account.REGION}:000000000000:function:authorizer",
+    "PrincipalContextKey": "user",
+}
+"""Options of the platform in all deployments. The settings of another mode are ignored."""
 
 MODES = {
     "none": "AuthMode=none",
     "bearer": "AuthMode=bearer TokenIssuer=https://issuer.example",
     "jwt": "AuthMode=jwt TokenIssuer=https://issuer.example",
-    "lambda": f"AuthMode=lambda LambdaAuthorizerArn={AUTHORIZER} PrincipalContextKey=user",
+    "lambda": "AuthMode=lambda",
     "iam": "AuthMode=iam",
 }
 STATUS = {"none": 200, "bearer": 401, "jwt": 401, "lambda": 401, "iam": 403}
@@ -44,6 +48,9 @@ STATUS = {"none": 200, "bearer": 401, "jwt": 401, "lambda": 401, "iam": 403}
 
 MINIMUM = 30
 """Deployments that the history must have."""
+
+PARAMETERS = re.compile(r"(^  Platform:\n(?:    .*\n)*?      Parameters:\n)", re.MULTILINE)
+"""The lines up to the options of the platform, in template.yaml and in the built template."""
 
 BROKEN_QUEUE = """
   BrokenQueue:
@@ -84,8 +91,7 @@ class History:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         answer = self.deployer.ask_endpoint()
         assert answer.status == STATUS[mode], answer
-        variables_of = self.deployer.configuration("WeatherFunction")["Environment"]["Variables"]
-        assert variables_of["MCP_AUTH_MODE"] == mode
+        assert settings_of(self.deployer, "WeatherFunction")["MCP_AUTH_MODE"] == mode
         return answer
 
     def is_refused(self, sentence: str, *arguments: str) -> None:
@@ -106,6 +112,11 @@ class History:
         file = self.deployer.folder / path
         file.write_text(change(file.read_text()))
 
+    def edit_templates(self, change: Callable[[str], str]) -> None:
+        """Edit template.yaml and the built template."""
+        for template in ("template.yaml", BUILT_TEMPLATE):
+            self.edit(template, change)
+
     def versions(self) -> dict[str, int]:
         """Return the version that the alias of each function names."""
         return {name: int(self.deployer.configuration(name)["Version"]) for name in functions()}
@@ -121,11 +132,10 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     with aws_account.running(folder) as cloud:
         begun = History(Deployer(cloud, copy_project(project)), [])
         native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
-        begun.edit("template.yaml", with_a_broken_queue)
-        assert begun.type(f"PARAMETERS=AuthMode=none {ENDPOINT}", *native).returncode != 0
+        begun.edit("template.yaml", lambda text: with_a_broken_queue(with_options(text, OPTIONS)))
+        assert begun.type("PARAMETERS=AuthMode=none", *native).returncode != 0
         assert begun.deployer.stack.description["StackStatus"] == "ROLLBACK_COMPLETE"
-        for template in ("template.yaml", BUILT_TEMPLATE):
-            begun.edit(template, without_the_broken_queue)
+        begun.edit_templates(without_the_broken_queue)
         begun.deployer.keep_artefact()
         assert "request_approval" in begun.works("none", "BUILD=0").tools
         yield begun
@@ -145,24 +155,40 @@ def test_every_mode_changes_to_every_other(history: History) -> None:
         history.works(mode, "BUILD=0", f"PARAMETERS={MODES[mode]}")
 
 
-def test_a_removed_setting_returns_to_its_default(history: History) -> None:
-    before = history.deployer.configuration("ProvisionFunction")["Environment"]["Variables"]
-    given = {
+def with_options(template: str, options: Mapping[str, str]) -> str:
+    """Return a template that passes these options to the platform."""
+    lines = "".join(f"        {name}: {value}\n" for name, value in options.items())
+    changed, found = PARAMETERS.subn(rf"\1{lines}", template)
+    assert found == 1
+    return changed
+
+
+def settings_of(deployer: Deployer, function: str) -> dict[str, str]:
+    """Return the settings and variables of the deployed version of a function."""
+    variables = dict(deployer.configuration(function)["Environment"]["Variables"])
+    lines = variables.pop("MCP_SETTINGS").splitlines()
+    return {**dict(line.split("=", 1) for line in lines), **variables}
+
+
+def test_a_removed_option_returns_to_its_default(history: History) -> None:
+    before = settings_of(history.deployer, "ProvisionFunction")
+    options = {
         "TaskDelivery": "queue",
         "StateSigning": "delegated",
         "StateEncryption": "disabled",
         "AllowedOrigins": "https://app.example",
-        "WorkerConcurrency": "2",
-        "LogLevel": "DEBUG",
     }
-    history.works("none", "BUILD=0", "PARAMETERS=" + " ".join(f"{n}={v}" for n, v in given.items()))
-    changed = history.deployer.configuration("ProvisionFunction")["Environment"]["Variables"]
+    kept = (history.deployer.folder / BUILT_TEMPLATE).read_text()
+    history.edit(BUILT_TEMPLATE, lambda text: with_options(text, options))
+    history.works("none", "BUILD=0")
+    changed = settings_of(history.deployer, "ProvisionFunction")
     assert changed["MCP_STATE_SIGNING"] == "delegated"
-    assert changed["POWERTOOLS_LOG_LEVEL"] == "DEBUG"
-    history.works("none", "BUILD=0", "PARAMETERS=" + " ".join(given))
-    after = history.deployer.configuration("ProvisionFunction")["Environment"]["Variables"]
+    assert changed["MCP_TASK_DELIVERY"] == "queue"
+    assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in changed
+    history.edit(BUILT_TEMPLATE, lambda text: kept)
+    history.works("none", "BUILD=0")
+    after = settings_of(history.deployer, "ProvisionFunction")
     assert {name for name in before if after[name] != before[name]} == {
-        "SETTINGS_VERSION",
         "MCP_TASK_WORKER",  # the version of the worker
         "MCP_STATE_ENCRYPTION_KEY_ARN",  # StateEncryption disabled keeps the old key, which no function uses
     }
@@ -174,10 +200,7 @@ def test_a_removed_setting_returns_to_its_default(history: History) -> None:
         ("TokenIssuer must be an https URL", "AuthMode=bearer TokenIssuer=http://issuer.example"),
         ("AuthMode bearer and jwt need TokenIssuer", "AuthMode=bearer TokenIssuer"),
         ("AuthMode must be one of", "AuthMode=oauth"),
-        ("DomainName needs CertificateArn", "DomainName=tools.example"),
-        ("no parameter LogLevl. Did you mean LogLevel?", "LogLevl=INFO"),
-        ("must be in us-east-1", "AlarmTopicArn=arn:aws:sns:eu-west-1:000000000000:alarms"),
-        ("100 must remain unreserved", "WorkerConcurrency=950"),
+        ("no parameter AuthMod. Did you mean AuthMode?", "AuthMod=none"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_build(
@@ -186,13 +209,37 @@ def test_what_cannot_work_is_refused_before_the_build(
     history.is_refused(sentence, f"PARAMETERS={parameters}")
 
 
+@pytest.mark.parametrize(
+    ("sentence", "change"),
+    [
+        ("DomainName needs CertificateArn", {"DomainName": "tools.example"}),
+        ("must be in us-east-1", {"AlarmTopicArn": "arn:aws:sns:eu-west-1:000000000000:alarms"}),
+        ("MaxOpenTask", {"MaxOpenTask": "5"}),
+    ],
+)
+def test_an_option_that_cannot_work_is_refused_before_the_build(
+    history: History, sentence: str, change: dict[str, str]
+) -> None:
+    before = (history.deployer.folder / "template.yaml").read_text()
+    history.edit("template.yaml", lambda text: with_options(text, change))
+    history.is_refused(sentence)
+    history.edit("template.yaml", lambda text: before)
+
+
+def test_reserved_concurrency_above_the_quota_is_refused_before_the_build(history: History) -> None:
+    reserves = "ReservedConcurrentExecutions: "
+    history.edit("template.yaml", lambda text: text.replace(f"{reserves}20", f"{reserves}950"))
+    history.is_refused("100 must remain unreserved")
+    history.edit("template.yaml", lambda text: text.replace(f"{reserves}950", f"{reserves}20"))
+
+
 def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history: History) -> None:
     history.edit(BUILT_TEMPLATE, with_a_broken_queue)
-    assert history.type("BUILD=0", "PARAMETERS=LogLevel=WARNING").returncode != 0
+    assert history.type("BUILD=0").returncode != 0
     assert history.deployer.stack.description["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
     assert history.deployer.ask_endpoint().status == STATUS["none"]
     history.edit(BUILT_TEMPLATE, without_the_broken_queue)
-    history.works("none", "BUILD=0", "PARAMETERS=LogLevel")
+    history.works("none", "BUILD=0")
 
 
 def test_a_change_of_the_layer_publishes_every_function(history: History) -> None:

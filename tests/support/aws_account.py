@@ -106,16 +106,20 @@ def running(scratch: Path) -> Iterator[Cloud]:
         yield Cloud(url, log)
 
 
-def with_variables(built: Built, variables: Mapping[str, str], folder: Path) -> Path:
-    """Write a build's template to a folder, with these values of the variables that its functions declare."""
+def adapted(built: Built, folder: Path, variables: Mapping[str, str], **options: str) -> Path:
+    """Write a build's template to a folder, with these options of the platform.
+
+    `variables` replace those that the functions declare.
+    """
     template = yaml.load(built.template.read_text("utf-8"), Loader=yaml.CSafeLoader)
     for each in template["Resources"].values():
         properties = each["Properties"]
-        for name in ("CodeUri", "ContentUri"):
+        for name in ("CodeUri", "ContentUri", "Location"):
             if name in properties:
                 properties[name] = str(built.directory / properties[name])
         declared = properties.get("Environment", {}).get("Variables", {})
         declared |= {name: variables[name] for name in declared.keys() & variables.keys()}
+    template["Resources"]["Platform"]["Properties"]["Parameters"] |= options
     path = folder / "template.yaml"
     path.write_text(yaml.safe_dump(template, sort_keys=False), "utf-8")
     return path

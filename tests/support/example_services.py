@@ -26,12 +26,12 @@ def example_services() -> Iterator[None]:
 
 
 class StandIn:
-    """A stand-in in `development/example_services` that first returns the replies in `failures`."""
+    """A stand-in in `stand_ins/` that first returns the replies in `failures`."""
 
     def __init__(self, name: str) -> None:
         self.failures: list[Response] = []
         self.requests: list[Request] = []
-        self.respond = load_respond(FUNCTIONS.parent / f"development/example_services/{name}.py")
+        self.respond = load_respond(FUNCTIONS.parent / f"stand_ins/{name}.py")
 
     def __call__(self, request: Request) -> Response:
         self.requests.append(request)

@@ -90,7 +90,7 @@ def after_a_deployment(folder: Path) -> Path:
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         ("Location: platform/", f"Location: {TEMPLATE.parent}/platform/"),
-        (": development/", f": {TEMPLATE.parent}/development/"),
+        (": stand_ins/", f": {TEMPLATE.parent}/stand_ins/"),
     ):
         assert old in source
         source = source.replace(old, new)
@@ -225,7 +225,9 @@ def to_call(service: str, operation: str, about: Mapping[str, str]) -> Call:
         case "sqs", {"QueueUrl": url}:
             name = url.rpartition("/")[2]
             of_worker = name.startswith(LOCAL)
-            return Call(f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else arn_in_template(name))
+            return Call(
+                f"sqs:{operation}", name.replace(LOCAL, SQS, 1) if of_worker else arn_in_template(name)
+            )
         case "lambda", {"FunctionName": arn}:
             name = arn.rpartition("function:")[2]
             return Call(f"lambda:{operation}Function", name.replace(LOCAL, LAMBDA, 1))

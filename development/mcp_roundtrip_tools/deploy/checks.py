@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from mcp_roundtrip_tools.deploy import identity
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
 from mcp_roundtrip_tools.deploy.names import refused_names
-from mcp_roundtrip_tools.deploy.parameters import (
-    Declared,
-    broken_rules,
-    defaults,
-    template_names,
-    unknown,
-)
+from mcp_roundtrip_tools.deploy.nested_checks import refused_by_nested, unknown_parameter
+from mcp_roundtrip_tools.deploy.parameters import broken_assertions, defaults
+from mcp_roundtrip_tools.deploy.stacks import Stack, known_values, read_stacks
 from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
+from mcp_roundtrip_tools.template.template_tree import TemplateTree
 
 IN_THE_REGION = (
     *("CertificateArn", "StateKeyArn", "TrustedStateKeyArns", "StateEncryptionKeyArn"),
@@ -28,36 +24,37 @@ IN_THE_REGION = (
 _ARN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 
 
-def values_of(template: Mapping[str, Any], environment: Environment) -> dict[str, str]:
-    """Return the value of every parameter: of the environment, otherwise the default."""
-    return {**defaults(declared_parameters(template)), **environment.parameters}
+def values_of(tree: TemplateTree, environment: Environment) -> dict[str, str]:
+    """Return the value of every parameter of the template: of the environment, otherwise the default."""
+    return {**defaults(tree.declared), **environment.parameters}
 
 
-def declared_parameters(template: Mapping[str, Any]) -> Declared:
-    """Return the parameters of the template."""
-    declared: Declared = template.get("Parameters") or {}
-    return declared
-
-
-def refusals(template: Mapping[str, Any], environment: Environment, region: str | None) -> Iterator[str]:
+def refusals(tree: TemplateTree, environment: Environment, region: str | None) -> Iterator[str]:
     """Yield a sentence for each reason to refuse this deployment. `region` is None if it is not known."""
-    declared, values = declared_parameters(template), values_of(template, environment)
-    for name, hint in unknown(declared, environment.parameters):
-        yield f"{hint} {environment.file_of(name)} sets it: change or delete that line."
+    declared, values = tree.declared, values_of(tree, environment)
+    for name, value in environment.parameters.items():
+        if name not in declared:
+            problem = unknown_parameter(name, value, tree)
+            yield f"{problem} {environment.file_of(name)} sets it: change or delete that line."
     missing = [name for name in declared if name not in values]
     yield from (f"{name} has no value. Set it with {how_to_set(environment, name)}" for name in missing)
     checked = [refused_value(name, declared[name], values[name]) for name in declared if name in values]
     wrong = [problem for problem in checked if problem]
     yield from wrong
+    stack_name = environment.option("stack_name")
+    root, *nested = stacks = read_stacks(tree, values, stack_name)
+    known = known_values(stacks)
     if not missing and not wrong:  # rules compare valid values
-        yield from broken_rules(template, values)
-        yield from filter(None, (rule(values) for rule in identity.RULES))
-    yield from _other_regions(values, region)
-    stack = environment.option("stack_name")
-    if stack is None:
+        broken = broken_assertions(tree.document, root.names)
+        yield from (f"{assertion['AssertDescription']}." for assertion in broken)
+        for stack in nested:
+            yield from refused_by_nested(stack)
+        yield from filter(None, (rule(known) for rule in identity.RULES))
+    yield from _other_regions(known, region)
+    if stack_name is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."
     else:
-        yield from refused_names(template, values, stack)
+        yield from refused_names(stacks, stack_name)
 
 
 def how_to_set(environment: Environment, name: str) -> str:
@@ -66,19 +63,19 @@ def how_to_set(environment: Environment, name: str) -> str:
     return f'make deploy{selected} PARAMETERS="{name}=…"'
 
 
-def workers(template: Mapping[str, Any], values: Mapping[str, str], stack: str) -> dict[str, int]:
+def workers(stacks: Iterable[Stack]) -> dict[str, int]:
     """Return the reserved concurrency of each function that reserves some, by the function's name."""
-    names = template_names(template, values, StackName=stack)
     found = {}
-    for logical_id, resource in template["Resources"].items():
-        properties = resource.get("Properties", {})
-        try:
-            reserved = resolve(properties.get("ReservedConcurrentExecutions"), names)
-            name = resolve(properties.get("FunctionName", logical_id), names)
-        except Unresolvable:
-            continue
-        if reserved is not None:
-            found[str(name)] = int(reserved)
+    for stack in stacks:
+        for logical_id, resource in stack.tree.document["Resources"].items():
+            properties = resource.get("Properties", {})
+            try:
+                reserved = resolve(properties.get("ReservedConcurrentExecutions"), stack.names)
+                name = resolve(properties.get("FunctionName", logical_id), stack.names)
+            except Unresolvable:
+                continue
+            if reserved is not None:
+                found[str(name)] = int(reserved)
     return found
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mcp_roundtrip_tools.deploy import account, checks, releases, sam
 from mcp_roundtrip_tools.deploy.environments import LOCAL, Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.issuer import refused_issuer
-from mcp_roundtrip_tools.deploy.parameters import Declared, defaults, refused_value, unknown
+from mcp_roundtrip_tools.deploy.nested_checks import unknown_parameter
+from mcp_roundtrip_tools.deploy.parameters import defaults
 from mcp_roundtrip_tools.deploy.questions import Interview
+from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
 from mcp_roundtrip_tools.deploy.target import (
     BUILT,
     WRITTEN,
@@ -23,7 +24,9 @@ from mcp_roundtrip_tools.deploy.target import (
     target_of,
     where_written,
 )
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.template.allowed_values import refused_value
+from mcp_roundtrip_tools.template.platform_version import check_platform
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,40 +35,38 @@ class Deployment:
 
     folder: Path
     environment: Environment
-    template: Mapping[str, Any]
+    tree: TemplateTree
 
     @classmethod
     def of(cls, folder: Path, environment: str) -> Deployment:
         """Read the project. Raises Refused and TemplateError."""
-        template = load(folder / "template.yaml")
-        return cls(folder, read_environment(folder, environment), template)
+        tree = read_tree(folder / "template.yaml")
+        check_platform(tree)
+        return cls(folder, read_environment(folder, environment), tree)
 
     def with_changes(self, changes: Mapping[str, str | None]) -> Deployment:
         """Return the deployment with these parameters changed. Raises Refused for an unknown name."""
         problems = [
-            where_written(name) if name in WRITTEN else problem
-            for name, problem in unknown(self._declared, changes)
+            where_written(name) if name in WRITTEN else unknown_parameter(name, value, self.tree)
+            for name, value in changes.items()
+            if name not in self.tree.declared
         ]
         if problems:
             raise Refused(*problems)
         return replace(self, environment=self.environment.with_parameters(changes)) if changes else self
 
     @property
-    def _declared(self) -> Declared:
-        return checks.declared_parameters(self.template)
-
-    @property
     def values(self) -> dict[str, str]:
         """The value of every parameter of the template."""
-        return checks.values_of(self.template, self.environment)
+        return checks.values_of(self.tree, self.environment)
 
     @property
     def target(self) -> Target:
-        return target_of(self._declared, self.values)
+        return target_of(self.tree.declared, self.values)
 
     def check(self) -> None:
         """Raise Refused with everything that can be refused without the AWS account."""
-        problems = list(checks.refusals(self.template, self.environment, self._region))
+        problems = list(checks.refusals(self.tree, self.environment, self._region))
         if problems:
             raise Refused(*problems)
 
@@ -74,11 +75,11 @@ class Deployment:
         wrong = [
             problem
             for name, value in self.target.items()
-            if (problem := refused_value(name, self._declared[name], value))
+            if (problem := refused_value(name, self.tree.declared[name], value))
         ]
         if wrong:
             raise Refused(*wrong)
-        check_interpreter(self.folder, self.template, self.values)
+        check_interpreter(self.folder, self.tree.document, self.values)
         self._configure(())
         status = sam.run(program, self.folder, self.environment, "build")
         if status == 0:
@@ -95,7 +96,7 @@ class Deployment:
         if artefact_exists:
             deployment._check_artefact()
         else:
-            check_interpreter(deployment.folder, deployment.template, deployment.values)
+            check_interpreter(deployment.folder, deployment.tree.document, deployment.values)
         deployment._check_account()
         save(deployment.folder, deployment.environment)
         if not artefact_exists and (status := deployment.build(program)):
@@ -117,7 +118,7 @@ class Deployment:
         profile = self.environment.option("profile")
         account.connect(self._region or "us-east-1", profile).check_credentials()  # before any question
         interview = Interview(
-            self.template, input, print, stack=self.folder.resolve().name, region=self._region or ""
+            self.tree, input, print, stack=self.folder.resolve().name, region=self._region or ""
         )
         return replace(self, environment=interview.complete(self.environment))
 
@@ -137,9 +138,10 @@ class Deployment:
         connected = self._account()
         connected.check_credentials()
         connected.check_stack(stack)
-        if problem := refused_issuer(self.values):
+        stacks = read_stacks(self.tree, self.values, stack)
+        if problem := refused_issuer(known_values(stacks)):
             raise Refused(problem)
-        problems = list(connected.refused_concurrency(checks.workers(self.template, self.values, stack)))
+        problems = list(connected.refused_concurrency(checks.workers(stacks)))
         if problems:
             raise Refused(*problems)
         if connected.delete_failed_creation(stack):
@@ -176,7 +178,7 @@ class Deployment:
         )
 
     def _show(self) -> None:
-        environment, usual = self.environment, defaults(self._declared)
+        environment, usual = self.environment, defaults(self.tree.declared)
         print(f"\n{environment.name}: the stack {environment.option('stack_name')}")
         for name, value in self.values.items():
             if value != usual.get(name):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from mcp_roundtrip_tools.deploy.environments import Environment
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.names import refused_names
+from mcp_roundtrip_tools.deploy.parameters import Declared
+from mcp_roundtrip_tools.deploy.stacks import read_stacks
 from mcp_roundtrip_tools.template.allowed_values import refused_value
+from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 MAX_QUESTIONS = 8
@@ -32,7 +34,7 @@ class Interview:
 
     def __init__(
         self,
-        template: Mapping[str, Any],
+        tree: TemplateTree,
         prompt: Prompt,
         show: Callable[[str], None],
         *,
@@ -40,8 +42,8 @@ class Interview:
         region: str = "",
     ) -> None:
         """`stack` and `region` are suggested: the beginning of the stack's name, and the Region."""
-        self._template = template
-        self._declared: Mapping[str, Mapping[str, Any]] = template.get("Parameters") or {}
+        self._tree = tree
+        self._declared: Declared = tree.declared
         self._prompt = prompt
         self._show = show
         self._stack = stack
@@ -59,7 +61,7 @@ class Interview:
             name = self._ask(
                 "Name of the stack",
                 environment.option("stack_name") or f"{self._stack}-{environment.name}",
-                lambda stack: next(refused_names(self._template, {}, stack), None),
+                lambda stack: next(refused_names(read_stacks(self._tree, {}, stack), stack), None),
             )
             environment = environment.with_options(stack_name=name)
         if environment.option("region") is None:

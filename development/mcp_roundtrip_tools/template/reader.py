@@ -23,6 +23,7 @@ from mcp_roundtrip_tools.template.local_names import (
     name_of_function,
 )
 from mcp_roundtrip_tools.template.model import Application, Function, Storage
+from mcp_roundtrip_tools.template.platform_version import check_platform
 from mcp_roundtrip_tools.template.queues import read_queues
 from mcp_roundtrip_tools.template.resource import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
@@ -51,6 +52,7 @@ class Template:
     def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
         self.path = path.resolve()
         self._tree = read_tree(path)
+        check_platform(self._tree)
         self._parameters = parameters
         check_given(parameters, self._tree)
         self._stacks = read_stacks(self._tree, parameters, LocalServices())

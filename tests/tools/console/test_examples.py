@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.console_browser"]
 
 PROJECT: Final = FUNCTIONS.parent
-DATABASES: Final = PROJECT / "development/example_services/databases.py"
+DATABASES: Final = PROJECT / "stand_ins/databases.py"
 INDIA: Final = "Hyderabad, Telangana, India"
 ASKED: Final = ("wait", ".questions")
 DONE: Final = ("wait", ".result")

@@ -10,20 +10,23 @@ from mcp_roundtrip_tools.deploy.checks import refusals, values_of, workers
 from mcp_roundtrip_tools.deploy.environments import Environment, Sections
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.parameters import defaults
+from mcp_roundtrip_tools.deploy.stacks import read_stacks
 from mcp_roundtrip_tools.deploy.target import built_target, pin
 from mcp_roundtrip_tools.template.allowed_values import refused_value
+from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 from support.transformed_template import broken_rules
 
-TEMPLATE = load(ROOT / "template.yaml")
+TREE = read_tree(ROOT / "template.yaml")
+TEMPLATE = TREE.document
 REGION = "eu-west-1"
 
 
 def refused(stack: str = "tools", **parameters: str) -> list[str]:
     overrides = {"AuthMode": "none", **parameters}
     sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
-    return list(refusals(TEMPLATE, Environment("default", {}, sections), REGION))
+    return list(refusals(TREE, Environment("default", {}, sections), REGION))
 
 
 def test_the_defaults_are_accepted() -> None:
@@ -94,9 +97,9 @@ def names_of_functions() -> list[str]:
 
 def test_the_concurrency_of_workers_is_known_by_their_names() -> None:
     sections = {"deploy": {"parameter_overrides": {"AuthMode": "none", "WorkerConcurrency": "7"}}}
-    values = values_of(TEMPLATE, Environment("default", {}, sections))
-    assert workers(TEMPLATE, values, "tools") == {"tools_provision_worker": 7}
-    assert workers(TEMPLATE, {**values, "WorkerConcurrency": "0"}, "tools") == {}
+    values = values_of(TREE, Environment("default", {}, sections))
+    assert workers(read_stacks(TREE, values, "tools")) == {"tools_provision_worker": 7}
+    assert workers(read_stacks(TREE, {**values, "WorkerConcurrency": "0"}, "tools")) == {}
 
 
 def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path: Path) -> None:

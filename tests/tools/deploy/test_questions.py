@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_roundtrip_tools.deploy.environments import Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.questions import MAX_QUESTIONS, OF_MODE, Interview
-from mcp_roundtrip_tools.template.yaml_reader import load
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
 from support.project import ROOT
 
-TEMPLATE = load(ROOT / "template.yaml")
+TREE = read_tree(ROOT / "template.yaml")
 ANSWERS = {
     "TokenIssuer": "https://issuer.example",
     "LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer",
@@ -34,8 +33,8 @@ class Person:
         self.asked.append(question)
         return self.answers.get(question.split(maxsplit=1)[0].rstrip(":"), "")
 
-    def interview(self, environment: Environment, template: Mapping[str, Any] = TEMPLATE) -> Environment:
-        return Interview(template, self, self.shown.append).complete(environment)
+    def interview(self, environment: Environment, tree: TemplateTree = TREE) -> Environment:
+        return Interview(tree, self, self.shown.append).complete(environment)
 
 
 def first() -> Environment:
@@ -66,8 +65,8 @@ def test_options_of_the_command_line_replace_no_question() -> None:
 
 
 def test_every_mode_of_the_template_has_its_questions() -> None:
-    assert set(OF_MODE) == set(TEMPLATE["Parameters"]["AuthMode"]["AllowedValues"])
-    assert {name for names in OF_MODE.values() for name in names} <= TEMPLATE["Parameters"].keys()
+    assert set(OF_MODE) == set(TREE.declared["AuthMode"]["AllowedValues"])
+    assert {name for names in OF_MODE.values() for name in names} <= TREE.declared.keys()
 
 
 def test_another_mode_asks_only_for_what_it_needs() -> None:
@@ -81,7 +80,7 @@ def test_another_mode_asks_only_for_what_it_needs() -> None:
 def test_a_refused_answer_is_asked_again_with_the_reason() -> None:
     answers = iter(["", "eu-west-1", "bearer", "http://issuer.example", "https://issuer.example", ""])
     shown: list[str] = []
-    Interview(TEMPLATE, lambda question: next(answers), shown.append).complete(first())
+    Interview(TREE, lambda question: next(answers), shown.append).complete(first())
     assert [line for line in shown if line.startswith("TokenIssuer must be an https URL")]
 
 

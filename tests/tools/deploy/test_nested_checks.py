@@ -1,0 +1,213 @@
+"""What `make deploy` refuses about the options that template.yaml passes to its nested stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from mcp_roundtrip_tools.deploy.checks import refusals, workers
+from mcp_roundtrip_tools.deploy.deployment import Deployment
+from mcp_roundtrip_tools.deploy.environments import Environment, Sections
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.template_tree import read_tree
+
+REGION = "eu-west-1"
+
+ROOT = """\
+    Parameters:
+      AuthMode: {Type: String, AllowedValues: [none, bearer, jwt]}
+      TokenIssuer: {Type: String, Default: ""}
+    Resources:
+      Platform:
+        Type: AWS::Serverless::Application
+        Properties:
+          Location: platform/template.yaml
+          Parameters:
+            Application: !Ref AWS::StackName
+            AuthMode: !Ref AuthMode
+            TokenIssuer: !Ref TokenIssuer
+      Endpoint:
+        Type: AWS::Serverless::Application
+        Properties:
+          Location: platform/endpoint.yaml
+          Parameters:
+            Api: !GetAtt Platform.Outputs.Api
+      WorkerFunction:
+        Type: AWS::Serverless::Function
+        Properties:
+          FunctionName: !Sub ${AWS::StackName}_worker
+          ReservedConcurrentExecutions: 20
+"""
+PLATFORM = """\
+    Parameters:
+      Application: {Type: String}
+      AuthMode: {Type: String, AllowedValues: [none, bearer, jwt]}
+      TokenIssuer: {Type: String, Default: ""}
+      LambdaAuthorizerArn: {Type: String, Default: ""}
+      DomainName: {Type: String, Default: ""}
+      CertificateArn: {Type: String, Default: ""}
+      LogRetentionDays: {Type: Number, Default: 30, AllowedValues: [30, 90]}
+      MaxOpenTasks: {Type: Number, Default: 10, MaxValue: 100}
+    Rules:
+      TokensNeedAnIssuer:
+        RuleCondition: !Equals [!Ref AuthMode, bearer]
+        Assertions:
+          - Assert: !Not [!Equals [!Ref TokenIssuer, ""]]
+            AssertDescription: AuthMode bearer needs TokenIssuer
+      ADomainNeedsACertificate:
+        RuleCondition: !Not [!Equals [!Ref DomainName, ""]]
+        Assertions:
+          - Assert: !Not [!Equals [!Ref CertificateArn, ""]]
+            AssertDescription: DomainName needs CertificateArn
+    Resources:
+      Table:
+        Type: AWS::SQS::Queue
+        Properties: {QueueName: !Sub "${Application}_undelivered_tasks"}
+"""
+ENDPOINT = """\
+    Parameters:
+      Api: {Type: String, AllowedPattern: '^[a-z0-9]+$'}
+    Rules:
+      NoOther: {Assertions: [{Assert: !Not [!Equals [!Ref Api, other]], AssertDescription: no}]}
+    Resources: {}
+"""
+SAMCONFIG = '[default.global.parameters]\nstack_name = "tools"\nregion = "eu-west-1"\n'
+
+
+def application(folder: Path, *options: str) -> Path:
+    """Write an application that passes these options to its platform, one a line; return its template."""
+    lines = "".join(f"            {option}\n" for option in options)
+    passed = ROOT.replace(
+        "            TokenIssuer: !Ref TokenIssuer\n", f"            TokenIssuer: !Ref TokenIssuer\n{lines}"
+    )
+    (folder / "platform").mkdir()
+    for name, text in {"template": PLATFORM, "endpoint": ENDPOINT}.items():
+        (folder / f"platform/{name}.yaml").write_text(dedent(text))
+    (folder / "samconfig.toml").write_text(SAMCONFIG)
+    path = folder / "template.yaml"
+    path.write_text(dedent(passed))
+    return path
+
+
+def refused(template: Path, stack: str = "tools", **parameters: str) -> list[str]:
+    overrides = {"AuthMode": "none", **parameters}
+    sections: Sections = {"global": {"stack_name": stack}, "deploy": {"parameter_overrides": overrides}}
+    return list(refusals(read_tree(template), Environment("default", {}, sections), REGION))
+
+
+def test_what_the_platform_accepts_is_not_refused(tmp_path: Path) -> None:
+    assert refused(application(tmp_path, "LogRetentionDays: 90", "DomainName: !Ref AWS::NoValue")) == []
+
+
+SECTION = "under Platform.Properties.Parameters in template.yaml"
+
+OF_OPTIONS = {
+    "LogRetentionDay: 90": (
+        "has LogRetentionDay, which platform/template.yaml does not have. Did you mean LogRetentionDays?"
+    ),
+    "LogRetentionDays: 31": f"LogRetentionDays must be one of 30, 90, not '31': change it {SECTION}.",
+    "MaxOpenTasks: 101": f"MaxOpenTasks must be at most 100, not '101': change it {SECTION}.",
+    "DomainName: tools.example": f"DomainName needs CertificateArn: write CertificateArn {SECTION}.",
+    "LambdaAuthorizerArn: arn:aws:lambda:us-east-1:123456789012:function:a": (
+        "LambdaAuthorizerArn names a resource in us-east-1; it must be in eu-west-1, as the stack."
+    ),
+}
+
+
+@pytest.mark.parametrize(("option", "sentence"), OF_OPTIONS.items(), ids=OF_OPTIONS)
+def test_an_option_that_the_platform_refuses_is_refused_with_its_place(
+    option: str, sentence: str, tmp_path: Path
+) -> None:
+    [problem] = refused(application(tmp_path, option))
+    assert problem.endswith(sentence)
+
+
+def test_a_contradiction_is_resolved_with_the_parameters_of_the_root(tmp_path: Path) -> None:
+    template = application(tmp_path)
+    assert refused(template, AuthMode="bearer", TokenIssuer="https://issuer.example") == []
+    assert refused(template, AuthMode="bearer") == [
+        'AuthMode bearer needs TokenIssuer: set it with PARAMETERS="TokenIssuer=…".'
+    ]
+
+
+def test_an_option_that_the_platform_needs_is_named(tmp_path: Path) -> None:
+    template = application(tmp_path)
+    template.write_text(template.read_text().replace("        Application: !Ref AWS::StackName\n", ""))
+    [problem] = refused(template)
+    assert "needs a line Application: …" in problem
+
+
+def test_the_issuer_is_checked_where_it_is_written(tmp_path: Path) -> None:
+    template = application(tmp_path)
+    written = "TokenIssuer: https://example.auth0.com"
+    template.write_text(template.read_text().replace("TokenIssuer: !Ref TokenIssuer", written))
+    [problem] = refused(template, AuthMode="bearer")
+    assert "https://example.auth0.com/, with the slash" in problem
+
+
+def test_names_in_nested_stacks_may_be_too_long(tmp_path: Path) -> None:
+    template = application(tmp_path)
+    fits = 64 - len("_worker")
+    assert refused(template, "x" * fits) == []
+    template.write_text(template.read_text().replace("_worker", "w"))
+    [problem] = refused(template, "x" * 64)
+    assert "2 characters too long" in problem
+    assert "_undelivered_tasks would have 82 characters" in problem
+
+
+def test_the_reserved_concurrency_of_workers_is_known(tmp_path: Path) -> None:
+    stacks = read_stacks(read_tree(application(tmp_path)), {"AuthMode": "none", "TokenIssuer": ""}, "tools")
+    assert workers(stacks) == {"tools_worker": 20}
+    assert known_values(stacks)["LogRetentionDays"] == "30"
+    assert "Api" not in known_values(stacks)
+
+
+WRITE_THE_LINE = (
+    f"LogRetentionDays is no parameter of template.yaml: write the line LogRetentionDays: 90 {SECTION}."
+)
+OF_COMMAND_LINE = {
+    "LogRetentionDays=90": WRITE_THE_LINE,
+    "Platform.LogRetentionDays=90": WRITE_THE_LINE,
+    "LogRetentionDay=90": (
+        f"template.yaml has no parameter LogRetentionDay. Did you mean LogRetentionDays, a line {SECTION}?"
+    ),
+    "TokenIsuer=x": "template.yaml has no parameter TokenIsuer. Did you mean TokenIssuer?",
+    "Wxyz=1": "template.yaml has no parameter Wxyz.",
+}
+
+
+@pytest.mark.parametrize(("given", "sentence"), OF_COMMAND_LINE.items(), ids=OF_COMMAND_LINE)
+def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
+    given: str, sentence: str, tmp_path: Path
+) -> None:
+    application(tmp_path)
+    name, _, value = given.partition("=")
+    with pytest.raises(Refused) as refused:
+        Deployment.of(tmp_path, "default").with_changes({name: value})
+    assert refused.value.problems == (sentence,)
+    (tmp_path / "samconfig.local.toml").write_text(
+        f'[default.deploy.parameters]\nparameter_overrides = ["{given}"]\n'
+    )
+    if "." not in name:  # no name of a parameter
+        [*_, problem] = [each for each in refusals_of_files(tmp_path) if each.startswith(sentence)]
+        assert "samconfig.local.toml sets it: change or delete that line." in problem
+
+
+def refusals_of_files(folder: Path) -> list[str]:
+    with pytest.raises(Refused) as refused:
+        Deployment.of(folder, "default").check()
+    return [*refused.value.problems]
+
+
+def test_a_platform_of_another_version_is_refused(tmp_path: Path) -> None:
+    application(tmp_path)
+    platform = tmp_path / "platform/template.yaml"
+    platform.write_text("Metadata: {McpRoundtrip: {Version: 0.0.1}}\n" + platform.read_text())
+    with pytest.raises(
+        TemplateError, match=r"is that of mcp-roundtrip 0\.0\.1, .* run mcp-roundtrip upgrade"
+    ):
+        Deployment.of(tmp_path, "default")

@@ -1,0 +1,53 @@
+"""A platform that is older or newer than the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.platform_version import check_platform
+from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.template_tree import TemplateTree
+
+
+def application(version: str | None) -> TemplateTree:
+    """Return an application with a platform of this version, or with a nested stack of its own."""
+    metadata = {} if version is None else {"Metadata": {"McpRoundtrip": {"Version": version}}}
+    platform = TemplateTree(Path(), "platform/template.yaml", metadata, {})
+    return TemplateTree(Path(), "the template", {}, {"Platform": platform})
+
+
+@pytest.mark.parametrize(
+    ("written", "installed", "remedy"),
+    [
+        ("0.1.0", "0.2.0", "run mcp-roundtrip upgrade"),
+        ("0.9.0", "0.10.0", "run mcp-roundtrip upgrade"),
+        ("1.0rc1", "1.0", "run mcp-roundtrip upgrade"),
+        ("0.10.0", "0.9.0", "install mcp-roundtrip==0.10.0"),
+        ("1.0", "1.0rc1", "install mcp-roundtrip==1.0"),
+    ],
+)
+def test_a_platform_of_another_version_is_refused_with_the_remedy(
+    written: str, installed: str, remedy: str
+) -> None:
+    sentence = (
+        f"platform/template.yaml is that of mcp-roundtrip {written}, and {installed} is installed: {remedy}"
+    )
+    with pytest.raises(TemplateError) as refused:
+        check_platform(application(written), installed)
+    assert str(refused.value) == sentence
+
+
+def test_a_platform_of_the_installed_version_and_other_nested_stacks_are_accepted() -> None:
+    check_platform(application("0.2.0"), "0.2.0")
+    check_platform(application(None), "0.2.0")
+
+
+def test_make_run_refuses_a_platform_of_another_version(tmp_path: Path) -> None:
+    (tmp_path / "platform.yaml").write_text("Metadata: {McpRoundtrip: {Version: 0.0.1}}\nResources: {}\n")
+    nested = "{Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}"
+    (tmp_path / "template.yaml").write_text(f"Resources: {{Platform: {nested}}}\n")
+    with pytest.raises(TemplateError, match=r"platform\.yaml is that of mcp-roundtrip 0\.0\.1"):
+        Template(tmp_path / "template.yaml", {})
