@@ -65,9 +65,9 @@ def main() -> None:
     print("\n| lines of template.yaml | measured | at most |\n|---|---|---|")
     for step, measured, limit in lines:
         print(f"| {step} | {measured} | {limit} |")
-    check(rows, lines)
     cpus, load = os.cpu_count(), os.getloadavg()[0]
     print(f"\nPython {sys.version_info.major}.{sys.version_info.minor}, {cpus} CPUs, load {load:.1f}")
+    check(rows, lines)
 
 
 def in_a_checkout(home: Path) -> Iterator[Row]:

@@ -286,14 +286,16 @@ async def test_make_run_serves_the_tool_without_a_build(application: Path) -> No
 
 @contextmanager
 def served(folder: Path, command: str) -> Iterator[str]:
-    """Run a command that serves an application until the block ends; yield the URL of its API."""
+    """Run a command that serves an application until the block ends; yield the URL of its endpoint."""
     with subprocess.Popen(
         command.split(), cwd=folder, env=of_stranger(), stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None
             yield next(
-                found[0] for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line))
+                found[0]
+                for line in process.stdout
+                if (found := re.search(r"http://127\.0\.0\.1:\d+/mcp", line))
             )
         finally:
             process.terminate()
