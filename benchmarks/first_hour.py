@@ -1,13 +1,15 @@
 """Measure the first hour of a new user: seconds, commands and edits to the first answers (`make first-hour`).
 
 A clean clone and an empty folder, with the package cache of this computer. The commands are those of the
-README and of docs/guides/your-own-project.md. Run it twice if the cache is empty.
+README. It also measures the lines of template.yaml that an application takes when it grows, and ends with an
+error if a figure is above its limit. Run it twice if the cache is empty.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,20 +17,31 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import dedent
+from threading import Thread
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = "2026-07-28"
 DEADLINE_S = 600
 
+MAX_STEPS, MAX_SECONDS = 12, 180
+"""From an empty folder to an own tool with its test: commands and edits, and seconds of the computer."""
+
+OWN_TOOL = ("application: an own tool", "application: the tool is called")
+
 TEXT = {"text": "stop and ask the user"}
 EDIT = ("Count words or characters?", "What should be counted?")
 """The reader's edit: a text in the source of the new tool, and its replacement."""
+
+TEMPERATURE_C = 21.5
+"""What the weather service of this computer answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +57,17 @@ class Row:
 def main() -> None:
     with TemporaryDirectory(prefix="first-hour-") as folder:
         home = Path(folder)
-        rows = [*in_a_checkout(home), *in_an_own_project(home)]
+        rows = [*in_a_checkout(home), *in_an_own_project(home), *growth(home)]
+        lines = [*figures(home)]
     print("| from there to | commands | edits | seconds |\n|---|---|---|---|")
     for row in rows:
         print(f"| {row.step} | {row.commands} | {row.edits} | {row.seconds:.0f} |")
+    print("\n| lines of template.yaml | measured | at most |\n|---|---|---|")
+    for step, measured, limit in lines:
+        print(f"| {step} | {measured} | {limit} |")
     cpus, load = os.cpu_count(), os.getloadavg()[0]
     print(f"\nPython {sys.version_info.major}.{sys.version_info.minor}, {cpus} CPUs, load {load:.1f}")
+    check(rows, lines)
 
 
 def in_a_checkout(home: Path) -> Iterator[Row]:
@@ -61,7 +79,7 @@ def in_a_checkout(home: Path) -> Iterator[Row]:
         answer(url, "get_weather", {"location": "Hyderabad"})
         yield Row("clone: the first answered question", 1, 0, time.monotonic() - began)
         began = time.monotonic()
-        run("make new-tool NAME=count_text", clone)
+        run("make new-function NAME=count_text", clone)
         answer(url, "count_text", TEXT)
         edit(clone / "functions/count_text/app.py")
         answer(url, "count_text", TEXT, question=EDIT[1])
@@ -69,24 +87,112 @@ def in_a_checkout(home: Path) -> Iterator[Row]:
 
 
 def in_an_own_project(home: Path) -> Iterator[Row]:
-    """Measure from an empty folder and a clone: a new application, a tool of its own, and a test of it."""
+    """Measure from an empty folder to a tool that asks, becomes a task and calls an API, with its test.
+
+    The commands and the edits are those of the README, below "Your own", after its first `make run`.
+    """
+    clone, application = home / "mcp-roundtrip", home / "shop"
+    readme = (clone / "README.md").read_text("utf-8")
+    new, new_tool, test = commands(readme)
+    name = re.findall(r"NAME=(\w+)", new_tool)[0]
     began = time.monotonic()
-    run("python3 -m pip wheel --quiet --no-deps --wheel-dir wheels ./mcp-roundtrip", home)
-    run("python3 -m venv tools", home)
-    run('tools/bin/pip install --quiet "$(echo wheels/mcp_roundtrip-*.whl)[local]"', home)
-    run("tools/bin/mcp-roundtrip new shop", home)
+    run(new, clone)
+    run(new_tool, application)
+    *_, source, of_source = code_blocks(readme)
+    (application / f"functions/server/{name}.py").write_text(source, "utf-8")
+    (application / f"tests/test_{name}.py").write_text(of_source, "utf-8")
+    run(test, application)
+    yield Row(f"{OWN_TOOL[0]}: asks, becomes a task, calls an API; its test", 4, 2, seconds_since(began))
+    began = time.monotonic()
+    with weather_service() as service, serving(application, f"VARIABLES=WEATHER_API_URL={service}") as url:
+        assert answer(url, name, {})["content"][0]["text"] == f"{TEMPERATURE_C} °C in Oslo."
+        yield Row("application: the tool is called", 2, 0, seconds_since(began))
+
+
+def growth(home: Path) -> Iterator[Row]:
+    """Measure how long the steps of docs/guides/your-own-project.md take, each with the tests."""
     application = home / "shop"
-    with serving(application) as url:
-        answer(url, "order_status", {})
-        yield Row("empty folder: the first answered question", 5, 0, time.monotonic() - began)
-        began = time.monotonic()
-        run("make new-tool NAME=count_text", application)
-        edit(application / "src/count_text.py")
-        answer(url, "count_text", TEXT, question=EDIT[1])
-        yield Row("application: the first own tool", 1, 1, time.monotonic() - began)
     began = time.monotonic()
-    run("make test", application)
-    yield Row("application: a test of it", 1, 0, time.monotonic() - began)
+    run("make new-tool NAME=count_text && make test", application)
+    yield Row("application: a second tool", 2, 0, seconds_since(began))
+    began = time.monotonic()
+    run("make new-function NAME=translate && make test", application)
+    yield Row("application: a second function, and the front door", 2, 0, seconds_since(began))
+
+
+def figures(home: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield what a new application and its growth take in template.yaml, and the limits."""
+    with TemporaryDirectory() as folder:
+        application = Path(folder) / "orders"
+        tools = f"'{home}/mcp-roundtrip/.venv/bin/mcp-roundtrip'"
+        run(f"{tools} new '{application}'", home)
+        template = application / "template.yaml"
+        lines = lines_of(template)
+        yield "template.yaml of a new application", lines, 100
+        for step, command, limit in (
+            ("a further tool in the same function", "new-tool one_more", 0),
+            ("the first tool with tasks in it: the worker", "new-tool first_task --tasks", 85),
+            ("each further tool with tasks in it", "new-tool second_task --tasks", 0),
+            ("the second function, with the front door", "new-function second", 60),
+            ("a further function with its role", "new-function third", 30),
+            ("a further function with tasks", "new-function fourth --tasks", 85),
+        ):
+            run(f"{tools} {command}", application)
+            added, lines = lines_of(template) - lines, lines_of(template)
+            yield step, added, limit
+
+
+def check(rows: Sequence[Row], lines: Iterable[tuple[str, int, int]]) -> None:
+    """End with an error if a figure is above its limit."""
+    own = [row for row in rows if row.step.startswith(("clone: the first answered", *OWN_TOOL))]
+    steps, seconds = sum(row.commands + row.edits for row in own), sum(row.seconds for row in own)
+    print(f"\nEmpty folder to an own tool with its test: {steps + 1} commands and edits, {seconds:.0f} s")
+    exceeded = [step for step, measured, limit in lines if measured > limit]
+    if steps + 1 > MAX_STEPS or seconds > MAX_SECONDS or exceeded:
+        raise SystemExit(f"above the limit: {', '.join(exceeded) or f'{MAX_STEPS} steps, {MAX_SECONDS} s'}")
+
+
+def commands(readme: str) -> tuple[str, str, str]:
+    """Return the commands of the README: write an application, add a tool with tasks, run the tests."""
+    [new] = re.findall(r"^ {4,}(\S*mcp-roundtrip new \S+)$", readme, re.MULTILINE)
+    [new_tool] = re.findall(r"^ {4,}(make new-tool NAME=\w+ TASKS=1)$", readme, re.MULTILINE)
+    [test] = re.findall(r"^ {4,}(make test)$", readme, re.MULTILINE)
+    return new, new_tool, test
+
+
+def code_blocks(readme: str) -> list[str]:
+    """Return the README's blocks of Python."""
+    blocks = re.findall(r"^( *)```python\n(.*?)^\1```$", readme, re.DOTALL | re.MULTILINE)
+    return [dedent(block) for _, block in blocks]
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text("utf-8").splitlines())
+
+
+def seconds_since(began: float) -> float:
+    return time.monotonic() - began
+
+
+@contextmanager
+def weather_service() -> Iterator[str]:
+    """Serve one temperature for every place; yield the URL."""
+
+    class Weather(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"current": {"temperature_2m": TEMPERATURE_C}}).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Weather) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def edit(path: Path) -> None:
@@ -114,14 +220,14 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path, *variables: str) -> Iterator[str]:
     """Run `make run`; yield the URL of its endpoint at once."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with (folder.parent / f"{folder.name}.log").open("w") as log:
         process = subprocess.Popen(
-            ["make", "run", f"PORT={port}"],
+            ["make", "run", f"PORT={port}", *variables],
             cwd=folder,
             env=environment(),
             stdout=log,
@@ -135,8 +241,8 @@ def serving(folder: Path) -> Iterator[str]:
             process.wait()
 
 
-def answer(url: str, tool: str, arguments: Mapping[str, Any], question: str | None = None) -> None:
-    """Call a tool until it asks (this `question`), answer, and expect a result."""
+def answer(url: str, tool: str, arguments: Mapping[str, Any], question: str | None = None) -> dict[str, Any]:
+    """Call a tool until it asks (this `question`), answer, and return its result."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
         asked = call(url, tool, arguments)
@@ -150,6 +256,7 @@ def answer(url: str, tool: str, arguments: Mapping[str, Any], question: str | No
     result = call(url, tool, arguments, inputResponses=responses, requestState=asked["requestState"])
     if result.get("resultType") != "complete" or result.get("isError"):
         raise SystemExit(f"{tool} did not return a result: {result}")
+    return result
 
 
 def accept(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def served(shop: Path, command: str) -> Iterator[str]:
             shlex.split(f"{command.strip()} PORT=0"), cwd=shop, stdout=log, stderr=subprocess.STDOUT
         )
         try:
-            yield _wait(shop, r"endpoint  (http://127\.0\.0\.1:\d+/)")
+            yield _wait(shop, r"endpoint  (http://127\.0\.0\.1:\d+/mcp)")
         finally:
             process.terminate()
             process.wait()

@@ -21,15 +21,14 @@ from contextlib import contextmanager
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
-from shutil import copyfile, copytree
+from shutil import copyfile, copytree, ignore_patterns
 from typing import Any
 
 import pytest
-import yaml
 
 from mcp_roundtrip_tools.run.services import ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support import cloudformation, skips
+from support import cloudformation, skips, whole_template
 from support.aws_account import Cloud, Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
@@ -42,13 +41,12 @@ from support.sam_build import (
     require_deployed_runtime,
     run,
 )
-from support.transformed_template import lint, transformed_file
+from support.transformed_template import load_template, transformed_file
+from support.transformed_template import stack as stack_of_this_application
 
 PAGE = "docs/guides/your-own-project.md"
-BUILD_WHEEL, INSTALL, NEW, RUN, NEW_TOOL, TEST, DEPLOY, SAM_INIT = code_blocks(PAGE, "sh")
+BUILD_WHEEL, INSTALL, NEW, RUN, NEW_TOOL, TEST, *GROW, DEPLOY, UPGRADE, SAM_INIT = code_blocks(PAGE, "sh")
 TUTORIAL, *_ = code_blocks("docs/tutorial/index.md", "python")
-IN_ANOTHER = "docs/guides/existing-application.md"
-FUNCTION, LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(IN_ANOTHER, "yaml")
 
 PACKAGES = [
     ROOT / "layers/mcp_roundtrip/mcp_roundtrip",
@@ -253,8 +251,9 @@ def test_the_tests_of_the_application_pass_with_another_tool(
     (tmp_path / wheel.name.replace("-py3", "-1-py3")).write_text("another package of that name")
     add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
     assert add == "new-tool"
-    assert f"src/{name}.py" in shell(NEW_TOOL, application)
+    assert f"functions/server/{name}.py" in shell(NEW_TOOL, application)
     assert "5 passed" in shell(TEST, application, PIP_FIND_LINKS=str(tmp_path))
+    assert "already" in shell(UPGRADE, application)
     where = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
     python = application / ".venv/bin/python"
     assert str(application / ".venv") in run(python, "-c", where, cwd=application).stdout
@@ -265,8 +264,9 @@ def test_the_application_has_sample_events(application: Path) -> None:
     found = {
         path.relative_to(application / "events").as_posix() for path in application.glob("events/**/*.json")
     }
-    assert {"list.json", "order_status.json", "live/order_status.json", "live/env.json"} <= found
-    call = "make --silent invoke PORT=1 EVENT=events/order_status.json"
+    own = {"server/list.json", "server/order_status.json", "live/server/order_status.json"}
+    assert {*own, "live/env.json"} <= found
+    call = "make --silent invoke PORT=1 EVENT=events/server/order_status.json"
     asked = json.loads(shell(f"{call} > 1.json && cat 1.json", application))
     [key] = json.loads(asked["body"])["result"]["inputRequests"]
     answers = shlex.quote(json.dumps({key: ANSWER}))
@@ -286,14 +286,16 @@ async def test_make_run_serves_the_tool_without_a_build(application: Path) -> No
 
 @contextmanager
 def served(folder: Path, command: str) -> Iterator[str]:
-    """Run a command that serves an application until the block ends; yield the URL of its API."""
+    """Run a command that serves an application until the block ends; yield the URL of its endpoint."""
     with subprocess.Popen(
         command.split(), cwd=folder, env=of_stranger(), stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None
             yield next(
-                found[0] for line in process.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line))
+                found[0]
+                for line in process.stdout
+                if (found := re.search(r"http://127\.0\.0\.1:\d+/mcp", line))
             )
         finally:
             process.terminate()
@@ -324,7 +326,7 @@ def deployer(account: Cloud) -> Mapping[str, str]:
 @pytest.fixture(scope="module")
 def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Stack:
     """Return the stack that `make deploy` makes, with typed answers, at the end of the tutorial."""
-    (application / "src/app.py").write_text(TUTORIAL)
+    (application / "functions/server/app.py").write_text(TUTORIAL)
     assert DEPLOY in code_blocks("docs/tutorial/index.md", "sh")
     answers = {"Name of the stack": "", "Region": "", "AuthMode": "none"}
     ours, terminal = pty.openpty()
@@ -346,7 +348,7 @@ def stack(application: Path, account: Cloud, deployer: Mapping[str, str]) -> Sta
 
 
 async def test_the_deployed_tool_asks_its_questions(stack: Stack) -> None:
-    url = f"{stack.cloud.url}/_aws/execute-api/{stack.resources['ServerlessHttpApi']}/$default/"
+    url = f"{stack.cloud.url}/_aws/execute-api/{stack.resources['Platform.Api']}/$default/mcp"
     answers: list[Answer] = [ANSWER, {"euros": 20, "reason": "late"}, {"value": True}]
     async with official(url, person := Person(answers)) as client:
         refund = await client.call("refund_order", {})
@@ -379,14 +381,14 @@ def test_the_second_deployment_asks_nothing_and_keeps_the_answers(
     assert saved["global"]["parameters"] == {"stack_name": "orders", "region": "us-east-1"}
     shell("make deploy BUILD=0", application, **deployer)
     url = shell("make --silent url", application, **deployer)
-    assert url == f"https://{stack.resources['ServerlessHttpApi']}.execute-api.us-east-1.amazonaws.com\n"
+    assert url == f"https://{stack.resources['Platform.Api']}.execute-api.us-east-1.amazonaws.com/mcp\n"
     assert "0 of 0 versions" in shell("make --silent prune", application, **deployer)
 
 
 REFUSED = {
     "PARAMETERS=AutMode=none": "template.yaml has no parameter AutMode. Did you mean AuthMode?",
-    "PARAMETERS=AuthMode=oauth": "AuthMode must be one of bearer, none, not 'oauth'.",
-    "PARAMETERS=AuthMode=bearer": "AuthMode bearer needs a TokenIssuer.",
+    "PARAMETERS=AuthMode=oauth": "AuthMode must be one of none, bearer, jwt, lambda, iam, not 'oauth'.",
+    "PARAMETERS=AuthMode=bearer": "AuthMode bearer and jwt need TokenIssuer.",
     "ENV=staging": "samconfig.toml has no environment 'staging'; it has default, prod.",
     "PYTHON_RUNTIME=python3.14": "template.yaml has no parameter PythonRuntime: change every Runtime",
 }
@@ -413,93 +415,68 @@ def test_a_deployment_that_cannot_work_is_refused_before_the_build(
 
 
 @pytest.fixture(scope="module")
-def transformed(application: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file of the transformed template."""
-    output = tmp_path_factory.mktemp("transformed") / "template.yaml"
-    given = {"AuthMode": "bearer", "TokenIssuer": ISSUER}
-    output.write_text(transformed_file(application / "template.yaml", **given))
-    return output
+def grown(application: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the application with tools with tasks in two functions, as the page adds them."""
+    folder = tmp_path_factory.mktemp("grown")
+    copytree(application, folder, ignore=ignore_patterns(".venv*", ".aws-sam"), dirs_exist_ok=True)
+    for command in GROW:
+        done = run(sys.executable, "-m", "mcp_roundtrip_tools", *as_options(command.split()[1:]), cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
 
 
-LAYER = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
+def as_options(arguments: list[str]) -> list[str]:
+    """Return the arguments of `make` as those of the command."""
+    options = {"TASKS=1": "--tasks"}
+    return [options.get(each, each.removeprefix("NAME=")) for each in arguments]
 
 
-@pytest.fixture(scope="module")
-def without_layer(application: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the template with the layer of another stack, and its transformed template."""
-    folder = tmp_path_factory.mktemp("without_layer")
-    source, output = folder / "template.yaml", folder / "transformed.yaml"
-    resource = re.compile(r"^  RoundtripLayer:.*\n(?:    .*\n)+", re.MULTILINE)
-    without, count = resource.subn("", (application / "template.yaml").read_text("utf-8"))
-    assert count == 1
-    source.write_text(without.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
-    output.write_text(transformed_file(source, AuthMode="none", RoundtripLayer=LAYER))
-    return source, output
+def evaluated(project: Path, **given: str) -> whole_template.Stack:
+    """Return the stack of an application with its nested stacks."""
+    parameters = {"AuthMode": "bearer", "TokenIssuer": ISSUER, **given}
+    template = load_template(transformed_file(project / "template.yaml", **parameters))
+    return whole_template.evaluate_stack(template, project, parameters)
 
 
-def test_the_templates_are_lint_clean(
-    application: Path, transformed: Path, without_layer: tuple[Path, Path]
-) -> None:
-    assert lint(application / "template.yaml", transformed, *without_layer) == []
+def test_the_templates_are_lint_clean(grown: Path, application: Path) -> None:
+    for project in (application, grown):
+        done = run(SAM, "validate", "--lint", "--region", "eu-west-1", cwd=project)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_api_may_only_invoke_the_function_and_the_function_may_only_use_its_keys(
-    transformed: Path,
-) -> None:
-    stack = resources_of(transformed)
-    [role] = [each["Properties"] for each in stack.values() if each["Type"] == "AWS::IAM::Role"]
-    statements = [s for policy in role["Policies"] for s in policy["PolicyDocument"]["Statement"]]
-    assert [(statement["Action"], statement["Resource"]) for statement in statements] == [
-        (["kms:Sign", "kms:GetPublicKey"], "${StateKey.Arn}"),
-        ("kms:GenerateMac", "${StateEncryptionKey.Arn}"),
-    ]
-    [managed] = role["ManagedPolicyArns"]
-    assert managed.endswith("/service-role/AWSLambdaBasicExecutionRole")
-    [permission] = [each for each in stack.values() if each["Type"] == "AWS::Lambda::Permission"]
-    assert permission["Properties"]["SourceArn"].endswith(":${ServerlessHttpApi}/*/*")
-    assert permission["Properties"]["Principal"] == "apigateway.amazonaws.com"
+def test_the_application_has_the_resources_of_this_one(grown: Path) -> None:
+    """The functions differ, and everything else is the same."""
+    own, here = evaluated(grown), stack_of_this_application(AuthMode="bearer", TokenIssuer=ISSUER)
+    kinds = {"AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::IAM::Role"}
+    examples = ("Approval", "Provision", "Server")
+
+    def others(resources: Mapping[str, Any]) -> set[str]:
+        return {
+            name
+            for name, each in resources.items()
+            if each["Type"] not in kinds and not name.startswith((*examples, "RoundtripLayer"))
+        }
+
+    assert others(own.resources) == others(here.resources)
 
 
-def resources_of(template: Path) -> dict[str, Any]:
-    document = yaml.safe_load(template.read_text("utf-8"))
-    parameters = cloudformation.parameters_of(document, AuthMode="bearer", TokenIssuer=ISSUER)
-    return cloudformation.resources(document, parameters)
+def test_only_the_answering_function_is_invoked_by_the_api(application: Path, grown: Path) -> None:
+    for project, function in ((application, "Server"), (grown, "FrontDoor")):
+        resources = evaluated(project).resources.values()
+        permissions = [each["Properties"] for each in resources if each["Type"] == "AWS::Lambda::Permission"]
+        assert [each["FunctionName"] for each in permissions] == [f"${{{function}FunctionAliaslive}}"]
 
 
-def test_the_events_tell_the_address_of_the_outputs(application: Path, transformed: Path) -> None:
-    """The one route is the default one of the default stage: the audience is the origin, as the output."""
-    stack = resources_of(transformed)
-    [(route, methods)] = stack["ServerlessHttpApi"]["Properties"]["Body"]["paths"].items()
-    integration = methods["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]
-    assert (route, integration["payloadFormatVersion"]) == ("$default", "2.0")
-    [stage] = [each for each in stack.values() if each["Type"] == "AWS::ApiGatewayV2::Stage"]
-    assert stage["Properties"]["StageName"] == "$default"
-    url = "https://${ServerlessHttpApi}.execute-api.${AWS::Region}.${AWS::URLSuffix}"
-    assert load(application / "template.yaml")["Outputs"]["McpUrl"]["Value"] == {"Fn::Sub": url}
+def test_the_address_stays_when_the_application_grows(application: Path, grown: Path) -> None:
+    before, after = evaluated(application), evaluated(grown)
+    assert before.outputs == after.outputs
+    assert before.nested["Platform"].outputs == after.nested["Platform"].outputs
 
 
 def test_everyone_may_call_only_if_the_deployer_says_so(application: Path) -> None:
     template = load(application / "template.yaml")
     with pytest.raises(KeyError):
         cloudformation.parameters_of(template)["AuthMode"]
-    [rule] = template["Rules"].values()
-    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "AuthMode"}, "bearer"]}
-    [assertion] = rule["Assertions"]
-    assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "TokenIssuer"}, ""]}]}
+    assert evaluated(application, TokenIssuer="").nested["Platform"].broken_rules
     with pytest.raises(cloudformation.Refused):
         cloudformation.parameters_of(template, TokenIssuer="http://id.example")
-
-
-def test_the_function_gets_the_layer_of_another_stack(without_layer: tuple[Path, Path]) -> None:
-    template = yaml.safe_load(without_layer[1].read_text())
-    parameters = cloudformation.parameters_of(template, AuthMode="none", RoundtripLayer=LAYER)
-    function = cloudformation.resources(template, parameters)["ServerFunction"]["Properties"]
-    assert function["Layers"] == [LAYER]
-    with pytest.raises(cloudformation.Refused):
-        cloudformation.parameters_of(template, RoundtripLayer="RoundtripLayer")
-
-
-def test_the_guide_for_an_existing_application_shows_what_the_template_has(application: Path) -> None:
-    template = (application / "template.yaml").read_text("utf-8")
-    for line in map(str.strip, FUNCTION.splitlines()):
-        assert f" {line}\n" in template, line

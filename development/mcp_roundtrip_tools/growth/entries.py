@@ -46,6 +46,10 @@ def find_conflict(document: Mapping[str, Any], name: str) -> str | None:
 def add_function(template: TemplateText, name: str, *, with_makefile: bool) -> None:
     """Append a function and its role, with path and boundary of another role. Raises TemplateError."""
     _need_platform(template)
+    if not template.has("Globals", "Function", "Environment", "Variables", "MCP_SETTINGS"):
+        raise TemplateError(
+            "a function of its own needs MCP_SETTINGS in Globals, as mcp-roundtrip new writes it"
+        )
     prefix = logical_id_prefix(name)
     rules = _rules_of_roles(template)
     template.append(["", *_entry("function", prefix, name, with_makefile)], "Resources")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.deploy.names import refused_names
-from mcp_roundtrip_tools.deploy.parameters import defaults
 from mcp_roundtrip_tools.growth.entries import find_conflict
+
+MAX_FUNCTION_NAME = 64
 
 MAX_NAME = 30
 """A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`."""
@@ -65,12 +65,18 @@ def check_function_name(project: Path, document: Mapping[str, Any], name: str) -
         raise GrowthError(f"{name!r}: template.yaml uses that name in {found!r}")
 
 
-def check_lengths(project: Path, template: Mapping[str, Any]) -> None:
-    """Refuse resources whose names are too long with a stack's name in samconfig.toml. Raises GrowthError."""
-    values = defaults(template.get("Parameters") or {})
+def check_length(project: Path, name: str) -> None:
+    """Refuse the name of a function that is too long after a stack's name in samconfig.toml.
+
+    Raises GrowthError.
+    """
     for stack in stack_names(project):
-        for sentence in refused_names(template, values, stack):
-            raise GrowthError(sentence)
+        longest = f"{stack}_{name}"
+        if len(longest) > MAX_FUNCTION_NAME:
+            raise GrowthError(
+                f"the name {longest} of a function would have {len(longest)} characters, and Lambda accepts "
+                f"{MAX_FUNCTION_NAME}: choose a shorter name, or a shorter stack_name in samconfig.toml"
+            )
 
 
 def stack_names(project: Path) -> list[str]:

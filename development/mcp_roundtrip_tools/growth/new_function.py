@@ -23,9 +23,8 @@ from mcp_roundtrip_tools.growth.change import (
 from mcp_roundtrip_tools.growth.entries import add_front_door, add_function, add_worker, logical_id_prefix
 from mcp_roundtrip_tools.growth.front_door import check_owners, front_door_files
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, ToolFunction, tool_functions
-from mcp_roundtrip_tools.growth.names import check_function_name, check_lengths, check_name
+from mcp_roundtrip_tools.growth.names import check_function_name, check_length, check_name
 from mcp_roundtrip_tools.growth.tool_files import render_app
-from mcp_roundtrip_tools.template.yaml_reader import parse
 
 
 def main(
@@ -46,6 +45,7 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
     check_name(name, "new-function")
     document, template = read_template(project)
     check_function_name(project, document, name)
+    check_length(project, f"{name}_worker" if tasks else name)
     functions = tool_functions(project, document)
     app = project / FUNCTIONS / name / "app.py"
     new = {app: render_app(name, tasks=tasks), **render_test_and_events(project, name, app, tasks=tasks)}
@@ -59,7 +59,6 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
         first = next(iter(functions.values())).logical_id
         add_front_door(template, first, with_makefile=with_makefile)
     refuse_existing(new)
-    check_lengths(project, parse(template.text))
     return {**new, project / TEMPLATE: template.text, **catalog_files(project, new)}
 
 

@@ -19,12 +19,11 @@ from mcp_roundtrip_tools.growth.change import (
     render_test_and_events,
     run,
 )
-from mcp_roundtrip_tools.growth.entries import add_worker
+from mcp_roundtrip_tools.growth.entries import add_worker, name_of
 from mcp_roundtrip_tools.growth.functions import TEMPLATE, select_function, tool_functions
-from mcp_roundtrip_tools.growth.names import check_lengths, check_module_name, check_name
+from mcp_roundtrip_tools.growth.names import check_length, check_module_name, check_name
 from mcp_roundtrip_tools.growth.registration import register, try_registration
 from mcp_roundtrip_tools.growth.tool_files import render_module
-from mcp_roundtrip_tools.template.yaml_reader import parse
 
 
 def main(
@@ -56,7 +55,7 @@ def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: b
     files = {**new, app: register(app, name, tasks=tasks)}
     if tasks and owner.worker is None:
         add_worker(template, owner)
-        check_lengths(project, parse(template.text))
+        check_length(project, f"{name_of(document, owner.logical_id)}_worker")
         files[project / TEMPLATE] = template.text
     try_registration(app, name, files)
     if (project / FUNCTIONS / FRONT_DOOR).is_dir():

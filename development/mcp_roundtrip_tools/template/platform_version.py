@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib.metadata import version
+from typing import Any
 
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
@@ -23,10 +25,10 @@ def check_platform(tree: TemplateTree, installed: str | None = None) -> None:
     """
     installed = installed or version(PACKAGE)
     for nested in tree.nested.values():
-        written = platform_version(nested)
+        written = platform_version(nested.document)
         if written is None or written == installed:
             continue
-        if _release(written) < _release(installed):
+        if release(written) < release(installed):
             remedy = f"run {PACKAGE} upgrade"
         else:
             remedy = f"install {PACKAGE}=={written}"
@@ -35,13 +37,13 @@ def check_platform(tree: TemplateTree, installed: str | None = None) -> None:
         )
 
 
-def platform_version(tree: TemplateTree) -> str | None:
+def platform_version(document: Mapping[str, Any]) -> str | None:
     """Return the version of the package that wrote a template; None if it is no template of the platform."""
-    metadata = (tree.document.get("Metadata") or {}).get("McpRoundtrip")
+    metadata = (document.get("Metadata") or {}).get("McpRoundtrip")
     return str(metadata["Version"]) if isinstance(metadata, dict) and "Version" in metadata else None
 
 
-def _release(text: str) -> tuple[list[int], bool]:
+def release(text: str) -> tuple[list[int], bool]:
     """Return what orders versions: the release, and whether it is final (1.0rc1 precedes 1.0)."""
-    release, rest = re.match(r"([0-9.]*)(.*)", text).groups()  # type: ignore[union-attr]  # it matches any text
-    return [int(number) for number in release.split(".") if number], not rest
+    numbers, rest = re.match(r"([0-9.]*)(.*)", text).groups()  # type: ignore[union-attr]  # it matches any text
+    return [int(number) for number in numbers.split(".") if number], not rest

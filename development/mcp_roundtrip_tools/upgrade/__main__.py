@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.platform_files import (
     CHECKSUMS,
@@ -20,9 +21,13 @@ from mcp_roundtrip_tools.new.platform_files import (
     package_files,
 )
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.platform_version import PACKAGE, platform_version, release
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from mcp_roundtrip_tools.upgrade.differences import CHANGELOG, changelog_between, parameter_changes
-from mcp_roundtrip_tools.upgrade.versions import PlatformError, newer, platform_version, release
+
+
+class UpgradeError(McpRoundtripError):
+    """The platform cannot be replaced; the message says what to do. No file was changed."""
 
 
 def main(
@@ -36,7 +41,7 @@ def main(
     try:
         for line in upgrade(given.project, package_files(), force=given.force):
             print(line)
-    except (PlatformError, TemplateError, OSError) as error:
+    except (UpgradeError, TemplateError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
@@ -45,18 +50,22 @@ def main(
 def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> Iterator[str]:
     """Write the files of a package's platform, and yield what changes.
 
-    Raises PlatformError, TemplateError and OSError; nothing is written then.
+    Raises UpgradeError, TemplateError and OSError; nothing is written then.
     """
     platform = project / PLATFORM
     root, before = load(project / "template.yaml"), load(platform / "template.yaml")
     after = parse(files["template.yaml"])
     old, new = platform_version(before), platform_version(after)
+    if old is None or new is None:
+        raise UpgradeError(f"{PLATFORM}/template.yaml has no version: mcp-roundtrip new writes it")
     if release(old) > release(new):
-        raise PlatformError(newer(old, new))
+        raise UpgradeError(
+            f"{PLATFORM}/ is that of {PACKAGE} {old}, and {new} is installed: install {PACKAGE}=={old}"
+        )
     edited = edited_files(platform, files)
     if edited and not force:
         names = ", ".join(str(PLATFORM / name) for name in edited)
-        raise PlatformError(
+        raise UpgradeError(
             f"{names} was edited: move the change to template.yaml, or replace the file with --force"
         )
     changed = [name for name, text in files.items() if _text(platform / name) != text]

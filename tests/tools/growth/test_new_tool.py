@@ -94,7 +94,7 @@ NO_FUNCTION = "CodeUri: functions/server/"
         (str(SERVER), "def order_status", "def find_parts", "find_parts"),
         ("template.yaml", NO_FUNCTION, "CodeUri: nowhere/", "no function"),
         ("template.yaml", "Role: !GetAtt ServerRole.Arn", "Role: arn:aws:iam::1:role/r", "Role: !GetAtt"),
-        ("samconfig.toml", '"orders-prod"', '"' + "o" * 60 + '"', "too long"),
+        ("samconfig.toml", '"orders-prod"', '"' + "o" * 60 + '"', "Lambda accepts 64"),
         ("samconfig.toml", "version = 0.1", "version = ", "samconfig.toml"),
     ],
 )

@@ -6,19 +6,22 @@ import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from textwrap import indent
 
 import pytest
 
+from mcp_roundtrip_tools.growth.new_function import plan_function
+from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run import LocalApp, serve
 from mcp_roundtrip_tools.template.left_out import describe_left_out
+from mcp_roundtrip_tools.template.model import TemplateError
 from support.clients import Person, official
 from support.documents import code_blocks, read_document
 from support.sam_applications import http, write_application
 
 PAGE = "docs/guides/existing-application.md"
-FUNCTION, LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(PAGE, "yaml")
+LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(PAGE, "yaml")
 NEW = {str(path): text for path, text in render("orders", "python3.13", "x86_64").items()}
 
 EXISTING = """\
@@ -48,17 +51,6 @@ Resources:
 """
 HELLO = "import os\ndef handler(event, context):\n    return os.environ['API_KEY']\n"
 
-SERVER = """\
-  Orders:
-    Type: AWS::Serverless::Function
-    Properties:
-      CodeUri: orders/
-      Handler: app.handler
-      Runtime: python3.13
-      Timeout: 29
-      Events: {AnyRequest: {Type: HttpApi}}
-"""
-
 pytestmark = pytest.mark.anyio
 
 
@@ -72,41 +64,43 @@ def sections(text: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def copied() -> Mapping[str, str]:
-    """Return the sections that step 3 of the page copies from the new application's template."""
+    """Return the sections that steps 3 and 4 of the page copy from the new application's template."""
     [step] = re.findall(r"^3\. (.*?)from its `template.yaml`", read_document(PAGE), re.MULTILINE | re.DOTALL)
     names = re.findall(r"`(\w+)`", step)
     new = sections(NEW["template.yaml"])
     parts = {
-        section: "".join(text for name, text in members.items() if name in names)
+        section: {name: text for name, text in members.items() if name in names}
         for section, members in new.items()
     }
-    assert sum(name in text for text in parts.values() for name in names) >= len(names)
-    return {section: text for section, text in parts.items() if text}
+    assert sorted(name for members in parts.values() for name in members) == sorted(names)
+    shared = new["Globals"]["Function"].partition("\n")[2]
+    parts["Resources"]["ServerFunction"] += re.sub("^(?=.)", "  ", shared, flags=re.MULTILINE)
+    return {section: "".join(members.values()) for section, members in parts.items() if members}
 
 
 def follow(folder: Path, existing: str = EXISTING) -> Path:
     """Write the existing application with the changes of the page; return its template."""
     parts = dict(copied())
-    server = SERVER + indent(FUNCTION, " " * 6)
     before, after = existing.split("Resources:\n")
     head = "".join(f"{section}:\n{text}" for section, text in parts.items() if section != "Resources")
-    template = f"{before}{head}Resources:\n{after}{server}{parts['Resources']}{LOCAL_VALUES}"
-    sources = {"hello/app.py": HELLO, "orders/app.py": NEW["src/app.py"]}
-    sources |= {name: text for name, text in NEW.items() if name.startswith("layer/")}
+    template = f"{before}{head}Resources:\n{after}{parts['Resources']}{LOCAL_VALUES}"
+    [step] = re.findall(r"^2\. Copy its folders (.*?) into", read_document(PAGE), re.MULTILINE)
+    folders = tuple(re.findall(r"`(\w+/)`", step))
+    sources = {"hello/app.py": HELLO} | {name: text for name, text in NEW.items() if name.startswith(folders)}
     path = write_application(folder, "", sources)
     path.write_text(template)
     return path
 
 
-async def answers_a_question(url: str) -> None:
-    async with official(url, person := Person([{"value": "A-1002"}])) as client:
+async def answers_a_question(app: LocalApp) -> None:
+    async with official(app.url("/mcp"), person := Person([{"value": "A-1002"}])) as client:
         assert await client.call("order_status", {}) == {"text": "A-1002 is being packed."}
     assert person.asked == ["Which order?"]
 
 
 async def test_the_server_is_served_beside_the_functions_that_run(tmp_path: Path) -> None:
     with serve(follow(tmp_path), parameters={"AuthMode": "none"}, log=None) as app:
-        await answers_a_question(app.url(app.endpoint_path()))
+        await answers_a_question(app)
         assert http(app.url("/hello")).body == b"a key for tests"
         assert http(app.url("/thumbnails")).status == 501
         assert describe_left_out(app.current()) == [
@@ -117,16 +111,32 @@ async def test_the_server_is_served_beside_the_functions_that_run(tmp_path: Path
     assert shown[1].strip() == "Thumbnails.Runtime: nodejs22.x is not Python (GET /thumbnails)"
 
 
+async def test_the_server_gets_tools_with_tasks(tmp_path: Path) -> None:
+    path = follow(tmp_path)
+    write(plan_tool(tmp_path, "count_text", tasks=True))
+    with serve(path, parameters={"AuthMode": "none"}, log=None) as app:
+        await answers_a_question(app)
+        assert http(app.url("/hello")).body == b"a key for tests"
+        async with official(app.url("/mcp"), Person([{"value": "words"}])) as client:
+            assert await client.call("count_text", {"text": "stop and ask"}) == {"length": 3, "unit": "words"}
+
+
+def test_a_function_of_its_own_needs_globals(tmp_path: Path) -> None:
+    follow(tmp_path)
+    with pytest.raises(TemplateError, match="MCP_SETTINGS in Globals"):
+        plan_function(tmp_path, "translate")
+
+
 async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path: Path) -> None:
     path = follow(tmp_path)
     text, count = re.subn(r"^  RoundtripLayer:.*\n(?:    .*\n)+", "", path.read_text(), flags=re.MULTILINE)
     assert count == 1
-    path.write_text(text.replace("Parameters:\n", LAYER_OF_ANOTHER_STACK))
+    path.write_text(re.sub("^Parameters:\n", LAYER_OF_ANOTHER_STACK, text, flags=re.MULTILINE))
     arn = "arn:aws:lambda:eu-west-1:123456789012:layer:RoundtripLayer0a1b:7"
     for given in ({}, {"RoundtripLayer": arn}):
         with serve(path, parameters={"AuthMode": "none", **given}, log=None) as app:
-            await answers_a_question(app.url(app.endpoint_path()))
-            assert "Orders can import what is installed" in describe_left_out(app.current())[-1]
+            await answers_a_question(app)
+            assert "ServerFunction can import what is installed" in describe_left_out(app.current())[-1]
 
 
 ARCHITECTURES = {

@@ -1,4 +1,4 @@
-"""sam and CloudFormation with tools that `make new-tool` added."""
+"""sam and CloudFormation with functions that `make new-function` added, and a tool of `make new-tool`."""
 
 import re
 import shutil
@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_roundtrip_tools.new_tool.plan import plan_files, write
-from mcp_roundtrip_tools.new_tool.template_entry import logical_id_prefix
 
-from support import cloudformation
+from mcp_roundtrip_tools.growth.entries import logical_id_prefix
+from mcp_roundtrip_tools.growth.new_function import plan_function
+from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.writing import write
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
-from support.transformed_template import load_template, transformed_file
+from support.transformed_template import load_template, settings, transformed_file
+from support.whole_template import evaluate_stack
 
 CHECKS = (
     *("sam/test_template.py", "sam/test_edge.py"),
@@ -34,15 +36,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = copy_project(tmp_path_factory.mktemp("project"))
     for folder in ("benchmarks", "docs", "pipeline"):
         shutil.copytree(ROOT / folder, project / folder, dirs_exist_ok=True)
-    write(plan_files(project, TOOL))
-    write(plan_files(project, TASK_TOOL, tasks=True))
+    write(plan_function(project, TOOL))
+    write(plan_function(project, TASK_TOOL, tasks=True))
+    write(plan_tool(project, f"{TOOL}_2", TOOL))
     return project
 
 
 @pytest.fixture(scope="module")
 def deployed(project: Path) -> dict[str, Any]:
     template = load_template(transformed_file(project / "template.yaml", AuthMode="none"))
-    return cloudformation.resources(template, cloudformation.parameters_of(template, AuthMode="none"))
+    return evaluate_stack(template, project, {"AuthMode": "none"}).resources
 
 
 def of(prefix: str, deployed: dict[str, Any]) -> dict[str, Any]:
@@ -61,31 +64,32 @@ def test_the_tests_of_the_project_pass_without_another_change(project: Path) -> 
     assert done.returncode == 0, done.stdout
 
 
-def test_a_plain_tool_has_the_resources_of_an_example(deployed: dict[str, Any]) -> None:
+def test_a_plain_function_has_the_resources_of_an_example(deployed: dict[str, Any]) -> None:
     own, example = of(PLAIN, deployed), of("Weather", deployed)
     assert own.keys() == example.keys()
     assert own["Role"]["Properties"].keys() == example["Role"]["Properties"].keys()
 
 
-def test_a_tool_with_tasks_has_the_resources_of_the_example(deployed: dict[str, Any]) -> None:
+def test_a_function_with_tasks_has_the_resources_of_the_example(deployed: dict[str, Any]) -> None:
     own, example = of(TASK, deployed), of("Provision", deployed)
     assert own.keys() == example.keys()
-    assert own["Tasks"]["Properties"].keys() == example["Tasks"]["Properties"].keys()
+    assert own["TasksQueue"]["Properties"].keys() == example["TasksQueue"]["Properties"].keys()
     worker, model = own["WorkerFunction"]["Properties"], example["WorkerFunction"]["Properties"]
     assert worker.keys() == model.keys()
 
 
-def test_a_plain_tool_has_no_settings_of_its_own_and_two_policies(deployed: dict[str, Any]) -> None:
+def test_a_plain_function_has_no_settings_of_its_own_and_three_policies(deployed: dict[str, Any]) -> None:
     own = of(PLAIN, deployed)
-    settings = own["Function"]["Properties"]["Environment"]["Variables"]
-    shared = deployed["WeatherFunction"]["Properties"]["Environment"]["Variables"]
-    assert settings.keys() <= shared.keys()
-    assert own["Role"]["Properties"]["ManagedPolicyArns"] == ["${FunctionPolicy}", "${StatePolicy}"]
+    front_door = deployed["FrontDoorFunction"]["Properties"]["Environment"]
+    assert own["Function"]["Properties"]["Environment"] == front_door
+    policies = ["${FunctionPolicy}", "${StatePolicy}", "${ParkedCallsPolicy}"]
+    assert own["Role"]["Properties"]["ManagedPolicyArns"] == policies
     assert "Policies" not in own["Role"]["Properties"]
 
 
 def test_the_front_door_finds_and_may_invoke_every_function_with_the_prefix(deployed: dict[str, Any]) -> None:
-    owners = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]["MCP_OWNERS"]
+    variables = deployed["FrontDoorFunction"]["Properties"]["Environment"]["Variables"]
+    owners = settings(variables["MCP_SETTINGS"])["MCP_OWNERS"]
     prefix, _, suffix = owners.rpartition(":function:")[2].partition("*")
     for tool, prefix_of_ids in ((TOOL, PLAIN), (TASK_TOOL, TASK)):
         name = of(prefix_of_ids, deployed)["Function"]["Properties"]["FunctionName"]
