@@ -73,6 +73,6 @@ def settings(parameters: dict[str, str], endpoint: str) -> Settings:
     """Return the settings of the front door in a deployment with these parameters. Raises TemplateError."""
     template = Template(ROOT / "template.yaml", {**parameters, "EndpointUri": endpoint})
     keys = template.keys()
-    arns = {key.logical_id: f"arn:aws:kms:us-east-1:000000000000:key/{key.logical_id}" for key in keys}
+    arns = {key.name: f"arn:aws:kms:us-east-1:000000000000:key/{key.name}" for key in keys}
     application = template.application(arns, "http://127.0.0.1:3000", "http://127.0.0.1:4000")
     return load_settings(next(iter(application.functions.values())).environment)

@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tokens import list_users
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, OWNERS, owners_of
+from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
 from mcp_roundtrip_tools.run.source_watcher import fingerprint
 from mcp_roundtrip_tools.template.left_out import describe_left_out
@@ -27,7 +27,7 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
     functions = app.functions()
     path = app.endpoint_path()
-    modes = {mode for each in functions.values() if (mode := each.environment.get("MCP_AUTH_MODE"))}
+    modes = {app.settings(name).get("MCP_AUTH_MODE", "") for name in functions} - {""}
     return {
         "run": app.recorder.run_id,
         "mcpUrl": f"http://{request.endpoint_host}{path}",
@@ -52,8 +52,8 @@ def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 
 def _sources_digest(app: LocalApp) -> str:
-    """Return a text that changes with the template and the sources: the page then loads its lists again."""
-    seen = fingerprint([app.template, *(function.code for function in app.functions().values())])
+    """Return a text that changes with the templates and the sources: the page then loads its lists again."""
+    seen = fingerprint([*app.current().templates, *(each.code for each in app.functions().values())])
     return sha256(repr(sorted(seen.items())).encode()).hexdigest()[:16]
 
 
@@ -62,12 +62,12 @@ def _default_owner(app: LocalApp) -> str | None:
     path = app.endpoint_path()
     found = next((route.function for route in app.routes() if route.path in (path, "$default")), None)
     function = app.functions().get(found or "")
-    return None if function is None or OWNERS in function.environment else function.name
+    return None if function is None or is_front_door(function) else function.name
 
 
 def function_kind(function: Function, functions: Mapping[str, Function]) -> str:
     """Return "front_door", "worker" (it runs tasks of another function) or "tool"."""
-    if OWNERS in function.environment:
+    if is_front_door(function):
         return "front_door"
     if any(_same_code(function, other) and _names_worker(other, function) for other in functions.values()):
         return "worker"
@@ -123,7 +123,7 @@ def _scopes(app: LocalApp) -> list[str]:
 def _catalogs(app: LocalApp) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the catalog of each front door."""
     for door in app.functions().values():
-        if OWNERS in door.environment:
+        if is_front_door(door):
             try:
                 text = (app.code_folder(door.name) / CATALOG).read_text(encoding="utf-8")
                 yield door.name, json.loads(text)

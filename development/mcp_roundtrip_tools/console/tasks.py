@@ -70,7 +70,7 @@ def find_task(app: LocalApp, task_id: str) -> FoundTask:
 
 
 def _all_tasks(app: LocalApp) -> Iterator[FoundTask]:
-    names = (app.environment(name).get(TABLE) for name in app.functions())
+    names = (app.settings(name).get(TABLE) for name in app.functions())
     for name in dict.fromkeys(name for name in names if name):
         table = EmulatedTable(app.emulator, name)
         heads = list(table.heads())

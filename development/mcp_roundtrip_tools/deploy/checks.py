@@ -13,10 +13,10 @@ from mcp_roundtrip_tools.deploy.parameters import (
     Declared,
     broken_rules,
     defaults,
-    refused_value,
     template_names,
     unknown,
 )
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
 
 IN_THE_REGION = (

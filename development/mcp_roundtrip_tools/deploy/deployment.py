@@ -11,7 +11,7 @@ from mcp_roundtrip_tools.deploy import account, checks, releases, sam
 from mcp_roundtrip_tools.deploy.environments import LOCAL, Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.issuer import refused_issuer
-from mcp_roundtrip_tools.deploy.parameters import Declared, defaults, refused_value, unknown
+from mcp_roundtrip_tools.deploy.parameters import Declared, defaults, unknown
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.deploy.target import (
     BUILT,
@@ -23,6 +23,7 @@ from mcp_roundtrip_tools.deploy.target import (
     target_of,
     where_written,
 )
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_roundtrip_tools.deploy.environments import Environment
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.names import refused_names
-from mcp_roundtrip_tools.deploy.parameters import refused_value
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 MAX_QUESTIONS = 8

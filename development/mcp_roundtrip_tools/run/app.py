@@ -44,7 +44,7 @@ from mcp_roundtrip_tools.template.model import (
     function_arn,
     short_name,
 )
-from mcp_roundtrip_tools.template.validation import has_settings
+from mcp_roundtrip_tools.template.validation import has_settings, settings_of
 
 Log = Callable[[str], None]
 
@@ -108,7 +108,7 @@ class LocalApp:
 
     def audience(self) -> str:
         """Return the URI of the endpoint, for which access tokens are."""
-        found = {self.environment(name).get("MCP_AUDIENCE", "") for name in self.functions()}
+        found = {self.settings(name).get("MCP_AUDIENCE", "") for name in self.functions()}
         return min(found - {""}, default=self._url)
 
     @property
@@ -138,6 +138,10 @@ class LocalApp:
     def environment(self, function: str) -> dict[str, str]:
         """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
         return {**self.functions()[function].environment, **self._options.variables}
+
+    def settings(self, function: str) -> Mapping[str, str]:
+        """Return the variables of a function with the settings that functions share. Raises KeyError."""
+        return settings_of(self.environment(function))
 
     def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
         """Run a function with edited files from the next invocation on; without files, the project's.

@@ -11,5 +11,4 @@ def events_of(function: TemplateResource, kind: str) -> Iterator[TemplateResourc
     """Yield the properties of a function's events of this type. Raises TemplateError."""
     for name, event in function.members("Events"):
         if isinstance(event, dict) and event.get("Type") == kind:
-            properties = event.get("Properties") or {}
-            yield TemplateResource(f"{function.name}.Events.{name}", properties, function.names)
+            yield function.part(f"Events.{name}", event.get("Properties") or {})

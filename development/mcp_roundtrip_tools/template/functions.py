@@ -13,7 +13,7 @@ from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resource import TemplateResource
-from mcp_roundtrip_tools.template.validation import check_settings, has_settings
+from mcp_roundtrip_tools.template.validation import check_settings, has_settings, settings_of
 
 
 class FunctionReader:
@@ -22,21 +22,16 @@ class FunctionReader:
     def __init__(
         self,
         layers: Mapping[str, Path],
-        folder: Path,
         api_url: str,
         given: Mapping[str, str],
-        parameters: Collection[str],
+        settable: Collection[str],
         left_out: LeftOut,
     ) -> None:
-        """`layers` are folders by the ARNs of the template's layers, and `folder` is that of the template.
-
-        `parameters` are the names of its parameters.
-        """
+        """`layers` are folders by the ARNs of layers. `settable` are the names of all parameters."""
         self._layers = layers
-        self._folder = folder
         self._api_url = api_url
         self._given = given
-        self._parameters = parameters
+        self._settable = settable
         self._left_out = left_out
         self._importers: dict[str, list[str]] = {}
         """The functions by what is said of a layer that they have and this computer has not."""
@@ -51,7 +46,7 @@ class FunctionReader:
         except TemplateError as error:
             self._left_out.targets[name_of_function(resource)] = str(error)
             return None
-        check_settings(function, dict(resource.members("Environment", "Variables")), self._parameters)
+        check_settings(function, resource, self._settable)
         return replace(function, environment=_with_audience(function.environment, self._api_url))
 
     def note_layers(self) -> None:
@@ -65,9 +60,9 @@ class FunctionReader:
         _check_kind(resource)
         logging = resource.get_known("LoggingConfig")
         return Function(
-            name=resource.text("FunctionName", resource.name),
+            name=resource.text("FunctionName", resource.physical_name),
             handler=resource.text("Handler"),
-            code=resource.folder("CodeUri", self._folder),
+            code=resource.folder_of("CodeUri"),
             environment=self._environment(resource),
             timeout_s=resource.number("Timeout", 3),
             memory_mb=int(resource.number("MemorySize", 128)),
@@ -134,5 +129,6 @@ def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str,
     """Add the audience if the layer would derive it: no host on this computer is one that AWS assigns."""
     if not has_settings(environment):
         return environment
-    derives = not environment.get("MCP_AUDIENCE") and not environment.get("MCP_TASK_TABLE")
+    settings = settings_of(environment)
+    derives = not settings.get("MCP_AUDIENCE") and not settings.get("MCP_TASK_TABLE")
     return {**environment, "MCP_AUDIENCE": api_url} if derives else environment

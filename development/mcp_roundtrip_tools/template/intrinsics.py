@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_roundtrip_tools.template.nearest import hint
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
-_VARIABLE = re.compile(r"\$\{(!?)([^{}]+)\}")
+VARIABLE = re.compile(r"\$\{(!?)([^{}]+)\}")
 _NO_VALUE = object()
 
 
@@ -26,13 +27,14 @@ class Unresolvable(Exception):
 class TemplateNames:
     """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``.
 
-    A value may be Unresolvable, with its reason.
+    `outputs` are those of nested stacks by logical id. A value may be Unresolvable, with its reason.
     """
 
     values: Mapping[str, Any]
     attributes: Mapping[str, str | Unresolvable]
     mappings: Mapping[str, Any]
     conditions: Mapping[str, Any]
+    outputs: Mapping[str, Mapping[str, str | Unresolvable]] = field(default_factory=dict)
 
 
 def resolve(node: Any, names: TemplateNames) -> Any:
@@ -139,9 +141,18 @@ def _ref(name: Any, names: TemplateNames) -> Any:
 
 def _get_att(argument: Any, names: TemplateNames) -> str:
     path = argument if isinstance(argument, str) else ".".join(_text(part, names) for part in argument)
+    stack, is_output, output = path.partition(".Outputs.")
+    if is_output and stack in names.outputs:
+        return str(_known(_output(stack, output, names.outputs[stack])))
     if path not in names.attributes:
         raise Unresolvable(f"the attribute {path} is only known in a deployment")
     return str(_known(names.attributes[path]))
+
+
+def _output(stack: str, name: str, outputs: Mapping[str, str | Unresolvable]) -> str | Unresolvable:
+    if name not in outputs:
+        return Unresolvable(f"the nested stack {stack} has no output {name}; {hint(name, [*outputs])}")
+    return outputs[name]
 
 
 def _known(value: Any) -> Any:
@@ -165,7 +176,7 @@ def _sub(argument: Any, names: TemplateNames) -> str:
 
     if not isinstance(text, str):
         raise Unresolvable("Fn::Sub takes a string")
-    return _VARIABLE.sub(variable, text)
+    return VARIABLE.sub(variable, text)
 
 
 def _if(argument: Any, names: TemplateNames) -> Any:

@@ -24,8 +24,7 @@ def read_invoke_configs(
     found = {}
     for function in functions:
         with left_out.noting():
-            properties = dict(function.members("EventInvokeConfig"))
-            config = TemplateResource(f"{function.name}.EventInvokeConfig", properties, function.names)
+            config = function.part("EventInvokeConfig", dict(function.members("EventInvokeConfig")))
             found[name_of_function(function)] = _event_invoke_config(config)
     for config in separate:
         with left_out.noting():

@@ -115,8 +115,9 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A resolved template. `sources` are the files and folders that it and its functions are read from.
+    """A resolved template. `templates` are its file and those of its nested stacks.
 
+    `sources` are the files and folders that it and its functions are read from, with the templates.
     `functions` are those that can run here. A route, a queue or a caller may name another function of the
     template: `left_out` has the reasons by these names. `notes` are reasons why other parts are left out.
     """
@@ -130,6 +131,7 @@ class Application:
     """The CorsConfiguration of the HTTP API."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    templates: tuple[Path, ...] = ()
 
 
 def function_arn(name: str, qualifier: str | None = None) -> str:
@@ -151,6 +153,10 @@ def handler_module(handler: str) -> Path:
 def short_name(function: str) -> str:
     """Return the name of a function without that of the stack."""
     return function.removeprefix(f"{STACK_NAME}_").removeprefix(f"{STACK_NAME}-")
+
+
+def key_arn(key_id: str) -> str:
+    return f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key_id}"
 
 
 def queue_arn(name: str) -> str:

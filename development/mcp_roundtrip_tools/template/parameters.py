@@ -1,42 +1,57 @@
-"""The values of a template's parameters, and of CloudFormation's pseudo parameters.
+"""The values of the parameters of a template, and of CloudFormation's pseudo parameters.
 
 Source: AWS CloudFormation user guide, "Parameters section syntax" and "Pseudo parameters reference".
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from mcp_roundtrip_tools.template.allowed_values import is_list, refused_value, split_list
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
-from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, STACK_NAME, TemplateError
+from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateError
 from mcp_roundtrip_tools.template.validation import how_to_set
 from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
 
-PSEUDO_PARAMETERS = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::Partition": "aws",
-    "AWS::Region": REGION,
-    "AWS::StackName": STACK_NAME,
-    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK_NAME}/0",
-    "AWS::URLSuffix": "amazonaws.com",
-    "AWS::NotificationARNs": [],
-}
+_LOCAL_URL: Final = re.compile(r"\bhttp://(?=(127\.0\.0\.1|localhost)([:/,]|$))")
 
 
-def resolve_parameters(declared: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+def pseudo_parameters(stack_name: str) -> dict[str, Any]:
+    """Return the pseudo parameters of a stack."""
+    return {
+        "AWS::AccountId": ACCOUNT,
+        "AWS::Partition": "aws",
+        "AWS::Region": REGION,
+        "AWS::StackName": stack_name,
+        "AWS::StackId": stack_id(stack_name),
+        "AWS::URLSuffix": "amazonaws.com",
+        "AWS::NotificationARNs": [],
+    }
+
+
+def stack_id(stack_name: str) -> str:
+    return f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack_name}/0"
+
+
+def resolve_parameters(
+    declared: Mapping[str, Any], given: Mapping[str, str | Unresolvable], prefix: str, checks_values: bool
+) -> dict[str, Any]:
     """Return the values of the declared parameters: those given, and defaults; otherwise Unresolvable.
 
-    Raises TemplateError for a value that is not allowed.
+    `prefix` is that of the names on the command line. With `checks_values`, raises TemplateError for a value
+    that is not allowed.
     """
-    for name in given:
-        if name not in declared:
-            nearest = get_close_matches(name, declared, 1)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"it has {', '.join(declared) or 'none'}"
-            raise TemplateError(f"the template has no parameter {name}; {hint}")
-    return {name: _parameter(name, parameter, given) for name, parameter in declared.items()}
+    found: dict[str, Any] = {}
+    for name, parameter in declared.items():
+        value = found[name] = _value(prefix + name, parameter, given.get(name))
+        if not isinstance(value, Unresolvable):
+            if checks_values:
+                _check(prefix + name, parameter, value)
+            found[name] = split_list(value) if is_list(parameter) else value
+    return found
 
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}
@@ -63,20 +78,25 @@ def parameters_without_default(path: Path) -> set[str]:
     }
 
 
-def _parameter(name: str, declared: Mapping[str, Any], given: Mapping[str, str]) -> Any:
-    kind = str(declared.get("Type", "String"))
-    if name not in given and kind.startswith("AWS::SSM::Parameter::Value"):
+def _value(name: str, declared: Mapping[str, Any], given: str | Unresolvable | None) -> str | Unresolvable:
+    if given is not None:
+        return given
+    if str(declared.get("Type")).startswith("AWS::SSM::Parameter::Value"):
         return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
-    if name not in given and "Default" not in declared:
+    if "Default" not in declared:
         return Unresolvable(f"the parameter {name} has no default: set it with {how_to_set(name)}")
     try:
-        value = given[name] if name in given else scalar_text(declared["Default"])
-        allowed = [scalar_text(option) for option in declared.get("AllowedValues", [])]
+        return scalar_text(declared["Default"])
     except TypeError as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
-    if allowed and value not in allowed:
-        choices = ", ".join(option or "empty" for option in allowed)
-        raise TemplateError(f"the parameter {name} must be one of {choices}")
-    if kind == "CommaDelimitedList" or kind.startswith("List<"):
-        return [item.strip() for item in value.split(",")]
-    return value
+
+
+def _check(name: str, declared: Mapping[str, Any], value: str) -> None:
+    try:
+        problem = refused_value(name, declared, value)
+        if problem and _LOCAL_URL.search(value):  # a server on this computer has no certificate
+            problem = refused_value(name, declared, _LOCAL_URL.sub("https://", value))
+    except TypeError as error:  # an allowed value is no scalar
+        raise TemplateError(f"the parameter {name}: {error}") from None
+    if problem:
+        raise TemplateError(f"the parameter {problem.removesuffix('.')}")

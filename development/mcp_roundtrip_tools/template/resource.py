@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,31 @@ from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 @dataclass(frozen=True, slots=True)
 class TemplateResource:
-    """The properties of a resource. Methods raise TemplateError, which names the resource and property."""
+    """The properties of a resource of the template in `folder`.
 
-    name: str
+    `stack` is the name of its nested stack, such as `Platform`; empty for that of the application's template.
+    Methods raise TemplateError, which names the resource and property.
+    """
+
+    logical_id: str
     properties: Mapping[str, Any]
     names: TemplateNames
+    folder: Path
+    stack: str = ""
+
+    @property
+    def name(self) -> str:
+        """The logical id with the name of the nested stack, such as `Platform.StateKey`."""
+        return f"{self.stack}.{self.logical_id}" if self.stack else self.logical_id
+
+    @property
+    def physical_name(self) -> str:
+        """The name on this computer of a resource that has none of its own. Queues' names have no dots."""
+        return self.name.replace(".", "-")
+
+    def part(self, name: str, properties: Mapping[str, Any]) -> TemplateResource:
+        """Return an object within the properties as a resource of its own."""
+        return replace(self, logical_id=f"{self.logical_id}.{name}", properties=properties)
 
     def get(self, name: str, default: Any = None) -> Any:
         value = self.resolve(name, self.properties.get(name))
@@ -68,8 +88,9 @@ class TemplateResource:
         except (TypeError, ValueError):
             raise TemplateError(f"{self.name}.{name}: must be a number") from None
 
-    def folder(self, name: str, base: Path) -> Path:
-        folder = base / self.text(name)
+    def folder_of(self, name: str) -> Path:
+        """Return the folder that a property names, relative to the template."""
+        folder = self.folder / self.text(name)
         if not folder.is_dir():
             raise TemplateError(f"{self.name}.{name}: there is no folder {folder}")
         return folder.resolve()

@@ -6,9 +6,9 @@ Source: AWS SAM developer guide, "Globals section".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
-from mcp_roundtrip_tools.template.applications import APPLICATION, is_behind_front_door
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -28,74 +28,93 @@ EVENT_SOURCE: Final = "AWS::Lambda::EventSourceMapping"
 INVOKE_CONFIG: Final = "AWS::Lambda::EventInvokeConfig"
 KEY: Final = "AWS::KMS::Key"
 ALIAS: Final = "AWS::KMS::Alias"
+APPLICATION: Final = "AWS::Serverless::Application"
+STACK: Final = "AWS::CloudFormation::Stack"
+SSM_PARAMETER: Final = "AWS::SSM::Parameter"
+SETTINGS_VERSION: Final = "AWS::AppConfig::HostedConfigurationVersion"
+
+NESTED: Final = {APPLICATION: "Location", STACK: "TemplateURL"}
+"""The types of nested stacks, with the property that names the template."""
 
 _NOT_RUN: Final = {
     "AWS::Lambda::Function": "only AWS::Serverless::Function is run",
-    APPLICATION: "a nested stack is not run; serve its own template with --template",
-    "AWS::CloudFormation::Stack": "a nested stack is not run; serve its own template with --template",
 }
 
 
 class TemplateResources:
     """The resources of a template document. Raises TemplateError if it is not a template.
 
-    `problems` has the resources whose condition cannot be evaluated, by logical id, with the reason.
+    `names` has the parameters, which conditions refer to. `folder` is that of the template, and `stack` the
+    name of its nested stack. `problems` has the resources whose condition cannot be evaluated, by name, with
+    the reason.
     """
 
-    def __init__(self, document: Mapping[str, Any], names: TemplateNames) -> None:
+    def __init__(
+        self, document: Mapping[str, Any], names: TemplateNames, folder: Path, stack: str = ""
+    ) -> None:
         self.problems: dict[str, str] = {}
+        self._names = names
+        self._folder = folder
+        self._stack = stack
         self._globals: Mapping[str, Any] = document.get("Globals") or {}
         self._resources = {
-            name: resource
-            for name, resource in document["Resources"].items()
-            if self._exists(name, resource, names)
+            name: resource for name, resource in document["Resources"].items() if self._exists(name, resource)
         }
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._resources)
 
-    def kind(self, name: str) -> str:
-        """Return the type of a resource by its logical id; an empty text if it does not exist."""
-        return str(self._resources[name]["Type"]) if name in self._resources else ""
+    def kind(self, logical_id: str) -> str:
+        """Return the type of a resource; an empty text if it does not exist."""
+        return str(self._resources[logical_id]["Type"]) if logical_id in self._resources else ""
 
-    def left_out(self) -> LeftOut:
-        """Return what is left out whatever its properties are, to which readers add."""
-        found = LeftOut()
-        for name, resource in self._resources.items():
-            if resource["Type"] in _NOT_RUN and not is_behind_front_door(resource):
-                found.targets[name] = f"{name}: {_NOT_RUN[resource['Type']]}"
-        for name, problem in self.problems.items():
-            if self.kind(name) != FUNCTION:
-                found.notes.append(problem)
-        return found
+    def resource(self, logical_id: str, names: TemplateNames | None = None) -> TemplateResource:
+        """Return a resource, which is resolved with these names; without names, with the parameters."""
+        resource = self._resources[logical_id]
+        properties = resource.get("Properties") or {}
+        if resource["Type"] == FUNCTION:
+            ignored = resource.get("IgnoreGlobals") or ()
+            shared = (self._globals.get("Function") or {}).items()
+            used = {key: value for key, value in shared if ignored != "*" and key not in ignored}
+            properties = _merged(used, properties)
+        return TemplateResource(logical_id, properties, names or self._names, self._folder, self._stack)
 
-    def of_type(self, kind: str, names: TemplateNames) -> Iterator[TemplateResource]:
-        """Yield the resources of a type, which are resolved with these names."""
-        for name, resource in self._resources.items():
+    def depends_on(self, logical_id: str) -> list[str]:
+        """Return the logical ids in the attribute DependsOn of a resource."""
+        written = self._resources[logical_id].get("DependsOn") or ()
+        return [written] if isinstance(written, str) else [*written]
+
+    def of_type(self, kind: str, names: TemplateNames | None = None) -> Iterator[TemplateResource]:
+        """Yield the resources of a type as `resource` returns them."""
+        for logical_id, resource in self._resources.items():
             if resource["Type"] == kind:
-                properties = resource.get("Properties") or {}
-                if kind == FUNCTION:
-                    ignored = resource.get("IgnoreGlobals") or ()
-                    shared = self.globals_of("Function").items()
-                    used = {key: value for key, value in shared if ignored != "*" and key not in ignored}
-                    properties = _merged(used, properties)
-                yield TemplateResource(name, properties, names)
+                yield self.resource(logical_id, names)
 
-    def _exists(self, name: str, resource: Any, names: TemplateNames) -> bool:
-        if name.startswith("Fn::"):
+    def globals_of(self, kind: str, names: TemplateNames) -> TemplateResource:
+        """Return the properties that Globals gives to all resources of a kind, such as "Function"."""
+        properties = self._globals.get(kind) or {}
+        return TemplateResource(f"Globals.{kind}", properties, names, self._folder, self._stack)
+
+    def leave_out(self, left_out: LeftOut) -> None:
+        """Add what is left out whatever its properties are."""
+        for kind, reason in _NOT_RUN.items():
+            for resource in self.of_type(kind):
+                left_out.targets[resource.physical_name] = f"{resource.name}: {reason}"
+        functions = {each.name for each in self.of_type(FUNCTION)}
+        left_out.notes += [problem for name, problem in self.problems.items() if name not in functions]
+
+    def _exists(self, logical_id: str, resource: Any) -> bool:
+        name = f"{self._stack}.{logical_id}" if self._stack else logical_id
+        if logical_id.startswith("Fn::"):
             self.problems[name] = f"{name}: the transform AWS::LanguageExtensions is not run"
             return False
         if not isinstance(resource, dict) or not isinstance(resource.get("Type"), str):
             raise TemplateError(f"{name}: a resource needs a Type")
         try:
-            return "Condition" not in resource or holds(resource["Condition"], names)
+            return "Condition" not in resource or holds(resource["Condition"], self._names)
         except Unresolvable as error:
             self.problems[name] = f"{name}.Condition: {error}"
             return bool(resource["Type"] == FUNCTION)  # its routes answer with the reason
-
-    def globals_of(self, kind: str) -> Mapping[str, Any]:
-        """Return the properties that Globals gives to all resources of a kind, such as "Function"."""
-        return self._globals.get(kind) or {}
 
 
 def _merged(base: Any, over: Any) -> Any:

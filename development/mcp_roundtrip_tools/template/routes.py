@@ -11,24 +11,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from mcp_roundtrip_tools.template.events import events_of
-from mcp_roundtrip_tools.template.intrinsics import TemplateNames, is_intrinsic
+from mcp_roundtrip_tools.template.intrinsics import is_intrinsic
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import IMPLICIT_REST_API
 from mcp_roundtrip_tools.template.model import Route, TemplateError
 from mcp_roundtrip_tools.template.resource import TemplateResource
-from mcp_roundtrip_tools.template.resources import (
-    HTTP_API,
-    INTEGRATION,
-    RAW_HTTP_API,
-    ROUTE,
-    TemplateResources,
-)
+from mcp_roundtrip_tools.template.resources import HTTP_API, INTEGRATION, RAW_HTTP_API, ROUTE
+from mcp_roundtrip_tools.template.stacks import Stacks
 from mcp_roundtrip_tools.template.yaml_reader import parse
 
 DEFAULT: Final = "$default"
@@ -41,23 +35,13 @@ _FUNCTION: Final = re.compile(r"function:([^:/]+)")
 
 
 class RouteReader:
-    """Reads the routes of the template in `folder`. `functions` are the names of its functions.
+    """Reads the routes of an application. `functions` has the names of its functions by those of resources.
 
-    A route that leads to no function of this template leads to a name of `left_out.targets`.
+    A route that leads to no function of the application leads to a name of `left_out.targets`.
     """
 
-    def __init__(
-        self,
-        resources: TemplateResources,
-        names: TemplateNames,
-        folder: Path,
-        functions: Mapping[str, str],
-        left_out: LeftOut,
-    ) -> None:
-        """`functions` are the names of functions by their logical ids."""
-        self._resources = resources
-        self._names = names
-        self._folder = folder
+    def __init__(self, stacks: Stacks, functions: Mapping[str, str], left_out: LeftOut) -> None:
+        self._stacks = stacks
         self._functions = functions
         self._left_out = left_out
 
@@ -68,9 +52,9 @@ class RouteReader:
             with self._left_out.noting():
                 found += [*self._of_events(function), *self._of_rest_api(function)]
         found += self._of_resources()
-        for api in self._resources.of_type(HTTP_API, self._names):
+        for api in self._stacks.of_type(HTTP_API):
             found += self._of_definition(api, "DefinitionBody", "DefinitionUri")
-        for api in self._resources.of_type(RAW_HTTP_API, self._names):
+        for api in self._stacks.of_type(RAW_HTTP_API):
             found += self._of_definition(api, "Body")
             found += self._of_quick_create(api)
         found += self._of_function_urls(functions, is_only=not found)
@@ -90,9 +74,9 @@ class RouteReader:
                 )
 
     def _of_resources(self) -> Iterator[Route]:
-        integrations = {each.name: each for each in self._resources.of_type(INTEGRATION, self._names)}
+        integrations = {each.physical_name: each for each in self._stacks.of_type(INTEGRATION)}
         web_sockets = self._web_sockets()
-        for route in self._resources.of_type(ROUTE, self._names):
+        for route in self._stacks.of_type(ROUTE):
             with self._left_out.noting():
                 if route.text("ApiId", "") in web_sockets:
                     continue
@@ -108,9 +92,9 @@ class RouteReader:
     def _web_sockets(self) -> set[str]:
         """Return the names of the WebSocket APIs, which are left out."""
         found = set()
-        for api in self._resources.of_type(RAW_HTTP_API, self._names):
+        for api in self._stacks.of_type(RAW_HTTP_API):
             if api.properties.get("ProtocolType") == "WEBSOCKET":
-                found.add(api.name)
+                found.add(api.physical_name)
                 self._left_out.notes.append(f"{api.name}: WebSocket APIs are not served, HTTP APIs are")
         return found
 
@@ -123,14 +107,14 @@ class RouteReader:
         for member in members:
             with self._left_out.noting():
                 for path, operations in _members(self._definition(api, member), "paths"):
-                    yield from self._of_path(f"{api.name}.{member}", path, operations)
+                    yield from self._of_path(api.part(member, {}), path, operations)
 
-    def _of_path(self, source: str, path: str, operations: Any) -> Iterator[Route]:
+    def _of_path(self, source: TemplateResource, path: str, operations: Any) -> Iterator[Route]:
         for method, operation in operations.items() if isinstance(operations, dict) else ():
             if method.lower() in _METHODS:
                 with self._left_out.noting():
                     integration = dict(_members(operation, _INTEGRATION))
-                    where = TemplateResource(f"{source}.{path}.{method}", integration, self._names)
+                    where = source.part(f"{path}.{method}", integration)
                     to = self._target(where, "type", "uri", "payloadFormatVersion", "integrationSubtype")
                     verb = "ANY" if method == _ANY else method.upper()
                     yield Route(verb, DEFAULT if path.strip("/") == DEFAULT else path, to)
@@ -147,7 +131,7 @@ class RouteReader:
 
     def _read(self, api: TemplateResource, member: str, location: str) -> Any:
         try:
-            return parse((self._folder / location).read_text(encoding="utf-8"))
+            return parse((api.folder / location).read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise TemplateError(f"{api.name}.{member}: {location} cannot be read: {error}") from None
 
@@ -187,8 +171,9 @@ class RouteReader:
             case None:
                 return True
             case {"Ref": name} | str(name):
-                apis = self._resources.of_type(HTTP_API, self._names)
-                return any(api.name == name and "DefinitionUri" not in api.properties for api in apis)
+                apis = self._stacks.of_type(HTTP_API)
+                own = (api for api in apis if (api.stack, api.logical_id) == (event.stack, name))
+                return any("DefinitionUri" not in api.properties for api in own)
         return False
 
     def _target(self, integration: TemplateResource, kind: str, uri: str, version: str, subtype: str) -> str:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import Function, TemplateError
+from mcp_roundtrip_tools.template.resource import TemplateResource
+
+SHARED: Final = "MCP_SETTINGS"
+"""The variable with the settings that all functions share: lines NAME=value."""
 
 _IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
 
@@ -30,17 +34,17 @@ def check_rules(rules: Mapping[str, Any], names: TemplateNames) -> None:
                 raise TemplateError(f"{description}. Change parameters with {how_to_set('Name')}")
 
 
-def check_settings(function: Function, variables: Mapping[str, Any], parameters: Collection[str]) -> None:
+def check_settings(function: Function, resource: TemplateResource, settable: Collection[str]) -> None:
     """Raise TemplateError if the layer would reject the function's settings at the first request.
 
-    `variables` are the unresolved variables of the template. They show which `parameters` to change.
+    `settable` are the names of the application's parameters on the command line.
     """
     if not has_settings(function.environment):
         return
     try:
         load_settings(function.environment)
     except SettingsError as error:
-        names = [name for name in dict.fromkeys(_names(variables.get(error.setting))) if name in parameters]
+        names = dict.fromkeys(_parameters_of(error.setting, resource, settable))
         change = f". Change the parameter with {how_to_set(*names)}" if names else ""
         raise TemplateError(f"{function.name}: {error}{change}") from None
 
@@ -48,6 +52,12 @@ def check_settings(function: Function, variables: Mapping[str, Any], parameters:
 def has_settings(environment: Mapping[str, str]) -> bool:
     """Return whether a function with these variables is an MCP server."""
     return any(name.startswith(PREFIX) for name in environment)
+
+
+def settings_of(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables of a function, with the lines of MCP_SETTINGS that they do not replace."""
+    lines = (line.partition("=") for line in environment.get(SHARED, "").split("\n"))
+    return {**{name.strip(): text.strip() for name, separator, text in lines if separator}, **environment}
 
 
 def how_to_set(*names: str) -> str:
@@ -61,6 +71,21 @@ def _holds(condition: Any, names: TemplateNames) -> bool:
         return is_true(condition, names)
     except Unresolvable:  # it depends on values that only a deployment knows
         return True
+
+
+def _parameters_of(setting: str, resource: TemplateResource, settable: Collection[str]) -> Iterator[str]:
+    """Yield the parameters that a variable of a function refers to.
+
+    A setting that the functions share has the parameter of its name: TokenIssuer for MCP_TOKEN_ISSUER.
+    """
+    node = dict(resource.members("Environment", "Variables")).get(setting)
+    if node is not None:
+        own = f"{resource.stack}." if resource.stack else ""
+        yield from (f"{own}{name}" for name in _names(node) if f"{own}{name}" in settable)
+        return
+    shared = "".join(part.capitalize() for part in setting.removeprefix(PREFIX).split("_"))
+    found = (name for name in settable if name.rpartition(".")[2] == shared)
+    yield from sorted(found, key=len)[:1]
 
 
 def _names(node: Any) -> Iterator[str]:

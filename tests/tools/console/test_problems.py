@@ -29,7 +29,7 @@ TEMPLATE = """
         Properties:
           Runtime: nodejs22.x
           Events: {E: {Type: HttpApi, Properties: {Path: /node, Method: GET}}}
-      Nested: {Type: AWS::Serverless::Application, Properties: {Location: nowhere.yaml}}
+      Nested: {Type: AWS::Serverless::Application, Properties: {Location: https://nowhere.example/t.yaml}}
     """
 SOURCE = """
     from mcp_roundtrip import Server

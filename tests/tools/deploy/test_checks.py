@@ -9,8 +9,9 @@ import pytest
 from mcp_roundtrip_tools.deploy.checks import refusals, values_of, workers
 from mcp_roundtrip_tools.deploy.environments import Environment, Sections
 from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.parameters import defaults, refused_value
+from mcp_roundtrip_tools.deploy.parameters import defaults
 from mcp_roundtrip_tools.deploy.target import built_target, pin
+from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 from support.transformed_template import broken_rules

@@ -18,7 +18,7 @@ LOCAL = {"EndpointUri": "http://127.0.0.1:3000/mcp"}
 def application(path: Path = TEMPLATE, **parameters: str) -> Any:
     template = Template(path, parameters)
     keys = template.keys()
-    arns = {key.logical_id: f"arn:aws:kms:us-east-1:000000000000:key/{key.logical_id}" for key in keys}
+    arns = {key.name: f"arn:aws:kms:us-east-1:000000000000:key/{key.name}" for key in keys}
     return template.application(arns, "http://127.0.0.1:3000", "http://127.0.0.1:4000")
 
 
@@ -43,22 +43,45 @@ def test_parameters_against_a_rule_of_the_template_are_refused(
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        (
-            {"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"},
-            "MCP_TOKEN_ISSUER: must be .*--parameter TokenIssuer=…",
-        ),
-        ({"AuthMode": "none", "AllowedOrigins": "*"}, "MCP_ALLOWED_ORIGINS: .*--parameter AllowedOrigins=…"),
-        (
-            {"AuthMode": "none", "StatePublicKeys": "nonsense"},
-            "MCP_STATE_PUBLIC_KEYS: .*--parameter StatePublicKeys=…",
-        ),
+        ({"AuthMode": "never"}, "AuthMode must be one of none, .*, not 'never'"),
+        ({"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"}, "TokenIssuer must be an https URL, not"),
+        ({"AuthMode": "none", "AllowedOrigins": "https://a.example,*"}, "AllowedOrigins must be origins"),
+        ({"AuthMode": "none", "MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100, not '101'"),
+        ({"AuthMode": "none", "MaxOpenTasks": "many"}, "MaxOpenTasks must be a number"),
     ],
 )
-def test_settings_that_the_layer_refuses_are_refused_with_the_parameter_to_change(
-    parameters: dict[str, str], sentence: str
-) -> None:
+def test_values_that_a_deployment_refuses_are_refused(parameters: dict[str, str], sentence: str) -> None:
     with pytest.raises(TemplateError, match=sentence):
         application(**parameters)
+
+
+def test_a_server_on_this_computer_needs_no_certificate() -> None:
+    for host in ("127.0.0.1", "localhost"):
+        assert application(AuthMode="bearer", TokenIssuer=f"http://{host}:9000", **LOCAL).functions
+    with pytest.raises(TemplateError, match="TokenIssuer must be an https URL"):
+        application(AuthMode="bearer", TokenIssuer="http://127.0.0.1.example", **LOCAL)
+
+
+def test_settings_that_the_layer_refuses_are_refused_with_the_parameters_to_change(tmp_path: Path) -> None:
+    template = """
+        Parameters:
+          Mode: {Type: String, Default: bearer}
+          Host: {Type: String, Default: a.example}
+        Resources:
+          F:
+            Type: AWS::Serverless::Function
+            Properties:
+              Handler: app.handler
+              CodeUri: f
+              Environment:
+                Variables: {MCP_AUTH_MODE: !Ref Mode, MCP_TOKEN_ISSUER: !Sub "https://${Host}"}
+        """
+    path = write_application(tmp_path, template, {"f/app.py": ""})
+    assert application(path).functions
+    with pytest.raises(TemplateError, match=r'MCP_AUTH_MODE.*Mode=…, or make run PARAMETERS="Mode=…"'):
+        application(path, Mode="x")
+    with pytest.raises(TemplateError, match=r"MCP_TOKEN_ISSUER.*--parameter Host=…"):
+        application(path, Host="a b")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ CANNOT_RUN = {
 def test_a_function_that_cannot_run_is_left_out_with_its_reason(
     properties: str, reason: str, tmp_path: Path
 ) -> None:
-    nested = "Nested: {Type: AWS::Serverless::Application, Properties: {Location: nested.yaml}}"
+    nested = "Nested: {Type: AWS::Serverless::Application, Properties: {Location: {ApplicationId: a}}}"
     found = read(write(tmp_path, properties, nested))
     assert set(found.functions) == {"Good"}
     assert reason in found.left_out["Bad"]
@@ -167,8 +167,8 @@ PARTS = {
     "R: {Type: AWS::ApiGatewayV2::Route, Properties: {RouteKey: GET /, Target: integrations/x}}": "R.Target",
     "X: {Type: AWS::SNS::Topic, Condition: Unknown}": "X.Condition",
     "Fn::ForEach::X: [A, [b], {'${A}': {Type: AWS::SNS::Topic}}]": "Fn::ForEach::X",
-    "N: {Type: AWS::Serverless::Application, Properties: {Location: n.yaml}}": "N: a nested stack",
-    "N: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: n.yaml}}": "N: a nested stack",
+    "N: {Type: AWS::Serverless::Application, Properties: {Location: {ApplicationId: a}}}": "N: a nested",
+    "N: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: https://n.example/n}}": "N: a nested",
     "L: {Type: AWS::Lambda::Function, Properties: {Handler: a.b}}": "L: only AWS::Serverless::Function",
 }
 

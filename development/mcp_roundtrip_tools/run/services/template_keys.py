@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.template.reader import TemplateKey
 
 
 class TemplateKeys:
-    """Creates each key once, so that tokens survive changes of the template. `arns` are by logical id.
+    """Creates each key once, so that tokens survive changes of the template. `arns` are by the keys' names.
 
     A key that is not emulated is Unresolvable. `development_keys`: see the module of this name.
     """
@@ -25,14 +25,14 @@ class TemplateKeys:
     def create(self, keys: Iterable[TemplateKey]) -> None:
         """Create the keys that do not exist yet."""
         for key in keys:
-            if key.logical_id not in self.arns:
-                self.arns[key.logical_id] = self._create(key)
+            if key.name not in self.arns:
+                self.arns[key.name] = self._create(key)
 
     def name(self, key_id: str) -> str:
-        """Return the logical id of a key, by its ARN or key id; otherwise the given text."""
-        for logical_id, arn in self.arns.items():
+        """Return the name of a key, by its ARN or key id; otherwise the given text."""
+        for name, arn in self.arns.items():
             if key_id and isinstance(arn, str) and arn.endswith(key_id):
-                return logical_id
+                return name
         return key_id
 
     def _create(self, key: TemplateKey) -> str | Unresolvable:
@@ -41,12 +41,12 @@ class TemplateKeys:
             for alias in key.aliases:
                 self._kms.CreateAlias(AliasName=alias, TargetKeyId=arn)
         except KmsFault as error:
-            return Unresolvable(f"the key {key.logical_id} is not emulated: {error.message}")
+            return Unresolvable(f"the key {key.name} is not emulated: {error.message}")
         return arn
 
     def _create_key(self, key: TemplateKey) -> str:
         if self._development_keys:
-            material = development_material(key.logical_id, key.spec, key.usage)
+            material = development_material(key.name, key.spec, key.usage)
             if material is not None:
-                return self._kms.import_key(material, key_id=development_key_id(key.logical_id))
+                return self._kms.import_key(material, key_id=development_key_id(key.name))
         return str(self._kms.CreateKey(KeySpec=key.spec, KeyUsage=key.usage)["KeyMetadata"]["Arn"])

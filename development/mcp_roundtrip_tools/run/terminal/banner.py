@@ -77,7 +77,7 @@ def _describe_parameters(app: LocalApp, assumed: Mapping[str, str]) -> list[str]
     lines = [_describe_assumed(*parameter) for parameter in assumed.items()]
     if app.issuer is not None:
         lines += describe_issuer(app.issuer).splitlines()
-    modes = {function.environment.get("MCP_AUTH_MODE") for function in app.functions().values()}
+    modes = {app.settings(name).get("MCP_AUTH_MODE") for name in app.functions()}
     if refused := sorted(mode for mode in modes if mode in GATEWAY_AUTH_MODES):
         lines.append(
             f"Every call gets 401: AuthMode {refused[0]} needs an API Gateway authorizer, which does not run "
