@@ -75,12 +75,13 @@ def test_a_tool_with_tasks_has_the_resources_of_the_example(deployed: dict[str, 
     assert worker.keys() == model.keys()
 
 
-def test_a_plain_tool_has_no_settings_of_its_own_and_two_policies(deployed: dict[str, Any]) -> None:
+def test_a_tool_that_asks_has_no_settings_of_its_own_and_no_own_policy(deployed: dict[str, Any]) -> None:
     own = of(PLAIN, deployed)
     settings = own["Function"]["Properties"]["Environment"]["Variables"]
     shared = deployed["WeatherFunction"]["Properties"]["Environment"]["Variables"]
     assert settings.keys() <= shared.keys()
-    assert own["Role"]["Properties"]["ManagedPolicyArns"] == ["${FunctionPolicy}", "${StatePolicy}"]
+    policies = ["${FunctionPolicy}", "${StatePolicy}", "${ParkedCallsPolicy}"]
+    assert own["Role"]["Properties"]["ManagedPolicyArns"] == policies
     assert "Policies" not in own["Role"]["Properties"]
 
 
