@@ -53,7 +53,7 @@ class LocalApp:
     """A running template.
 
     `kms` and `emulator` are the services that its functions call. `recorder` has the requests and the
-    invocations of this run.
+    invocations of this run. `container_url` is the URL of the services for containers, if there are any.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class LocalApp:
         self.recorder = recorder
         self._url = url
         self._endpoints = services.endpoints
+        self.container_url = services.container_url
         self._credentials = services.credentials
         self._options = options
         self._python_version = options.python_version()

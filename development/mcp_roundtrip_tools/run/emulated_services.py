@@ -14,7 +14,9 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 
 @dataclass(frozen=True, slots=True)
 class EmulatedServices:
-    """The services of a run. `endpoints` has their URLs by the variables that AWS SDKs read.
+    """The services of a run. `endpoints` has their URL by the variable that AWS SDKs read.
+
+    `container_url` is their URL for containers, which have other credentials; None without containers.
 
     `writes` has the writes of tasks. `servers` listen already; start them after the application exists.
     """
@@ -25,3 +27,4 @@ class EmulatedServices:
     writes: JournalWrites
     endpoints: Mapping[str, str]
     servers: tuple[HttpServer, ...]
+    container_url: str | None = None

@@ -35,8 +35,12 @@ def listen_for_sdks(
     recorder: RunRecorder,
     variables: Mapping[str, str],
     retry_delay_scale: float,
+    container_host: str | None = None,
 ) -> EmulatedServices:
-    """Return the services of a run; the stack closes them. `variables` can name the access key."""
+    """Return the services of a run; the stack closes them. `variables` can name the access key.
+
+    Containers reach the services at `container_host`, a name that only they know, with any access key.
+    """
     credentials = Credentials.from_variables(variables) or Credentials.random()
     observed = ObservedServices(
         credentials, recorder, lambda suffix: app().invocation_of(suffix), lambda key: app().key_name(key)
@@ -50,7 +54,14 @@ def listen_for_sdks(
     aws = AwsEndpoint({"dynamodb": storage, "s3": storage, "kms": keys, **invocations}, others)
     server = HttpServer(observed.guard(aws.respond), max_body=aws.max_body)
     stack.callback(server.close)
-    return EmulatedServices(credentials, kms, emulator, writes, {"AWS_ENDPOINT_URL": server.url}, (server,))
+    endpoints = {"AWS_ENDPOINT_URL": server.url}
+    if container_host is None:
+        return EmulatedServices(credentials, kms, emulator, writes, endpoints, (server,))
+    for_containers = HttpServer(aws.respond, max_body=aws.max_body, names=[container_host])
+    stack.callback(for_containers.close)
+    container_url = f"http://{container_host}:{for_containers.port}"
+    servers = (server, for_containers)
+    return EmulatedServices(credentials, kms, emulator, writes, endpoints, servers, container_url)
 
 
 def _services_of_functions(

@@ -13,6 +13,7 @@ from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S
 from mcp_roundtrip_tools.run.app import LocalApp, Log
 from mcp_roundtrip_tools.run.emulated_services import EmulatedServices
 from mcp_roundtrip_tools.run.execution.debugger import TIMEOUT_S
+from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.run.issuer.users import User
@@ -44,6 +45,7 @@ def serve(
     users: Sequence[User] | None = None,
     console: bool = True,
     checks: bool = False,
+    container_host: str | None = None,
 ) -> Iterator[LocalApp]:
     """Run a SAM template until the block ends.
 
@@ -57,15 +59,20 @@ def serve(
     asynchronous invocation. With `users`, an issuer for them runs (`LocalApp.issuer`) at the port after
     `port`, and AuthMode is bearer. With `console`, the second port after `port` serves the console
     (`LocalApp.console_url`). With `checks`, functions are imported when their sources are saved, and callers
-    of one that cannot run get the reason. For ports that are in use, free ones are selected, but not for
-    `port`. Raises TemplateError, and OSError if `port` is in use.
+    of one that cannot run get the reason. Containers that know the host name `container_host` reach the
+    emulated services and the stand-ins by it, if their connections are led to this computer. For ports that
+    are in use, free ones are selected, but not for `port`. Raises TemplateError, and OSError if `port` is in
+    use.
     """
     running: list[LocalApp] = []  # the servers need the application, and it needs their URLs
     observers = [*(() if log is None else (PlainLines(log),)), *listeners]
     recorder = RunRecorder(*observers, lambda event: note_changed_questions(event, recorder))
     with ExitStack() as stack:
-        given = {**stack.enter_context(serve_stand_ins(template)), **(variables or {})}
-        services = listen_for_sdks(stack, lambda: running[0], recorder, given, retry_delay_scale)
+        names = LOCAL_NAMES if container_host is None else (*LOCAL_NAMES, container_host)
+        given = {**stack.enter_context(serve_stand_ins(template, names)), **(variables or {})}
+        services = listen_for_sdks(
+            stack, lambda: running[0], recorder, given, retry_delay_scale, container_host
+        )
         web = listen_for_clients(
             stack,
             lambda: running[0],

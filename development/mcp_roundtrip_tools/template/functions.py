@@ -72,6 +72,7 @@ class FunctionReader:
             log_level=str(logging.get("ApplicationLogLevel", "")),
             dead_letter=resource.get_known("DeadLetterQueue").get("TargetArn"),
             logical_id=resource.name,
+            runtime=resource.text("Runtime", ""),
         )
 
     def _layer_folders(self, resource: TemplateResource) -> Iterator[Path]:

@@ -60,6 +60,8 @@ class Function:
     """The ARN of its dead-letter queue for asynchronous invocations."""
     logical_id: str = ""
     """The name of its resource in the template."""
+    runtime: str = ""
+    """The deployed runtime, such as python3.13. Here, functions run on another interpreter."""
 
     @property
     def arn(self) -> str:

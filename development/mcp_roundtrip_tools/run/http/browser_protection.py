@@ -7,21 +7,23 @@ rebinding), a page can send any request. Those carry that name in Host.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 
-_NAMES = ("127.0.0.1", "localhost", "[::1]")
+LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+"""The host names of this computer in URLs that no name service resolves."""
 
 
-def refuse_wrong_host(request: Request, port: int) -> Response | None:
-    """Return 421 for a request whose Host is not this computer and `port` (RFC 9110 §15.5.20)."""
+def refuse_wrong_host(request: Request, port: int, names: Collection[str] = LOCAL_NAMES) -> Response | None:
+    """Return 421 for a request whose Host is not one of the names and `port` (RFC 9110 §15.5.20)."""
     host = request.header("host")
     if host is None and request.protocol == "HTTP/1.0":  # no browser sends it
         return None
-    if host is not None and host.lower() in _authorities(port):
+    if host is not None and host.lower() in _authorities(port, names):
         return None
-    return _refusal(421, f"Host must be 127.0.0.1:{port} or localhost:{port}: use one of them")
+    return _refusal(421, f"Host must be one of {', '.join(f'{name}:{port}' for name in LOCAL_NAMES)}")
 
 
 def refuse_web_page(request: Request) -> Response | None:
@@ -50,9 +52,9 @@ def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Resp
     return None
 
 
-def _authorities(port: int) -> set[str]:
+def _authorities(port: int, names: Collection[str]) -> set[str]:
     # Browsers omit the default port.
-    return {f"{name}:{port}" for name in _NAMES} | (set(_NAMES) if port == 80 else set())
+    return {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
 
 
 def _refusal(status: int, message: str) -> Response:

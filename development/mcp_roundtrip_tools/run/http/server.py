@@ -11,7 +11,7 @@ import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from email.utils import formatdate
 from http.client import responses
@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import h11
 
-from mcp_roundtrip_tools.run.http.browser_protection import refuse_wrong_host
+from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_wrong_host
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.peer_users import refuse_other_users
 
@@ -45,13 +45,20 @@ class BadRequest(Exception):
 class HttpServer:
     """Listen at once; answer requests with `respond` from `start` until `close`.
 
-    A request whose Host is not this server gets 421 (see `browser_protection`), and one of another user of
+    A request whose Host is none of `names` gets 421 (see `browser_protection`), and one of another user of
     this computer 403 (see `peer_users`). `port` 0 selects a free port. A request with a body over `max_body`
     bytes reaches `respond` without it, marked `too_large`. Raises OSError if the port is in use.
     """
 
-    def __init__(self, respond: Callable[[Request], Response], *, port: int = 0, max_body: int) -> None:
-        self._server = _Server(respond, port, max_body)
+    def __init__(
+        self,
+        respond: Callable[[Request], Response],
+        *,
+        port: int = 0,
+        max_body: int,
+        names: Collection[str] = LOCAL_NAMES,
+    ) -> None:
+        self._server = _Server(respond, port, max_body, names)
         self._closing = False
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -101,9 +108,12 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, respond: Callable[[Request], Response], port: int, max_body: int) -> None:
+    def __init__(
+        self, respond: Callable[[Request], Response], port: int, max_body: int, names: Collection[str]
+    ) -> None:
         self.respond = respond
         self.max_body = max_body
+        self.names = names
         self._connections: set[socket.socket] = set()
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -147,7 +157,7 @@ class _Handler(socketserver.BaseRequestHandler):
         except (h11.RemoteProtocolError, BadRequest) as error:
             self._refuse(str(error))
             return False
-        wrong_host = refuse_wrong_host(request, self.server.server_address[1])
+        wrong_host = refuse_wrong_host(request, self.server.server_address[1], self.server.names)
         response = self._refusal or wrong_host or self.server.respond(request)
         try:
             self._send(response, request.method, close=request.too_large)

@@ -16,11 +16,12 @@ variable, and the values of `Variables`; both override the template's own enviro
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -32,15 +33,16 @@ Respond = Callable[[Request], Response]
 
 
 @contextmanager
-def serve_stand_ins(template: Path) -> Iterator[dict[str, str]]:
+def serve_stand_ins(template: Path, names: Collection[str] = LOCAL_NAMES) -> Iterator[dict[str, str]]:
     """Serve the template's stand-ins until the block ends; yield the variables that functions need.
 
-    Raises TemplateError for a file that is missing or defines no `respond`, and for an invalid variable.
+    Requests may name one of `names` as their host. Raises TemplateError for a file that is missing or defines
+    no `respond`, and for an invalid variable.
     """
     section = _section(template)
     given = {name: _variable(name, value) for name, value in (section.get("Variables") or {}).items()}
     files = {name: template.parent / file for name, file in (section.get("StandIns") or {}).items()}
-    with _serve_files(files) as urls:
+    with _serve_files(files, names) as urls:
         yield {**given, **urls}
 
 
@@ -62,12 +64,12 @@ def _section(template: Path) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _serve_files(files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
+def _serve_files(files: Mapping[str, Path], names: Collection[str]) -> Iterator[dict[str, str]]:
     """Serve each file until the block ends; yield the URLs by the same names."""
     with ExitStack() as stack:
         urls = {}
         for name, file in files.items():
-            server = HttpServer(load_respond(file), max_body=MAX_BODY).start()
+            server = HttpServer(load_respond(file), max_body=MAX_BODY, names=names).start()
             stack.callback(server.close)
             urls[name] = server.url
         yield urls

@@ -1,0 +1,1 @@
+"""Prepares `sam local`: an emulator in a Docker network, the variables of the functions, and live events."""

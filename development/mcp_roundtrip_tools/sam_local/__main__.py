@@ -1,0 +1,68 @@
+"""Prepare `sam local`: serve the emulated AWS services to its containers until Ctrl+C.
+
+Runs the services of `mcp-roundtrip run`, leads a Docker network to them, and writes to events/live/ the
+variables of the functions (env.json) and events with a valid requestState. Prints the command to type next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from mcp_roundtrip_tools.events.__main__ import write
+from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.sam_local.network import network
+from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
+from mcp_roundtrip_tools.template.model import TemplateError
+
+ENV_VARS: Final = "live/env.json"
+
+_ARCHITECTURES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip sam-local") -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
+    given = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            _serve(given.template)
+    except TemplateError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _serve(template: Path) -> None:
+    # Only containers of this run know the name, so it protects what has no access key (sdk_servers).
+    host = f"mcp-roundtrip-{secrets.token_hex(4)}"
+    with serve(template, container_host=host, console=False) as app:
+        in_network = addresses(app, host)
+        ports = sorted({port for url in in_network.values() if (port := urlsplit(url).port)})
+        with network(host, _image(app), ports):
+            write(template.parent / "events", {ENV_VARS: container_variables(app, in_network)})
+            print(_next_command(app, host))
+            signal.pause()
+
+
+def _image(app: LocalApp) -> str:
+    """Return the image that sam runs functions in."""
+    runtime = max(function.runtime for function in app.functions().values()).removeprefix("python")
+    return f"public.ecr.aws/lambda/python:{runtime}-{_ARCHITECTURES[platform.machine().lower()]}"
+
+
+def _next_command(app: LocalApp, host: str) -> str:
+    return f"sam local invoke … --env-vars events/{ENV_VARS} --docker-network {host}"
