@@ -55,6 +55,14 @@ def _with_message(event: dict[str, Any], message: dict[str, Any]) -> dict[str, A
     return {**event, "body": b64encode(text.encode()).decode() if event.get("isBase64Encoded") else text}
 
 
+def requests_of(response: Any) -> Requests:
+    """Return what a response asks, by key; nothing if it does not ask."""
+    match _response_message(response):
+        case {"result": {"resultType": "input_required", "inputRequests": dict(requests)}}:
+            return requests
+    return {}
+
+
 def task_of(response: Any) -> str | None:
     """Return the id of the task that a call has become, by its response."""
     match _response_message(response):

@@ -11,20 +11,22 @@ import platform
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.sam_local.live_events import LIVE, live_events
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
+from mcp_roundtrip_tools.template.function_references import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
 
-ENV_VARS: Final = "live/env.json"
+ENV_VARS: Final = f"{LIVE}/env.json"
 
 _ARCHITECTURES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
 
@@ -52,9 +54,11 @@ def _serve(template: Path) -> None:
     with serve(template, container_host=host, console=False) as app:
         in_network = addresses(app, host)
         ports = sorted({port for url in in_network.values() if (port := urlsplit(url).port)})
+        events = template.parent / "events"
+        written = live_events(app, events)
         with network(host, _image(app), ports):
-            write(template.parent / "events", {ENV_VARS: container_variables(app, in_network)})
-            print(_next_command(app, host))
+            write(events, {**written, ENV_VARS: container_variables(app, in_network)})
+            print(_next_command(app, host, written), flush=True)
             signal.pause()
 
 
@@ -64,5 +68,19 @@ def _image(app: LocalApp) -> str:
     return f"public.ecr.aws/lambda/python:{runtime}-{_ARCHITECTURES[platform.machine().lower()]}"
 
 
-def _next_command(app: LocalApp, host: str) -> str:
-    return f"sam local invoke … --env-vars events/{ENV_VARS} --docker-network {host}"
+def _next_command(app: LocalApp, host: str, written: Mapping[str, Any]) -> str:
+    """Return what to type in another terminal."""
+    first = next(iter(written), "")
+    event = f"events/{first}".replace(f"{LIVE}/", "").rpartition(".2.json")[0] + ".json"
+    function = find_function(app.current(), Path(event).parent.name).logical_id
+    options = f"--env-vars events/{ENV_VARS} --docker-network {host}"
+    return "\n".join(
+        [
+            "",
+            "In another terminal, until Ctrl+C here:",
+            "",
+            f"  sam local invoke {function} -e {event} {options}",
+            f"  sam local invoke {function} -e events/{first} {options}",
+            "",
+        ]
+    )
