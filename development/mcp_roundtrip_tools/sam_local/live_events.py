@@ -7,7 +7,7 @@ those of `events/answers.json` by key, and otherwise values that fit the schema 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
