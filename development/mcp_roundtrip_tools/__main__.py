@@ -44,6 +44,9 @@ COMMANDS: Mapping[str, Command] = {
     "url": Command("mcp_roundtrip_tools.deploy.commands", "print the URL of the endpoint", "url"),
     "prune": Command("mcp_roundtrip_tools.prune.__main__", "delete versions of workers that nothing needs"),
     "smoke": Command("mcp_roundtrip_tools.smoke.__main__", "check a deployed endpoint from the outside"),
+    "sam-local": Command(
+        "mcp_roundtrip_tools.sam_local.__main__", "prepare sam local: services, variables, live events"
+    ),
 }
 
 

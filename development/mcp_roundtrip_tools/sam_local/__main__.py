@@ -11,6 +11,7 @@ import platform
 import secrets
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,11 @@ from urllib.parse import urlsplit
 from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.serving import serve
+from mcp_roundtrip_tools.run.template_options import (
+    add_template_options,
+    assumed_parameters,
+    read_variables,
+)
 from mcp_roundtrip_tools.sam_local.live_events import LIVE, live_events
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
@@ -36,29 +42,39 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip s
     parser = argparse.ArgumentParser(
         prog=prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
+    add_template_options(parser)
     given = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with suppress(KeyboardInterrupt):
-            _serve(given.template)
+            _serve(given)
     except TemplateError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _serve(template: Path) -> None:
+def _serve(given: argparse.Namespace) -> None:
+    template, parameters = given.template, dict(given.parameter)
     # Only containers of this run know the name, so it protects what has no access key (sdk_servers).
     host = f"mcp-roundtrip-{secrets.token_hex(4)}"
-    with serve(template, container_host=host, console=False) as app:
+    is_prepared = threading.Event()
+    with serve(
+        template,
+        container_host=host,
+        log=lambda line: print(line, flush=True) if is_prepared.is_set() else None,
+        parameters={**assumed_parameters(template, parameters), **parameters},
+        variables=read_variables(given.env),
+        console=False,
+    ) as app:
         in_network = addresses(app, host)
         ports = sorted({port for url in in_network.values() if (port := urlsplit(url).port)})
-        events = template.parent / "events"
-        written = live_events(app, events)
         with network(host, _image(app), ports):
+            events = template.parent / "events"
+            written = live_events(app, events)
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
             print(_next_command(app, host, written), flush=True)
+            is_prepared.set()
             signal.pause()
 
 
@@ -70,8 +86,9 @@ def _image(app: LocalApp) -> str:
 
 def _next_command(app: LocalApp, host: str, written: Mapping[str, Any]) -> str:
     """Return what to type in another terminal."""
-    first = next(iter(written), "")
-    event = f"events/{first}".replace(f"{LIVE}/", "").rpartition(".2.json")[0] + ".json"
+    # Those of one folder are in payload format 2.0, as API Gateway sends them.
+    first = min(written, key=lambda file: (file.count("/"), not file.endswith("/call.2.json")), default="")
+    event = f"{first.removeprefix(f'{LIVE}/').partition('.')[0]}.json"
     function = find_function(app.current(), Path(event).parent.name).logical_id
     options = f"--env-vars events/{ENV_VARS} --docker-network {host}"
     return "\n".join(
@@ -79,7 +96,7 @@ def _next_command(app: LocalApp, host: str, written: Mapping[str, Any]) -> str:
             "",
             "In another terminal, until Ctrl+C here:",
             "",
-            f"  sam local invoke {function} -e {event} {options}",
+            f"  sam local invoke {function} -e events/{event} {options}",
             f"  sam local invoke {function} -e events/{first} {options}",
             "",
         ]
