@@ -45,7 +45,7 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
         from mcp_roundtrip_tools.template.reader import Template
     except ModuleNotFoundError:
         return {}
-    read = Template(template, placeholder_parameters(template))
+    read = Template(template, placeholder_parameters(template), checks_values=False)
     key_arns = {key.name: f"arn:aws:kms:::key/{key.name}" for key in read.keys()}  # noqa: SIM118 - no dict
     application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
     found: dict[Path, frozenset[str]] = {}

@@ -3,6 +3,7 @@
 - ministack writes no JSON system logs, and log streams of a shared group do not name the function.
 - ministack does not evaluate `Fn::Join` in Conditions.
 - ministack does not transform the templates of nested stacks.
+- ministack updates every resource of a nested stack, also an unchanged one, and forgets attributes.
 - ministack refuses alarms on metric math. They are created without a metric and never fire.
 - ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
 - ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
@@ -23,7 +24,7 @@ from uuid import uuid4
 from ministack.app import app
 from ministack.core import iam_actions, iam_evaluator
 from ministack.services import apigateway, cloudwatch_logs, lambda_svc
-from ministack.services.cloudformation import changesets, engine, handlers, stacks
+from ministack.services.cloudformation import changesets, engine, handlers, provisioners, stacks
 from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
 
 __all__ = ["app"]
@@ -33,10 +34,15 @@ KMS_CONDITION_KEYS = ("MacAlgorithm", "MessageType", "SigningAlgorithm")
 
 Properties = dict[str, Any]
 
+ATTRIBUTES: dict[str, Properties] = {}
+"""The attributes of resources by physical id."""
+
 _evaluate_conditions = engine._evaluate_conditions
 _request_tag_context = iam_actions.request_tag_context
 _enforce = iam_evaluator.enforce
 _emit_lambda_logs = lambda_svc._emit_lambda_logs
+_provision_resource = provisioners._provision_resource
+_update_resource = provisioners._update_resource
 
 
 def emit_logs(
@@ -183,6 +189,19 @@ def add_route(api: str, path: str, method: str, operation: Properties, stack: st
     HANDLERS["AWS::ApiGatewayV2::Route"]["create"](path, route, stack)
 
 
+def remembered(run: Callable[..., tuple[str, Properties]]) -> Callable[..., tuple[str, Properties]]:
+    """Return a function that creates or updates a resource, and knows the attributes that it had before."""
+
+    def provision(kind: str, name: str, *given: Any, **named: Any) -> tuple[str, Properties]:
+        if run is _update_resource and given[0] == given[1] and name in ATTRIBUTES:
+            return name, ATTRIBUTES[name]
+        physical_id, attributes = run(kind, name, *given, **named)
+        ATTRIBUTES[physical_id] = {**ATTRIBUTES.get(physical_id, {}), **attributes}
+        return physical_id, ATTRIBUTES[physical_id]
+
+    return provision
+
+
 HTTP_API = HANDLERS["AWS::ApiGatewayV2::Api"]
 NESTED = HANDLERS["AWS::CloudFormation::Stack"]
 apigateway._HOST = "us-east-1.amazonaws.com"
@@ -199,3 +218,5 @@ iam_evaluator.enforce = enforce_and_print
 lambda_svc._emit_lambda_logs = emit_logs
 for module in (changesets, engine, handlers, stacks):
     module._evaluate_conditions = evaluate_conditions
+provisioners._provision_resource = remembered(_provision_resource)
+provisioners._update_resource = remembered(_update_resource)

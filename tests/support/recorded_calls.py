@@ -27,7 +27,7 @@ from support.page_user import choose_first_on_page, link_in
 from support.project import FUNCTIONS
 from support.role_permissions import Call
 from support.sample_events import EVENTS
-from support.served_application import TEMPLATE, Served, serve_for_alice
+from support.served_application import TEMPLATE, Served, serve_for_alice, with_options
 from support.source_template import function_names
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
@@ -62,8 +62,7 @@ DELETED_VERSION = r"\1MCP_TASK_WORKER: !Sub '${\2.Arn}:7'\n\1MCP_TASK_DELIVERY: 
 def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
     """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
     lines: list[str] = []
-    passed = {f"Platform.{name}": value for name, value in options.items()}
-    given: dict[str, Any] = {**passed, "python": python_with("aws_call_log", folder)}
+    given: dict[str, Any] = {**with_options(options), "python": python_with("aws_call_log", folder)}
     mailbox = Mailbox()
     with (
         closing(HttpServer(secrets_manager, max_body=MAX_BODY).start()) as secrets,

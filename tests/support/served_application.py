@@ -17,6 +17,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
+from support.source_template import read_template
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
@@ -24,6 +25,12 @@ FRONT_DOOR = "/mcp"
 ISSUER = "https://id.example"
 SIGNED_IN = {"AuthMode": "jwt", "TokenIssuer": ISSUER, "Platform.TokenAudience": "the-example"}
 """Parameters of a deployment whose authorizer `signed_in` replaces."""
+
+
+def with_options(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return parameters as `serve` takes them: those that template.yaml does not have are of the platform."""
+    own = read_template(TEMPLATE)["Parameters"]
+    return {name if name in own else f"Platform.{name}": value for name, value in parameters.items()}
 
 
 @dataclass

@@ -37,15 +37,21 @@ def stack_id(stack_name: str) -> str:
 
 
 def resolve_parameters(
-    declared: Mapping[str, Any], given: Mapping[str, str | Unresolvable], prefix: str
+    declared: Mapping[str, Any], given: Mapping[str, str | Unresolvable], prefix: str, checks_values: bool
 ) -> dict[str, Any]:
     """Return the values of the declared parameters: those given, and defaults; otherwise Unresolvable.
 
-    `prefix` is that of the names on the command line. Raises TemplateError for a value that is not allowed.
+    `prefix` is that of the names on the command line. With `checks_values`, raises TemplateError for a value
+    that is not allowed.
     """
-    return {
-        name: _parameter(prefix + name, parameter, given.get(name)) for name, parameter in declared.items()
-    }
+    found: dict[str, Any] = {}
+    for name, parameter in declared.items():
+        value = found[name] = _value(prefix + name, parameter, given.get(name))
+        if not isinstance(value, Unresolvable):
+            if checks_values:
+                _check(prefix + name, parameter, value)
+            found[name] = split_list(value) if is_list(parameter) else value
+    return found
 
 
 ASSUMED_PARAMETERS = {"AuthMode": "none"}
@@ -72,20 +78,25 @@ def parameters_without_default(path: Path) -> set[str]:
     }
 
 
-def _parameter(name: str, declared: Mapping[str, Any], given: str | Unresolvable | None) -> Any:
-    if isinstance(given, Unresolvable):
+def _value(name: str, declared: Mapping[str, Any], given: str | Unresolvable | None) -> str | Unresolvable:
+    if given is not None:
         return given
-    if given is None and str(declared.get("Type")).startswith("AWS::SSM::Parameter::Value"):
+    if str(declared.get("Type")).startswith("AWS::SSM::Parameter::Value"):
         return Unresolvable(f"the parameter {name} is in the Parameter Store: set it with {how_to_set(name)}")
-    if given is None and "Default" not in declared:
+    if "Default" not in declared:
         return Unresolvable(f"the parameter {name} has no default: set it with {how_to_set(name)}")
     try:
-        value = scalar_text(declared["Default"]) if given is None else given
+        return scalar_text(declared["Default"])
+    except TypeError as error:
+        raise TemplateError(f"the parameter {name}: {error}") from None
+
+
+def _check(name: str, declared: Mapping[str, Any], value: str) -> None:
+    try:
         problem = refused_value(name, declared, value)
         if problem and _LOCAL_URL.search(value):  # a server on this computer has no certificate
             problem = refused_value(name, declared, _LOCAL_URL.sub("https://", value))
-    except TypeError as error:
+    except TypeError as error:  # an allowed value is no scalar
         raise TemplateError(f"the parameter {name}: {error}") from None
     if problem:
         raise TemplateError(f"the parameter {problem.removesuffix('.')}")
-    return split_list(value) if is_list(declared) else value

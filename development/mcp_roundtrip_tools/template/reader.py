@@ -23,7 +23,6 @@ from mcp_roundtrip_tools.template.local_names import (
     name_of_function,
 )
 from mcp_roundtrip_tools.template.model import Application, Function, Storage
-from mcp_roundtrip_tools.template.platform_version import check_platform
 from mcp_roundtrip_tools.template.queues import read_queues
 from mcp_roundtrip_tools.template.resource import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
@@ -46,16 +45,17 @@ class TemplateKey:
 class Template:
     """A template and its nested stacks with their parameters: `NAME`, and `Platform.NAME`.
 
-    Raises TemplateError if it cannot be read, or if a parameter is not allowed.
+    Without `checks_values`, values may be placeholders. Raises TemplateError if a template cannot be read, or
+    if a parameter is not allowed.
     """
 
-    def __init__(self, path: Path, parameters: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, parameters: Mapping[str, str], *, checks_values: bool = True) -> None:
         self.path = path.resolve()
         self._tree = read_tree(path)
-        check_platform(self._tree)
         self._parameters = parameters
+        self._checks_values = checks_values
         check_given(parameters, self._tree)
-        self._stacks = read_stacks(self._tree, parameters, LocalServices())
+        self._stacks = self._read(LocalServices())
 
     def keys(self) -> tuple[TemplateKey, ...]:
         """Return the KMS keys. `application` needs their ARNs."""
@@ -83,7 +83,7 @@ class Template:
         `variables` are the variables of every function, which replace those of the template. Parts that
         cannot run here are left out. Raises TemplateError for a setting that the layer refuses.
         """
-        stacks = read_stacks(self._tree, self._parameters, LocalServices(key_arns, api_url, sqs_url))
+        stacks = self._read(LocalServices(key_arns, api_url, sqs_url))
         left_out = stacks.left_out()
         settable = [*self._tree.parameters()]
         reader = FunctionReader(_layers(stacks, left_out), api_url, variables, settable, left_out)
@@ -109,6 +109,9 @@ class Template:
             tuple(left_out.notes),
             templates,
         )
+
+    def _read(self, services: LocalServices) -> Stacks:
+        return read_stacks(self._tree, self._parameters, services, checks_values=self._checks_values)
 
 
 def _functions(

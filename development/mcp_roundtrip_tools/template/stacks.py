@@ -71,13 +71,15 @@ class Stacks:
         return found
 
 
-def read_stacks(tree: TemplateTree, given: Mapping[str, str], services: LocalServices) -> Stacks:
+def read_stacks(
+    tree: TemplateTree, given: Mapping[str, str], services: LocalServices, *, checks_values: bool
+) -> Stacks:
     """Return the stacks of an application.
 
     `given` are values of its parameters, and of those of nested stacks as `Platform.NAME`, which replace what
-    the parent passes. Raises TemplateError for a value that is not allowed.
+    the parent passes. With `checks_values`, raises TemplateError for a value that is not allowed.
     """
-    reader = _StackReader(services)
+    reader = _StackReader(services, checks_values)
     reader.read(tree, "", STACK_NAME, {name: each for name, each in given.items() if "." not in name}, given)
     return Stacks(reader.stacks[::-1], reader.others)
 
@@ -85,8 +87,9 @@ def read_stacks(tree: TemplateTree, given: Mapping[str, str], services: LocalSer
 class _StackReader:
     """Reads the stacks of an application, each after its nested stacks."""
 
-    def __init__(self, services: LocalServices) -> None:
+    def __init__(self, services: LocalServices, checks_values: bool) -> None:
         self._services = services
+        self._checks_values = checks_values
         self.stacks: list[Stack] = []
         self.others: dict[str, str] = {}
 
@@ -94,7 +97,8 @@ class _StackReader:
         self, tree: TemplateTree, name: str, stack_name: str, values: Values, given: Mapping[str, str]
     ) -> Values:
         """Read a stack with its nested stacks; return its outputs. `given` are for the nested stacks."""
-        parameters = resolve_parameters(tree.declared, values, f"{name}." if name else "")
+        prefix = f"{name}." if name else ""
+        parameters = resolve_parameters(tree.declared, values, prefix, self._checks_values)
         mappings, conditions = (tree.document.get(each) or {} for each in ("Mappings", "Conditions"))
         names = TemplateNames({**pseudo_parameters(stack_name), **parameters}, {}, mappings, conditions)
         check_rules(tree.document.get("Rules") or {}, names)

@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.template.reader import Template
 from support.sam_applications import write_application
 from support.served_application import TEMPLATE
 
-LOCAL = {"EndpointUri": "http://127.0.0.1:3000/mcp"}
+LOCAL = {"Platform.EndpointUri": "http://127.0.0.1:3000/mcp"}
 
 
 def application(path: Path = TEMPLATE, **parameters: str) -> Any:
@@ -28,9 +28,12 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
         ({"AuthMode": "bearer"}, "AuthMode bearer and jwt need TokenIssuer"),
         ({"AuthMod": "none"}, "no parameter AuthMod; did you mean AuthMode?"),
         ({"Unlike": "none"}, "no parameter Unlike; it has .*AuthMode, "),
-        ({"AuthMode": "jwt", "TokenAudience": "x"}, "AuthMode bearer and jwt need TokenIssuer"),
-        ({"AuthMode": "lambda", "PrincipalContextKey": "sub"}, "AuthMode lambda needs LambdaAuthorizerArn"),
-        ({"AuthMode": "none", "WorkerConcurrency": "1"}, "WorkerConcurrency is 0 or at least 2"),
+        ({"AuthMode": "jwt", "Platform.TokenAudience": "x"}, "AuthMode bearer and jwt need TokenIssuer"),
+        (
+            {"AuthMode": "lambda", "Platform.PrincipalContextKey": "sub"},
+            "AuthMode lambda needs LambdaAuthorizerArn",
+        ),
+        ({"AuthMode": "none", "Platform.DomainName": "a.example"}, "DomainName needs CertificateArn"),
     ],
 )
 def test_parameters_against_a_rule_of_the_template_are_refused(
@@ -91,12 +94,16 @@ def test_settings_that_the_layer_refuses_are_refused_with_the_parameters_to_chan
         {"AuthMode": "iam"},
         {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9000", **LOCAL},
         {"AuthMode": "jwt", "TokenIssuer": "https://id.example"},
-        {"AuthMode": "jwt", "TokenIssuer": "https://id.example", "TokenAudience": "x"},
-        {"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x"},
-        {"AuthMode": "lambda", "LambdaAuthorizerArn": "arn:x", "PrincipalContextKey": "sub"},
-        {"AuthMode": "none", "TokenIssuer": "https://id.example", "TokenAlgorithms": "ES256"},
-        {"AuthMode": "none", "StateEncryption": "disabled"},
-        {"AuthMode": "none", "TaskDelivery": "queue"},
+        {"AuthMode": "jwt", "TokenIssuer": "https://id.example", "Platform.TokenAudience": "x"},
+        {"AuthMode": "lambda", "Platform.LambdaAuthorizerArn": "arn:x"},
+        {
+            "AuthMode": "lambda",
+            "Platform.LambdaAuthorizerArn": "arn:x",
+            "Platform.PrincipalContextKey": "sub",
+        },
+        {"AuthMode": "none", "TokenIssuer": "https://id.example", "Platform.TokenAlgorithms": "ES256"},
+        {"AuthMode": "none", "Platform.StateEncryption": "disabled"},
+        {"AuthMode": "none", "Platform.TaskDelivery": "queue"},
     ],
 )
 def test_parameters_that_a_deployment_accepts_are_accepted(parameters: dict[str, str]) -> None:

@@ -408,6 +408,29 @@ def test_what_depends_on_a_value_of_a_deployment_is_left_out(tmp_path: Path) -> 
     assert any("DeadLetters.QueueName: Platform.Parameters.DeadLetterName" in note for note in found.notes)
 
 
+def test_a_shared_setting_that_the_layer_refuses_names_its_parameter(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        root=("SETTINGS: !GetAtt Platform.Outputs.Settings", "MCP_SETTINGS: !GetAtt Platform.Outputs.All"),
+        Platform=(
+            "    Outputs:",
+            "    Outputs:\n"
+            '      All: {Value: !Sub "MCP_AUTH_MODE=${AuthMode}\\nMCP_MAX_ROUNDS=${MaxRounds}"}',
+        ),
+    )
+    platform = tmp_path / "platform/template.yaml"
+    platform.write_text(
+        platform.read_text().replace(
+            "Parameters:", 'Parameters:\n  MaxRounds: {Type: String, Default: "9"}', 1
+        )
+    )
+    environment = read(path).functions["local_server"].environment
+    assert environment["MCP_SETTINGS"] == "MCP_AUTH_MODE=none\nMCP_MAX_ROUNDS=9"
+    assert environment["MCP_AUDIENCE"] == API  # no setting has it, and the layer would derive it
+    with pytest.raises(TemplateError, match=r"MCP_MAX_ROUNDS.*--parameter Platform\.MaxRounds=…"):
+        read(path, {"Platform.MaxRounds": "many"})
+
+
 # -- Order ----------------------------------------------------------------------------------------------
 
 

@@ -16,16 +16,15 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
 from mcp_roundtrip_tools.template.reader import Template, TemplateKey
 from support.messages import META
-from support.project import ROOT
 from support.sam_applications import rpc
+from support.served_application import TEMPLATE, with_options
 
-TEMPLATE = ROOT / "template.yaml"
 HYDERABAD = {"location": "Hyderabad"}
 PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}
 
-STATE_KEY = TemplateKey("StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
+STATE_KEY = TemplateKey("Platform.StateKey", "ECC_NIST_P256", "SIGN_VERIFY", ("alias/local-state",))
 STATE_ENCRYPTION_KEY = TemplateKey(
-    "StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
+    "Platform.StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC", ("alias/local-state-encryption",)
 )
 
 SIGNING_KEYS = {f"signing-{name}": ec.generate_private_key(ec.SECP256R1()) for name in ("old", "new")}
@@ -49,7 +48,7 @@ PINNED = {**GIVEN, "StatePublicKeys": pinned("signing-old")}
 @contextmanager
 def running(**parameters: str) -> Iterator[LocalApp]:
     """Run the application with a new process per request, and with keys outside the template."""
-    given = {"AuthMode": "none", **parameters}
+    given = with_options({"AuthMode": "none", **parameters})
     with serve(TEMPLATE, parameters=given, fresh=True, log=lambda line: None) as app:
         import_keys(app.kms)
         yield app
@@ -92,7 +91,7 @@ def is_accepted(app: LocalApp, state: str) -> bool:
 def test_only_keys_whose_condition_holds_are_created(
     parameters: Mapping[str, str], keys: tuple[TemplateKey, ...]
 ) -> None:
-    assert Template(TEMPLATE, {"AuthMode": "none", **parameters}).keys() == keys
+    assert Template(TEMPLATE, with_options({"AuthMode": "none", **parameters})).keys() == keys
 
 
 @pytest.mark.parametrize(

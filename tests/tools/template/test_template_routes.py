@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.reader import Template
 from support import cloudformation
 from support.sam_applications import http, write_application
-from support.served_application import TEMPLATE
+from support.served_application import TEMPLATE, with_options
 from support.transformed_template import load_template, of_type, transformed_file
 
 NOT_FOUND = (404, {"message": "Not Found"})
@@ -35,7 +35,7 @@ NOT_FOUND = (404, {"message": "Not Found"})
     ids=lambda parameters: ",".join(parameters),
 )
 def test_the_routes_of_the_example_are_those_of_its_deployment(parameters: Mapping[str, str]) -> None:
-    local = Template(TEMPLATE, parameters).application({}, "http://api", "http://sqs")
+    local = Template(TEMPLATE, with_options(parameters)).application({}, "http://api", "http://sqs")
     deployed = of_type("AWS::ApiGatewayV2::Route", **parameters).values()
     assert sorted(route.key for route in local.routes) == sorted(route["RouteKey"] for route in deployed)
     assert not local.left_out

@@ -104,7 +104,7 @@ def _of_settings(needs: dict[str, list[str]], warnings: list[str]) -> Iterator[s
     missing_settings = import_module(f"{LAYER}.server.missing_settings")
     try:
         ports = wiring.ports()
-        if os.environ.get("MCP_STATE_KEY_ARN"):
+        if "state_key_arn" not in ports.config.unset:
             ports.state_codec()
     except errors.SettingsError as error:
         yield f"SettingsError: {error}\n"
