@@ -19,6 +19,7 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.expressions import from_attributes
 from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.store import item_size
 from mcp_roundtrip_tools.events import messages
@@ -33,10 +34,8 @@ from measure import BenchmarkError
 from page_flow import answer_on_page, open_session
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+PLATFORM = TEMPLATE.parent / "platform/template.yaml"
 WORKER_TIMEOUT_S = 60
-
-OF_TOOLS_WITH_TASKS = "ApproximateAgeOfOldestMessage"
-"""The metric of the alarm that every tool with tasks has."""
 
 FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
 
@@ -92,10 +91,9 @@ def _kind(function: str) -> str:
 
 
 def _monitoring() -> dict[str, int]:
-    """Count the template's dashboards and the metrics of its alarms, without those of tools with tasks."""
-    resources = load(TEMPLATE)["Resources"].values()
-    declared = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
-    alarms = [each for each in declared if each.get("MetricName") != OF_TOOLS_WITH_TASKS]
+    """Count the platform's dashboards and the metrics of its alarms."""
+    resources = load(PLATFORM)["Resources"].values()
+    alarms = [each["Properties"] for each in resources if each["Type"] == "AWS::CloudWatch::Alarm"]
     metrics = [sum("MetricStat" in metric for metric in alarm.get("Metrics", ())) or 1 for alarm in alarms]
     dashboards = sum(each["Type"] == "AWS::CloudWatch::Dashboard" for each in resources)
     return {"alarm_month": sum(metrics), "dashboard_month": dashboards}
@@ -231,8 +229,8 @@ class Client:
     @property
     def table(self) -> str:
         """The name of the table of tasks."""
-        names = {function.environment.get("MCP_TASK_TABLE") for function in self.app.functions().values()}
-        [name] = names - {None}
+        functions = self.app.functions().values()
+        [name] = {load_settings(function.environment).task_table for function in functions} - {None}
         return name
 
     def stored(self) -> int:

@@ -26,6 +26,7 @@ RENEWAL_S = renewal_time(0, EPOCH_S, 1) - renewal_time(0, EPOCH_S, 0)
 """The seconds over which environments spread the derivation of the next epoch key."""
 
 SHARED = "account and Region"
+RESERVED = "ReservedConcurrentExecutions"
 
 COST = cost.Assumptions()
 
@@ -58,15 +59,18 @@ class Quotas:
 
 
 def _parameters() -> dict[str, Quota]:
-    """Return the template's own limits, with their defaults."""
-    defaults = {name: each.get("Default") for name, each in load(aws_usage.TEMPLATE)["Parameters"].items()}
-    units = {
-        "ThrottlingRate": "requests a second to the endpoint",
-        "WorkerConcurrency": "concurrent executions of each worker function",
-    }
+    """Return the limits of the templates, with their defaults."""
+    rate = load(aws_usage.PLATFORM)["Parameters"]["ThrottlingRate"]["Default"]
+    functions = [each["Properties"] for each in load(aws_usage.TEMPLATE)["Resources"].values()]
+    [workers] = {each[RESERVED] for each in functions if RESERVED in each}
+    page = "../reference/options.md"
     return {
-        name: Quota(defaults[name], unit, "stack", "parameter of the template", "../reference/options.md")
-        for name, unit in units.items()
+        "ThrottlingRate": Quota(
+            rate, "requests a second to the endpoint", "stack", "option of the platform", page
+        ),
+        RESERVED: Quota(
+            workers, "concurrent executions of each worker", "stack", "property of the worker", page
+        ),
     }
 
 
@@ -136,7 +140,7 @@ LOADS: Mapping[str, tuple[str, Callable[[Workload], float]]] = {
     "edge_requests": ("requests through CloudFront", lambda each: each.used["request"]),
     "lambda_requests": ("synchronous invocations", lambda each: each.used[FRONT_DOOR] + each.used[TOOL]),
     "lambda_concurrency": ("concurrent executions", lambda each: each.concurrency),
-    "WorkerConcurrency": ("workers (`WorkerConcurrency`)", lambda each: each.environments[WORKER]),
+    RESERVED: (f"workers (`{RESERVED}`)", lambda each: each.environments[WORKER]),
     "queue_batches": ("messages being processed, with a queue", lambda each: each.environments[WORKER]),
     "kms_ecc": ("`kms:Sign`", lambda each: each.signatures + each.per_hour("Sign")),
     "kms_symmetric": ("`kms:GenerateMac` before a new epoch", lambda each: each.epoch_change),

@@ -86,9 +86,10 @@ class Account:
         needed = sum(workers.values())
         if needed and available - needed < UNRESERVED:
             yield (
-                f"WorkerConcurrency reserves {needed} concurrent executions, and {UNRESERVED} must remain "
+                f"{', '.join(workers)} reserve {needed} concurrent executions, and {UNRESERVED} must remain "
                 f"unreserved; this account has {available} of {limits['ConcurrentExecutions']} left in this "
-                "Region. Set WorkerConcurrency to 0, which reserves none, or request a higher quota."
+                "Region. Lower or remove ReservedConcurrentExecutions and MaximumConcurrency in "
+                "template.yaml, or request a higher quota."
             )
 
     def _reserved(self, client: Any, function: str) -> int:

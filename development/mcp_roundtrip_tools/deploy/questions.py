@@ -1,4 +1,4 @@
-"""The questions of a first deployment: at most eight. Answers are stored and never asked again."""
+"""The questions of a first deployment: at most four in a new application. Answers are stored."""
 
 from __future__ import annotations
 
@@ -13,16 +13,11 @@ from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
-MAX_QUESTIONS = 8
+MAX_ATTEMPTS = 8
+"""The refused answers to a question after which no deployment is made."""
 
-OF_MODE: Mapping[str, tuple[str, ...]] = {
-    "bearer": ("TokenIssuer",),
-    "jwt": ("TokenIssuer",),
-    "lambda": ("LambdaAuthorizerArn", "PrincipalContextKey", "TokenIssuer"),
-    "iam": ("IamPrincipal",),
-    "none": (),
-}
-"""The parameters that a mode of authorization uses, and that a first deployment asks for."""
+USE_ISSUER = ("bearer", "jwt", "lambda")
+"""The values of AuthMode that use TokenIssuer."""
 
 Prompt = Callable[[str], str]
 Check = Callable[[str], str | None]
@@ -71,7 +66,8 @@ class Interview:
 
     def _missing(self, values: Mapping[str, str]) -> Iterator[str]:
         required = (name for name, each in self._declared.items() if "Default" not in each)
-        names = ("AuthMode", *OF_MODE.get(values.get("AuthMode", ""), ()), *required, "AlarmTopicArn")
+        issuer = ("TokenIssuer",) if values.get("AuthMode") in USE_ISSUER else ()
+        names = (*required, *issuer)
         return (name for name in names if name in self._declared and name not in values)
 
     def _ask_parameter(self, name: str) -> str:
@@ -86,7 +82,7 @@ class Interview:
         )
 
     def _ask(self, label: str, default: str, check: Check) -> str:
-        for _ in range(MAX_QUESTIONS):
+        for _ in range(MAX_ATTEMPTS):
             answer = self._prompt(f"{label}{f' [{default}]' if default else ''}: ").strip() or default
             problem = check(answer)
             if problem is None:

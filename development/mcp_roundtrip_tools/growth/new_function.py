@@ -53,13 +53,16 @@ def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
     add_function(template, name, with_makefile=with_makefile)
     if tasks:
         add_worker(template, ToolFunction(f"{logical_id_prefix(name)}Function", name, app))
-    if functions and not (project / FUNCTIONS / FRONT_DOOR).exists():
+    is_second = functions and not (project / FUNCTIONS / FRONT_DOOR).exists()
+    if is_second:
         check_owners(project, document, functions)
+    catalog = catalog_files(project, new)
+    if is_second:
         new |= front_door_files(project, functions)
         first = next(iter(functions.values())).logical_id
         add_front_door(template, first, with_makefile=with_makefile)
     refuse_existing(new)
-    return {**new, project / TEMPLATE: template.text, **catalog_files(project, new)}
+    return {**new, project / TEMPLATE: template.text, **catalog}
 
 
 if __name__ == "__main__":

@@ -9,11 +9,15 @@ import pytest
 
 from mcp_roundtrip_tools.deploy.environments import Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.errors import Refused
-from mcp_roundtrip_tools.deploy.questions import MAX_QUESTIONS, OF_MODE, Interview
+from mcp_roundtrip_tools.deploy.questions import Interview
+from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT
 
 TREE = read_tree(ROOT / "template.yaml")
+APPLICATION = render("orders", "python3.13", "arm64")[Path("template.yaml")]
+TEMPLATES = [(ROOT / "template.yaml").read_text("utf-8"), APPLICATION]
 ANSWERS = {
     "TokenIssuer": "https://issuer.example",
     "LambdaAuthorizerArn": "arn:aws:lambda:eu-west-1:123456789012:function:authorizer",
@@ -42,11 +46,11 @@ def first() -> Environment:
     return Environment("default", read_environment(ROOT, "default").shared, {})
 
 
-@pytest.mark.parametrize("mode", OF_MODE)
-def test_a_first_deployment_asks_at_most_eight_questions_and_never_again(mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", TREE.declared["AuthMode"]["AllowedValues"])
+def test_a_first_deployment_asks_at_most_four_questions_and_never_again(mode: str, tmp_path: Path) -> None:
     person = Person({**ANSWERS, "AuthMode": mode})
     answered = person.interview(first())
-    assert len(person.asked) <= MAX_QUESTIONS
+    assert len(person.asked) <= 4
     assert answered.parameters["AuthMode"] == mode
     save(tmp_path, answered)
     again = Person({})
@@ -64,9 +68,12 @@ def test_options_of_the_command_line_replace_no_question() -> None:
     ]
 
 
-def test_every_mode_of_the_template_has_its_questions() -> None:
-    assert set(OF_MODE) == set(TREE.declared["AuthMode"]["AllowedValues"])
-    assert {name for names in OF_MODE.values() for name in names} <= TREE.declared.keys()
+@pytest.mark.parametrize("template", TEMPLATES, ids=["repository", "application"])
+def test_sam_deploy_guided_asks_at_most_six_parameters(template: str) -> None:
+    """sam asks for every parameter of the template, also for those with a default."""
+    declared = parse(template)["Parameters"]
+    assert {"AuthMode", "TokenIssuer"} <= declared.keys()
+    assert len(declared) <= 6
 
 
 def test_another_mode_asks_only_for_what_it_needs() -> None:

@@ -1,0 +1,68 @@
+"""The sample events of an application's functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip import Server
+from mcp_roundtrip_tools.events.of_application import function_events, sample_value
+
+server = Server("orders")
+
+
+@server.tool
+def find_order(number: str) -> str:
+    """Find an order."""
+    return number
+
+
+def answers_nothing(event: object) -> object:
+    return {"result": {"content": []}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "default": "x"}, "x"),
+        ({"type": "string", "enum": ["red", "blue"]}, "red"),
+        ({"type": "integer", "minimum": 3}, 3),
+        ({"type": "string", "minLength": 9}, "example.."),
+        ({"type": "string", "format": "date"}, "2026-07-28"),
+        ({"type": "array", "items": {"type": "boolean"}, "minItems": 2}, [True, True]),
+        ({"anyOf": [{"type": "number"}, {"type": "null"}]}, 1),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"type": "string"}},
+                "required": ["a"],
+                "$defs": {"A": {"const": 7}},
+            },
+            {"a": 7},
+        ),
+    ],
+)
+def test_the_arguments_fit_the_schema(schema: object, value: object) -> None:
+    assert sample_value(schema) == value
+
+
+def test_a_tool_that_does_not_ask_has_no_event_with_an_answer(tmp_path: Path) -> None:
+    events = function_events("shop", server, answers_nothing, tmp_path)
+    assert events.keys() == {"shop/list.json", "shop/find_order.json"}
+
+
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        (json.dumps({"params": {"arguments": {"number": "A-1001"}}}), "A-1001"),
+        ("{}", "example"),
+        ("no JSON", "example"),
+    ],
+)
+def test_the_arguments_that_the_author_wrote_stay(tmp_path: Path, body: str, number: str) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/find_order.json").write_text(json.dumps({"body": body}))
+    event = function_events("shop", server, answers_nothing, tmp_path)["shop/find_order.json"]
+    assert json.loads(event["body"])["params"]["arguments"] == {"number": number}
