@@ -150,13 +150,10 @@ def test_a_flow_and_its_task_are_followed_from_the_first_question_to_the_worker(
     assert sorted(outcomes) == ["input_required", "input_required", "task", "worker_finished"]
 
 
-def test_every_alarm_of_the_template_has_a_row() -> None:
-    resources = load(ROOT / "template.yaml")["Resources"]
+def test_every_alarm_of_the_platform_has_a_row() -> None:
+    resources = load(ROOT / "platform/template.yaml")["Resources"]
     alarms = {name for name, each in resources.items() if each["Type"] == "AWS::CloudWatch::Alarm"}
-    common = {"UndeliveredTasksAlarm"}
-    of_tools = {name for name in alarms - common if name.endswith("TasksAlarm")}
-    kinds = alarms - of_tools | ({"TasksAlarm"} if of_tools else set())
-    assert {name.split("`")[-2] for name, _ in TABLES if name.endswith("Alarm`")} == kinds
+    assert {name.split("`")[-2] for name, _ in TABLES if name.endswith("Alarm`")} == alarms
 
 
 def test_every_named_log_line_is_logged() -> None:

@@ -169,7 +169,7 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build(provider: s
 
 def authorizer(parameters: dict[str, str]) -> dict[str, Any]:
     """Return what API Gateway's authorizer compares with tokens."""
-    template = load(ROOT / "template.yaml")
+    template = load(ROOT / "platform/template.yaml")
     names = template_names(template, {**defaults(template["Parameters"]), **parameters})
     configuration = template["Resources"]["JwtAuthorizer"]["Properties"]["JwtConfiguration"]
     return dict(resolve(configuration, names))

@@ -77,11 +77,11 @@ def renamed(reply: Response) -> Response:
 
 
 def mapped(reply: Response) -> Response:
-    """Rename it, and apply ResponseParameters of the front door's integration, which overwrite headers.
+    """Rename it, and apply ResponseParameters of the endpoint's integration, which overwrite headers.
 
     Source: API Gateway developer guide, "Transform API requests and responses for HTTP APIs".
     """
-    integration = load(ROOT / "template.yaml")["Resources"]["FrontDoorIntegration"]["Properties"]
+    integration = load(ROOT / "platform/endpoint.yaml")["Resources"]["Integration"]["Properties"]
     mappings: Mapping[str, Any] = integration["ResponseParameters"]
     headers = dict(renamed(reply).headers)
     for each in mappings.get(str(reply.status), {}).get("ResponseParameters", ()):

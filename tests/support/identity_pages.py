@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
+
+import yaml
 
 from mcp_roundtrip.settings import Settings, load_settings
 from mcp_roundtrip_tools.template.reader import Template
+from support.served_application import with_options
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/guides/identity"
@@ -37,7 +42,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Page:
-    """A page. `deployments` has the parameters of each command, the recommended one first."""
+    """A page. `deployments` has the parameters and options at each command, the recommended one first."""
 
     text: str
     endpoint: str
@@ -57,9 +62,19 @@ def page(provider: str) -> Page:
     first_token = text.partition("\n## The first token\n")[2].partition("\n## ")[0]
     header, claims = (json.loads(found) for found in re.findall(r"```json\n(.*?)```", first_token, re.DOTALL))
     [endpoint] = set(re.findall(r"https://[a-z0-9.-]+/mcp(?=[\s`\",])", text))
-    commands = re.findall(r'make deploy PARAMETERS=("[^"]+")', text)
-    given = [dict(each.split("=", 1) for each in shlex.split(shlex.split(one)[0])) for one in commands]
-    return Page(text, endpoint, given, Token(header, claims))
+    return Page(text, endpoint, list(_deployments(text)), Token(header, claims))
+
+
+def _deployments(text: str) -> Iterator[dict[str, str]]:
+    """Yield the parameters and options at each command that deploys: what was set before stays."""
+    given = dict[str, str]()
+    blocks = re.compile(r'```yaml\n(.*?)```|make deploy PARAMETERS=("[^"]+")', re.DOTALL)
+    for options, command in blocks.findall(text):
+        if options:
+            given |= yaml.safe_load(dedent(options))
+        else:
+            given |= dict(each.split("=", 1) for each in shlex.split(shlex.split(command)[0]))
+            yield dict(given)
 
 
 @cache
@@ -71,7 +86,7 @@ def first_settings(provider: str) -> Settings:
 
 def settings(parameters: dict[str, str], endpoint: str) -> Settings:
     """Return the settings of the front door in a deployment with these parameters. Raises TemplateError."""
-    template = Template(ROOT / "template.yaml", {**parameters, "EndpointUri": endpoint})
+    template = Template(ROOT / "template.yaml", with_options({**parameters, "EndpointUri": endpoint}))
     keys = template.keys()
     arns = {key.name: f"arn:aws:kms:us-east-1:000000000000:key/{key.name}" for key in keys}
     application = template.application(arns, "http://127.0.0.1:3000", "http://127.0.0.1:4000")
