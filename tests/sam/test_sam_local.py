@@ -1,97 +1,159 @@
-"""`sam local start-api` and `sam local invoke`, up to the start of a container."""
+"""`sam local invoke`, up to the start of a container.
+
+sam's own classes say which variables it passes. Each function then runs in a process that has these variables
+and no others of this project, with the template's layer from the source.
+"""
 
 import json
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip import wiring
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.settings import load_settings
-from mcp_roundtrip.variables import PREFIX
-from mcp_roundtrip_testing import load_module
-from mcp_roundtrip_tools.events.live import DEVELOPMENT_ENVIRONMENT, env_vars, live_events
-from mcp_roundtrip_tools.events.stable import stable_events
+from mcp_roundtrip_testing.serving import LocalApp, serve
+from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
+from mcp_roundtrip_tools.sam_local.live_events import LIVE, live_events
+from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
 from support.project import ROOT
 from support.sam_build import SAM, run
-from support.sample_events import (
-    LIVE,
-    STABLE,
-    Invoke,
-    environment,
-    function_of,
-    handler_of,
-    unexpected_outcomes,
-)
+from support.sample_events import ASKS, DONE, EVENTS, STABLE, Outcome, outcome
 from support.setting_examples import UNRESOLVED
-from support.transformed_template import AUTH_MODES, FOLDERS, of_type
+from support.transformed_template import FOLDERS
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
-ANY_METHOD = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+HOST = "localhost"
+"""In place of the container that leads connections to this computer."""
+
+LOGICAL_IDS = {
+    folder + ("_worker" if name.endswith("WorkerFunction") else ""): name for name, folder in FOLDERS.items()
+}
+
+NEED_PREPARATION = {
+    *(file for file, expected in STABLE.items() if expected.what == ASKS),
+    # a worker, a queue or the table
+    *("provision/bad_arguments.json", "provision/read.json"),
+    *("provision_worker/invoke.json", "provision_worker/queue.json"),
+    *("approval/page.json", "front_door/question_page.json", "front_door/unknown_task.json"),
+    # keys
+    *("weather/direct_forged_state.json", "weather/forged_state.json"),
+    # the service that the example calls
+    *("weather/call_at_once.json", "weather/complete.json", "weather/direct_read.json"),
+    *("weather/read_template.json", "weather/read_unknown_place.json", "weather/without_elicitation.json"),
+    *("work_items/complete.json", "work_items/missing_capability.json", "work_items/prompt.json"),
+}
+"""Events that do not have their outcome without what `sam-local` prepares. With a way to the internet, those
+of weather that call its service have it."""
+
+Variables = Mapping[str, Mapping[str, str]]
+
+
+def variables_of_sam(template: Path, env_vars: Mapping[str, Any], folder: Path) -> dict[str, dict[str, str]]:
+    """Return the variables that sam passes to each function."""
+    file = folder / "env.json"
+    file.write_text(json.dumps(env_vars))
+    done = run(SAM.with_name("python"), SCRIPT, template, file, "{}")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, str]] = json.loads(done.stdout)
+    return found
+
+
+class Containers:
+    """Runs functions with the variables of sam, and nothing else of this project's settings."""
+
+    def __init__(self, app: LocalApp, variables: Variables) -> None:
+        self._app = app
+        self._variables = variables
+        self._processes: dict[str, ProcessEnvironment] = {}
+
+    def invoke(self, folder: str, event: Any) -> Any:
+        name = LOGICAL_IDS[folder]
+        process = self._processes.get(name) or self._start(name)
+        payload = json.dumps(event).encode()
+        return json.loads(process.invoke(payload, function_arn="arn:aws:lambda:local").payload)
+
+    def _start(self, name: str) -> ProcessEnvironment:
+        [function] = [each for each in self._app.functions().values() if each.logical_id == name]
+        runtime = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, function.path))}
+        given = {key: str(value) for key, value in self._variables[name].items()}
+        process = ProcessEnvironment(function, {**given, **runtime}, python=sys.executable, log=print)
+        self._processes[name] = process
+        return process
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.stop()
+
+
+@contextmanager
+def containers(app: LocalApp, variables: Variables) -> Iterator[Containers]:
+    running = Containers(app, variables)
+    try:
+        yield running
+    finally:
+        running.close()
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what sam reads, by AuthMode, with the variables that `make events` writes."""
-    file = tmp_path_factory.mktemp("live") / "env.json"
-    file.write_text(json.dumps({"Parameters": env_vars(DEVELOPMENT_ENVIRONMENT)}))
-    modes = [json.dumps({"AuthMode": mode, **given}) for mode, given in AUTH_MODES.items()]
-    done = run(SAM.with_name("python"), SCRIPT, ROOT / "template.yaml", file, *modes)
-    assert done.returncode == 0, done.stderr
-    return dict(zip(AUTH_MODES, json.loads(done.stdout), strict=True))
+def app() -> Iterator[LocalApp]:
+    """Yield the run to which containers are led."""
+    parameters = {"AuthMode": "none"}
+    with serve(ROOT / "template.yaml", parameters=parameters, container_host=HOST, log=None) as running:
+        yield running
 
 
-@pytest.mark.parametrize("mode", AUTH_MODES)
-def test_start_api_finds_the_function_of_every_route(read: dict[str, Any], mode: str) -> None:
-    found: dict[str, str | None] = read[mode]["routes"]
-    declared = [route["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route", AuthMode="none").values()]
-    for verb, path in (key.split() for key in declared):
-        for method in ANY_METHOD if verb == "ANY" else (verb,):
-            expected = "ApprovalFunction" if path.startswith("/approvals") else "FrontDoorFunction"
-            assert found[f"{method} {path}"] == expected
+@pytest.fixture(scope="module")
+def prepared(app: LocalApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+    """Yield functions with the variables that `sam-local` writes."""
+    env_vars = container_variables(app, addresses(app, HOST))
+    variables = variables_of_sam(ROOT / "template.yaml", env_vars, tmp_path_factory.mktemp("prepared"))
+    with containers(app, variables) as running:
+        yield running
 
 
-def test_the_variables_of_make_events_are_valid_for_every_function(read: dict[str, Any]) -> None:
-    variables = read["none"]["variables"]
-    assert variables.keys() == FOLDERS.keys()
-    for given in variables.values():
-        load_settings(given)
+@pytest.fixture(scope="module")
+def unprepared(app: LocalApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+    """Yield functions with the variables of `sam local invoke` without --env-vars."""
+    variables = variables_of_sam(ROOT / "template.yaml", {}, tmp_path_factory.mktemp("unprepared"))
+    with containers(app, variables) as running:
+        yield running
 
 
-@pytest.fixture
-def invoke(read: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
-    """Return a function that calls a handler with the variables that `sam local invoke` passes."""
-    logical_ids = {(folder, is_worker(name)): name for name, folder in FOLDERS.items()}
-    with environment() as emulated:
-        endpoints = {name: value for name, value in emulated.items() if not name.startswith(PREFIX)}
-
-        def invoked(function: str, event: Any) -> Any:
-            folder, handler = handler_of(function)
-            variables = read["none"]["variables"][logical_ids[folder, handler == "worker"]]
-            wiring.ports.cache_clear()
-            with monkeypatch.context() as patch:
-                for name, value in {**variables, **endpoints}.items():
-                    patch.setenv(name, value)
-                return getattr(load_module(ROOT / "functions" / folder / "app.py"), handler)(event, None)
-
-        yield invoked
-    wiring.ports.cache_clear()
+def event(file: str) -> Any:
+    return json.loads((EVENTS / file).read_text("utf-8"))
 
 
-def is_worker(function: str) -> bool:
-    return function.endswith("WorkerFunction")
+@pytest.mark.parametrize("file", sorted(STABLE))
+def test_an_event_has_its_outcome_with_what_sam_local_prepares(prepared: Containers, file: str) -> None:
+    assert outcome(prepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
 
 
-def test_sample_events_of_tasks_run_with_the_variables_of_make_events(invoke: Invoke) -> None:
-    tasks = {"provision", "provision_worker"}
-    stable = {file: event for file, event in stable_events().items() if function_of(file) in tasks}
-    assert unexpected_outcomes(invoke, stable, STABLE) == {}
-    live = {file: event for file, event in live_events(invoke).items() if function_of(file) in tasks}
-    assert len(live) == 2
-    assert unexpected_outcomes(invoke, live, LIVE) == {}
+@pytest.mark.parametrize("file", sorted(STABLE.keys() - NEED_PREPARATION))
+def test_an_event_that_needs_no_service_has_its_outcome_without_preparation(
+    unprepared: Containers, file: str
+) -> None:
+    assert outcome(unprepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
+
+
+def test_live_events_continue_the_calls_until_they_are_complete(app: LocalApp, prepared: Containers) -> None:
+    live = live_events(app, EVENTS)
+    asking = {file for file, expected in STABLE.items() if expected.what == ASKS}
+    # A round after a page would wait for the person there.
+    assert {file.removeprefix(f"{LIVE}/").partition(".")[0] for file in live} >= {
+        file.removesuffix(".json") for file in asking if not file.startswith("approval/")
+    }
+    assert "live/work_items/call.3.json" in live
+    last = {file for file in live if file.replace(".2.", ".3.") not in live or ".3." in file}
+    answered = {file: outcome(prepared.invoke(Path(file).parent.name, live[file])) for file in sorted(last)}
+    assert {found.what for found in answered.values()} <= {"complete", "task", DONE, ASKS}
+    assert answered["live/work_items/call.3.json"] == Outcome(200, "complete")
 
 
 NESTED = """
@@ -116,20 +178,8 @@ PLATFORM = """
 
 
 def test_sam_does_not_resolve_an_output_of_a_nested_stack_and_fixed_settings_count(tmp_path: Path) -> None:
-    for name, text in {
-        "template.yaml": NESTED,
-        "platform.yaml": PLATFORM,
-        "env.json": '{"Parameters": {}}',
-    }.items():
+    for name, text in {"template.yaml": NESTED, "platform.yaml": PLATFORM}.items():
         (tmp_path / name).write_text(dedent(text))
-    done = run(SAM.with_name("python"), SCRIPT, tmp_path / "template.yaml", tmp_path / "env.json", "{}")
-    assert done.returncode == 0, done.stderr
-    [found] = json.loads(done.stdout)
-    functions = found["variables"]
+    functions = variables_of_sam(tmp_path / "template.yaml", {}, tmp_path)
     assert tuple(functions[name]["MCP_SETTINGS"] for name in ("WithGetAtt", "WithSub")) == UNRESOLVED
     assert {load_settings(variables).auth_mode for variables in functions.values()} == {AuthMode.NONE}
-
-
-def test_the_variables_name_a_table_a_worker_and_its_queue_if_the_environment_does_not() -> None:
-    assert env_vars({}).keys() == {"MCP_TASK_TABLE", "MCP_TASK_WORKER", "MCP_TASK_QUEUE"}
-    assert env_vars({"MCP_TASK_TABLE": "mine"})["MCP_TASK_TABLE"] == "mine"
