@@ -7,7 +7,7 @@
 #   CONSOLE=0                        for run: no console
 #   DEBUG=1                          for run: all functions in one process at this terminal, for breakpoint()
 #   RETRY_DELAY_SCALE=0.05           for run: shorter delays before a failed asynchronous invocation is repeated
-#   VARIABLES="NAME=value OTHER …"   for run and invoke: variables of functions; a name without a value passes yours
+#   VARIABLES="NAME=value OTHER …"   for run, invoke and sam-local: variables of functions; a name without a value passes yours
 #   TRACES=http://127.0.0.1:4318     for run: export traces to this OTLP endpoint (docs/guides/tracing.md)
 #   TOOL=… ARGS='name=value …'       for call: the tool and its arguments, or a JSON object; without TOOL, the list of the tools
 #   TASK=…                           for call: a task to follow
@@ -15,7 +15,7 @@
 #   EVENT=… ROUND=…                  for invoke: the file of the event, and that of the last response
 #   ANSWERS='{…}' SAMPLE=…           for call and invoke: answers by the key of the question, the text of a sampled message
 #   URL=…                            for call and smoke: the endpoint
-#   PARAMETERS="Name=value …"        for run, invoke, build and deploy: parameters of template.yaml; deploy saves them
+#   PARAMETERS="Name=value …"        for run, invoke, sam-local, build and deploy: parameters of template.yaml; deploy saves them
 #   ARGUMENTS=…                      for cost, scale and simulate: other assumptions, as ARGUMENTS=--help lists them
 #   STACK=… DELETE=1                 for prune: another stack than the environment's; delete what is listed as unused
 #   NAME=… TASKS=1                   for new-tool and new-function: the name of the tool, such as find_orders; it becomes a task
@@ -183,6 +183,11 @@ invoke: $(VENV)/.local  ## run a function with an event, in make run or on its o
 	    $(if $(PORT),--port $(PORT)) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
+.PHONY: sam-local
+sam-local: $(VENV)/.local  ## serve what sam local needs: keys, tables, variables and live events in a Docker network
+	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools.sam_local $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
+	    $(foreach variable,$(VARIABLES),--env $(variable)))
+
 .PHONY: check
 check: lint pure-tests  ## run ruff, mypy and the tests that need only Python
 
@@ -259,7 +264,7 @@ corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tes
 	@PYTHONHASHSEED=0 PYTHONPATH=tests $(VENV)/bin/python -m corpus.record
 
 .PHONY: events
-events: $(VENV)/.local  ## regenerate the sample events with a valid requestState
+events: $(VENV)/.local  ## regenerate the sample events
 	$(VENV)/bin/python -m mcp_roundtrip_tools.events
 
 .PHONY: catalog

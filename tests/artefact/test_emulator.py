@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip_tools.events.live import DEVELOPMENT_ENVIRONMENT, live_events
+from mcp_roundtrip_tools.events.development import DEVELOPMENT_ENVIRONMENT
 from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
@@ -29,6 +29,7 @@ from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION, Cloud
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
 from support.lambda_runtime import runtime
+from support.live_events import live_events
 from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, Built, sam_build
 from support.sample_events import LIVE, STABLE, Invoke, Outcome, function_of, handler_of, outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.events.live import (
+from mcp_roundtrip_tools.events.development import (
     DEVELOPMENT_ENVIRONMENT,
     DEVELOPMENT_KEY_ID,
     DEVELOPMENT_MAC_KEY_ID,
@@ -122,7 +122,7 @@ LIVE: Mapping[str, Outcome] = {
     "live/work_items/final.json": Outcome(200, DONE),
     "live/work_items/retry.json": Outcome(200, ASKS),
 }
-"""Events that `mcp_roundtrip_tools.events.live` makes. Each is valid for ten minutes."""
+"""The events of `support.live_events`."""
 
 
 def function_of(file: str) -> str:

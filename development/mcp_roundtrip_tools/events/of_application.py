@@ -6,7 +6,7 @@ The values are valid for their types. Replace those that the tool does not know,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,9 @@ from mcp_roundtrip_tools.events.messages import Event, call, message, post
 
 PATH = "/mcp"
 
-Respond = Callable[[Event], Any]
-"""Returns the function's response to an event."""
 
-
-def function_events(folder: str, server: Server, respond: Respond, written: Path) -> dict[str, Event]:
-    """Return the events of the function of `folder` by file. Those in `live/` answer questions, and expire.
+def function_events(folder: str, server: Server, written: Path) -> dict[str, Event]:
+    """Return the events of the function of `folder` by file.
 
     A tool's arguments are those of its event in `written`, the folder of the events, if it has one.
     """
@@ -29,14 +26,7 @@ def function_events(folder: str, server: Server, respond: Respond, written: Path
     for name, tool in server.tools.items():
         file = f"{folder}/{name}.json"
         arguments = _written_arguments(written / file) or sample_value(tool.definition()["inputSchema"])
-        first = call(name, arguments)
-        events[file] = post(PATH, first)
-        result = (respond(first) or {}).get("result", {})
-        if "requestState" in result:
-            answers = {key: answer(each) for key, each in result.get("inputRequests", {}).items()}
-            state = result["requestState"]
-            again = call(name, arguments, number=2, inputResponses=answers, requestState=state)
-            events[f"live/{file}"] = post(PATH, again)
+        events[file] = post(PATH, call(name, arguments))
     return events
 
 

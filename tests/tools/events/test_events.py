@@ -12,9 +12,9 @@ import pytest
 
 from mcp_roundtrip import wiring
 from mcp_roundtrip_testing import load_module
-from mcp_roundtrip_tools.events.__main__ import main
-from mcp_roundtrip_tools.events.live import development_ports, invoker, live_events
+from mcp_roundtrip_tools.events.development import development_ports
 from mcp_roundtrip_tools.events.stable import stable_events
+from support.live_events import invoker, live_events
 from support.sample_events import (
     EVENTS,
     LIVE,
@@ -29,12 +29,6 @@ from support.sample_events import (
 )
 
 FUNCTIONS = ROOT / "functions"
-
-
-@pytest.fixture(autouse=True)
-def log_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command sets the level if it is not set, and this process runs other tests."""
-    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "WARNING")
 
 
 @pytest.fixture
@@ -83,36 +77,13 @@ def test_events_with_the_development_key_are_valid_wherever_that_key_is_configur
     assert unexpected_outcomes(invoke, events, LIVE) == {}
 
 
-def test_the_command_writes_all_events_and_the_settings_of_live_ones(
-    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
-    assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 0
-    written = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}
-    assert written.keys() == STABLE.keys() | LIVE.keys() | {"live/env.json"}
-    settings = json.loads(written["live/env.json"].read_text("utf-8"))["Parameters"]
-    assert settings["MCP_AUDIENCE"] == "https://another.example/mcp"
-    assert not any(name.startswith("AWS_") for name in settings)
-    events = {file: json.loads(written[file].read_text("utf-8")) for file in LIVE}
-    assert unexpected_outcomes(invoke, events, LIVE) == {}
-
-
 def test_the_command_needs_neither_aws_nor_settings(tmp_path: Path) -> None:
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "mcp_roundtrip_tools.events", "--output", str(tmp_path / "events")]
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     written = {path.relative_to(tmp_path / "events").as_posix() for path in tmp_path.rglob("*.json")}
-    assert written == STABLE.keys() | LIVE.keys() | {"live/env.json"}
-
-
-def test_the_command_reports_an_unexpected_response(
-    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MCP_AUTH_MODE", "jwt")
-    assert main(["--functions", str(FUNCTIONS), "--output", str(tmp_path)]) == 1
-    assert "Unauthorized" in capsys.readouterr().err
-    assert not list(tmp_path.rglob("*.json"))
+    assert written == STABLE.keys()
 
 
 def test_a_live_event_of_one_deployment_is_refused_by_another(

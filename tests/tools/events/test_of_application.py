@@ -19,10 +19,6 @@ def find_order(number: str) -> str:
     return number
 
 
-def answers_nothing(event: object) -> object:
-    return {"result": {"content": []}}
-
-
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
@@ -48,8 +44,8 @@ def test_the_arguments_fit_the_schema(schema: object, value: object) -> None:
     assert sample_value(schema) == value
 
 
-def test_a_tool_that_does_not_ask_has_no_event_with_an_answer(tmp_path: Path) -> None:
-    events = function_events("shop", server, answers_nothing, tmp_path)
+def test_a_function_has_an_event_for_each_tool(tmp_path: Path) -> None:
+    events = function_events("shop", server, tmp_path)
     assert events.keys() == {"shop/list.json", "shop/find_order.json"}
 
 
@@ -64,5 +60,5 @@ def test_a_tool_that_does_not_ask_has_no_event_with_an_answer(tmp_path: Path) ->
 def test_the_arguments_that_the_author_wrote_stay(tmp_path: Path, body: str, number: str) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/find_order.json").write_text(json.dumps({"body": body}))
-    event = function_events("shop", server, answers_nothing, tmp_path)["shop/find_order.json"]
+    event = function_events("shop", server, tmp_path)["shop/find_order.json"]
     assert json.loads(event["body"])["params"]["arguments"] == {"number": number}

@@ -29,7 +29,7 @@ def port_of(app: LocalApp) -> str:
 
 def files() -> list[str]:
     """Return the events of this project. Those in live/ are made on demand."""
-    found = (path.relative_to(EVENTS) for path in EVENTS.rglob("*.json"))
+    found = (path.relative_to(EVENTS) for path in EVENTS.glob("*/**/*.json"))
     return sorted(path.as_posix() for path in found if path.parts[0] != "live")
 
 
