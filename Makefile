@@ -323,9 +323,8 @@ url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=pro
 .PHONY: deployer-policy
 deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in pipeline/template.yaml
 	mkdir -p .aws-sam
-	for deployment in AtOnce Canary10Percent5Minutes; do .venv-sam/bin/python tests/sam/transform.py template.yaml \
-	    AuthMode=none Deployment=$$deployment > .aws-sam/$$deployment.yaml || exit 1; done
-	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/AtOnce.yaml .aws-sam/Canary10Percent5Minutes.yaml
+	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none > .aws-sam/transformed.yaml
+	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/transformed.yaml platform/*.yaml
 
 .PHONY: smoke
 smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)

@@ -1,6 +1,6 @@
 """``python -m mcp_roundtrip_tools.deployer_policy TEMPLATE…``: write the policies of pipeline/template.yaml.
 
-The arguments are files with template.yaml after the SAM transform.
+The arguments are template.yaml after the SAM transform, and its nested templates.
 """
 
 from __future__ import annotations
@@ -8,16 +8,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import yaml
-
 from mcp_roundtrip_tools.deployer_policy.deployer_policy import UnknownType, update
+from mcp_roundtrip_tools.template.yaml_reader import load
 
 PIPELINE = Path("pipeline/template.yaml")
 
 
 def main(arguments: list[str]) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
-    templates = [yaml.safe_load(Path(each).read_text(encoding="utf-8")) for each in arguments]
+    templates = [load(Path(each)) for each in arguments]
     try:
         changed = update(PIPELINE, templates)
     except (UnknownType, ValueError) as error:

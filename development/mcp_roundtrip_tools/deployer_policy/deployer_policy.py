@@ -16,6 +16,9 @@ END: Final = "  # -- End of the generated part "
 MAX_POLICY: Final = 6_144
 """The limit of a managed policy in characters without white space (IAM quotas)."""
 
+GRADUAL: Final = frozenset({"AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup"})
+"""What the SAM transform adds with DeploymentPreference, which an application may have (options.md)."""
+
 LONGEST: Final = {
     "AWS::Partition": "aws-us-gov",
     "AWS::Region": "ap-southeast-99",
@@ -36,8 +39,8 @@ class UnknownType(Exception):
 
 
 def types_of(templates: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the types of all resources, whether or not their conditions hold."""
-    return {each["Type"] for template in templates for each in template["Resources"].values()}
+    """Return the types of all resources, whether or not their conditions hold, and those of GRADUAL."""
+    return GRADUAL | {each["Type"] for template in templates for each in template["Resources"].values()}
 
 
 def statements(types: Iterable[str]) -> list[Needed]:

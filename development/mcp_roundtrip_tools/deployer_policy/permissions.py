@@ -30,6 +30,7 @@ from mcp_roundtrip_tools.deployer_policy.resources import (
     ROLE,
     SAM_TRANSFORM,
     SETTINGS,
+    SETTINGS_VERSIONS,
     TABLE,
     ZONE,
 )
@@ -219,6 +220,14 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             QUEUES,
         ),
     ),
+    "AWS::SSM::Parameter": (
+        allow(
+            "ssm",
+            "AddTagsToResource DeleteParameter GetParameters ListTagsForResource PutParameter "
+            "RemoveTagsFromResource",
+            (SETTINGS,),
+        ),
+    ),
     "AWS::KMS::Key": (
         allow("kms", "CreateKey", ("*",), OF_KEYS),
         allow(
@@ -273,7 +282,7 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "appconfig",
             "DeleteApplication GetApplication ListTagsForResource TagResource UntagResource "
             "UpdateApplication",
-            (SETTINGS,),
+            (SETTINGS_VERSIONS,),
         ),
     ),
     "AWS::AppConfig::ConfigurationProfile": (
@@ -281,14 +290,14 @@ PERMISSIONS: Final[Mapping[str, tuple[Needed, ...]]] = {
             "appconfig",
             "CreateConfigurationProfile DeleteConfigurationProfile GetConfigurationProfile "
             "ListTagsForResource TagResource UntagResource UpdateConfigurationProfile",
-            (SETTINGS,),
+            (SETTINGS_VERSIONS,),
         ),
     ),
     "AWS::AppConfig::HostedConfigurationVersion": (
         allow(
             "appconfig",
             "CreateHostedConfigurationVersion DeleteHostedConfigurationVersion GetHostedConfigurationVersion",
-            (SETTINGS,),
+            (SETTINGS_VERSIONS,),
         ),
     ),
     "AWS::CodeDeploy::Application": (

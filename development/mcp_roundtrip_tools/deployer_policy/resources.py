@@ -37,7 +37,8 @@ KEYS: Final = _arn("kms", "key/*")
 ALIASES: Final = _arn("kms", f"alias/{STACK}-*")
 APIS: Final = tuple(_arn("apigateway", each, account="") for each in ("/apis", "/apis/*", "/tags/*"))
 DOMAINS: Final = tuple(_arn("apigateway", each, account="") for each in ("/domainnames", "/domainnames/*"))
-SETTINGS: Final = _arn("appconfig", "application/*")
+SETTINGS: Final = _arn("ssm", f"parameter/mcp-roundtrip/{STACK}/settings")
+SETTINGS_VERSIONS: Final = _arn("appconfig", "application/*")
 DEPLOYMENTS: Final = (
     _arn("codedeploy", f"application:{STACK}-*"),
     _arn("codedeploy", f"deploymentgroup:{STACK}-*/{STACK}-*"),
@@ -54,7 +55,7 @@ WILDCARDS: Final = {
     APIS[1]: "ids of APIs are random",
     APIS[2]: "ARNs of tags contain those ids",
     DOMAINS[1]: "the name of the domain is a parameter of the application",
-    SETTINGS: "ids of AppConfig applications are random",
+    SETTINGS_VERSIONS: "ids of AppConfig applications are random",
     DEPLOYMENT_CONFIGURATIONS: "AWS's own configurations have the account in their ARN; they are only read",
     CHANGES: "ids of changes are random; they are only read",
     API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
