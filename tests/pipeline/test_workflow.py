@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -254,7 +255,7 @@ def test_the_workflow_for_rollbacks_deploys_what_ran_before_with_its_parameters(
 ) -> None:
     found = releases.running(Account(github.cloud.client), STACKS["default"])
     assert found is not None
-    earlier = replace(found, parameters={**found.parameters, "LogLevel": "ERROR"})
+    earlier = replace(found, parameters={**found.parameters, "TokenIssuer": "https://id.example"})
     saved = releases.save(github.folder / "earlier", "default", earlier)
     github.artefacts["before-default"] = saved.parents[1]
     job = github.job("rollback", "default", "rollback.yml")
@@ -324,8 +325,7 @@ def test_the_policies_cover_the_names_of_what_is_deployed(github: GitHub, releas
         "RolePath": "/",
     }
     tried = set()
-    cloudformation = github.cloud.client("cloudformation")
-    for each in cloudformation.describe_stack_resources(StackName=STACKS["default"])["StackResources"]:
+    for each in resources_with_nested(github, STACKS["default"]):
         kind, physical_id = each["ResourceType"], each["PhysicalResourceId"].rpartition("/queue/")[2]
         if kind not in PATTERNS and kind not in NAMED_BY_ARN:
             continue
@@ -337,3 +337,12 @@ def test_the_policies_cover_the_names_of_what_is_deployed(github: GitHub, releas
             patterns = [text.replace(f"${{{variable}}}", value) for text in patterns]
         assert any(text != "*" and fnmatchcase(arn, text) for text in patterns), (arn, patterns)
     assert tried >= {"AWS::IAM::Role", "AWS::Lambda::Function", "AWS::SQS::Queue"}
+
+
+def resources_with_nested(github: GitHub, stack: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the resources of a stack and of its nested stacks."""
+    cloudformation = github.cloud.client("cloudformation")
+    for each in cloudformation.describe_stack_resources(StackName=stack)["StackResources"]:
+        yield each
+        if each["ResourceType"] == "AWS::CloudFormation::Stack":
+            yield from resources_with_nested(github, each["PhysicalResourceId"])

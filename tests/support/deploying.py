@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import urllib.error
@@ -22,8 +21,6 @@ STACK = "mcp-roundtrip"
 
 BUILT_TEMPLATE = ".aws-sam/build/template.yaml"
 PACKAGED_TEMPLATE = "packaged.yaml"
-
-LOCATION = re.compile("^ +Location: .*$", re.MULTILINE)
 
 LIST_TOOLS = message("tools/list")
 
@@ -88,15 +85,9 @@ class Deployer:
         )
 
     def keep_artefact(self) -> None:
-        """Upload the built artefact once: further deployments of it compress no code.
-
-        Nested templates are uploaded each time, because sam accepts no URL of the emulator for them.
-        """
-        here = iter(LOCATION.findall((self.folder / BUILT_TEMPLATE).read_text()))
+        """Upload the built artefact once: further deployments of it compress no code."""
         done = self.sam("package", "--resolve-s3", "--output-template-file", PACKAGED_TEMPLATE)
         assert done.returncode == 0, done.stderr
-        packaged = self.folder / PACKAGED_TEMPLATE
-        packaged.write_text(LOCATION.sub(lambda _: next(here), packaged.read_text()))
         self.restore_artefact()
 
     def restore_artefact(self) -> None:

@@ -23,6 +23,7 @@ from mcp_roundtrip_tools.template.local_names import (
     name_of_function,
 )
 from mcp_roundtrip_tools.template.model import Application, Function, Storage
+from mcp_roundtrip_tools.template.platform_version import check_platform
 from mcp_roundtrip_tools.template.queues import read_queues
 from mcp_roundtrip_tools.template.resource import TemplateResource
 from mcp_roundtrip_tools.template.routes import RouteReader
@@ -52,6 +53,7 @@ class Template:
     def __init__(self, path: Path, parameters: Mapping[str, str], *, checks_values: bool = True) -> None:
         self.path = path.resolve()
         self._tree = read_tree(path)
+        check_platform(self._tree)
         self._parameters = parameters
         self._checks_values = checks_values
         check_given(parameters, self._tree)
