@@ -35,6 +35,7 @@ gc.disable()
 
 LONGEST_FIRST = (
     "artefact/test_deployment_history.py",
+    "artefact/test_growing_application.py",
     "artefact/test_emulator.py",
     "clients/test_real_clients.py",
     "sam/test_new_application.py",

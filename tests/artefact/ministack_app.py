@@ -5,9 +5,12 @@
 - ministack does not transform the templates of nested stacks.
 - ministack updates every resource of a nested stack, also an unchanged one, and forgets attributes.
 - ministack refuses alarms on metric math. They are created without a metric and never fire.
-- ministack's policies do not know the condition keys of KMS, so conditional permissions never apply.
+- ministack's policies do not know the condition keys of KMS, so conditional permissions never apply, and
+  compare a request that names an alias with the alias instead of its key.
+- ministack compares requests about log streams with the ARN of their group, which ends with `:*` in policies.
 - ministack leaves the MaximumConcurrency of an event source mapping as text if it is a parameter, and
   then polls no queue.
+- ministack has no CodeDeploy. Its resources exist only in their stack.
 - ministack ignores the Body of an HTTP API, in which SAM writes the routes of events.
 - Events of ministack name its own host, where AWS writes the domain that it assigned to the API.
 
@@ -23,7 +26,7 @@ from uuid import uuid4
 
 from ministack.app import app
 from ministack.core import iam_actions, iam_evaluator
-from ministack.services import apigateway, cloudwatch_logs, lambda_svc
+from ministack.services import apigateway, cloudwatch_logs, kms, lambda_svc
 from ministack.services.cloudformation import changesets, engine, handlers, provisioners, stacks
 from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
 
@@ -38,6 +41,7 @@ ATTRIBUTES: dict[str, Properties] = {}
 """The attributes of resources by physical id."""
 
 _evaluate_conditions = engine._evaluate_conditions
+_extract_resource_arn = iam_actions.extract_resource_arn
 _request_tag_context = iam_actions.request_tag_context
 _enforce = iam_evaluator.enforce
 _emit_lambda_logs = lambda_svc._emit_lambda_logs
@@ -105,6 +109,14 @@ def condition_keys(service: str, action: str, body: bytes, parameters: Any) -> d
     given = json.loads(body) if service == "kms" else {}
     of_kms = {f"kms:{name}": given[name] for name in KMS_CONDITION_KEYS if name in given}
     return {**_request_tag_context(service, action, body, parameters), **of_kms}
+
+
+def resource_arn(service: str, *request: Any) -> str:
+    """Return the ARN that policies are compared with."""
+    arn: str = _extract_resource_arn(service, *request)
+    if arn in kms._aliases:
+        return f"{arn.partition(':alias/')[0]}:key/{kms._aliases[arn]}"
+    return f"{arn}:log-stream:" if ":log-group:" in arn else arn
 
 
 def enforce_and_print(access_key: str, action: str, *rest: Any, **names: Any) -> Any:
@@ -212,7 +224,14 @@ HANDLERS["AWS::CloudFormation::Stack"] = {
     "update": transforming(NESTED["update"], 2),
 }
 HANDLERS["AWS::Lambda::EventSourceMapping"] = handler(HANDLERS["AWS::Lambda::EventSourceMapping"], of_numbers)
+for kind in ("Application", "DeploymentGroup"):
+    HANDLERS[f"AWS::CodeDeploy::{kind}"] = {
+        "create": lambda name, properties, stack: (f"{stack}-{name}", {}),
+        "update": lambda physical_id, old, new, stack: (physical_id, {}),
+        "delete": lambda physical_id, properties: None,
+    }
 HANDLERS["AWS::CloudWatch::Alarm"] = handler(ALARM, of_one_metric)
+iam_actions.extract_resource_arn = resource_arn
 iam_actions.request_tag_context = condition_keys
 iam_evaluator.enforce = enforce_and_print
 lambda_svc._emit_lambda_logs = emit_logs

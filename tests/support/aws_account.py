@@ -149,11 +149,12 @@ def deploy(cloud: Cloud, built: Built, name: str, template: Path | None = None, 
         "AWS_DEFAULT_REGION": REGION,
     }
     done = sam_build.run(*command, *options, *overrides, **account)
-    assert done.returncode == 0, done.stderr + "\n".join(_failures(cloud, name))
+    assert done.returncode == 0, done.stderr + "\n".join(failures(cloud, name))
     return Stack(cloud, name)
 
 
-def _failures(cloud: Cloud, name: str) -> Iterator[str]:
+def failures(cloud: Cloud, name: str) -> Iterator[str]:
+    """Yield why resources of a stack could not be deployed."""
     cloudformation = cloud.client("cloudformation")
     with suppress(cloudformation.exceptions.ClientError):  # a refused template has no stack
         for event in cloudformation.describe_stack_events(StackName=name)["StackEvents"]:

@@ -10,8 +10,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx2
 import mcp_types as types
 from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 MODEL, SUMMARY = "the-clients-model", "Patterns and flowers."
 SAMPLED = types.CreateMessageResult(
@@ -89,8 +91,8 @@ Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
 
 
 @asynccontextmanager
-async def official(url: str, person: Person) -> AsyncIterator[Connected]:
-    """Connect the client of the official Python SDK."""
+async def official(url: str, person: Person, token: str | None = None) -> AsyncIterator[Connected]:
+    """Connect the client of the official Python SDK, with an access token if it needs one."""
 
     async def elicit(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content=person.answer(params))
@@ -101,10 +103,23 @@ async def official(url: str, person: Person) -> AsyncIterator[Connected]:
     async def list_roots(context: Any) -> types.ListRootsResult:
         return types.ListRootsResult.model_validate({"roots": [ROOT]})
 
-    async with Client(
-        url, elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=list_roots
-    ) as client:
+    async with (
+        transport(url, token) as server,
+        Client(
+            server, elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=list_roots
+        ) as client,
+    ):
         yield Connected(client)
+
+
+@asynccontextmanager
+async def transport(url: str, token: str | None) -> AsyncIterator[Any]:
+    """Yield what the official client connects to. With a token, each request has it."""
+    if token is None:
+        yield url
+        return
+    async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http:
+        yield streamable_http_client(url, http_client=http)
 
 
 class FastMcp(Connected):
@@ -133,8 +148,8 @@ class FastMcp(Connected):
 
 
 @asynccontextmanager
-async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
-    """Connect the client of FastMCP."""
+async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncIterator[Connected]:
+    """Connect the client of FastMCP, with an access token if it needs one."""
     # Importing them takes most of a second: not in each process of tests.
     import fastmcp
     import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
@@ -147,7 +162,7 @@ async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
         "sampling_handler": lambda *call: SAMPLED,
         "roots": [types.Root.model_validate(ROOT)],
     }
-    async with fastmcp.Client(url, elicitation_handler=elicit, **given) as client:
+    async with fastmcp.Client(url, elicitation_handler=elicit, auth=token, **given) as client:
         yield FastMcp(client)
 
 

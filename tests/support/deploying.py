@@ -1,10 +1,11 @@
-"""`make deploy` as a person types it, in a copy of this project, to an emulated AWS account."""
+"""`make deploy` as a person types it, in this project or an application, to an emulated account."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ STACK = "mcp-roundtrip"
 
 BUILT_TEMPLATE = ".aws-sam/build/template.yaml"
 PACKAGED_TEMPLATE = "packaged.yaml"
+
+VENV = Path(".venv")
 
 LIST_TOOLS = message("tools/list")
 
@@ -40,26 +43,44 @@ class Answer:
 
 @dataclass(frozen=True)
 class Deployer:
-    """A person in `folder`, a copy of the project, whose AWS account is `cloud`."""
+    """A person in `folder`, a copy of the project or an application, whose AWS account is `cloud`."""
 
     cloud: Cloud
     folder: Path
+    stack_name: str = STACK
 
     @property
     def stack(self) -> Stack:
-        return Stack(self.cloud, STACK)
+        return Stack(self.cloud, self.stack_name)
 
     def make(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run make with these arguments. No terminal is attached, so it asks nothing."""
-        # What is installed is used as it is: make would install the copy into the environment of the tests.
-        environment, sam = self.folder.with_name("environment"), forked_programs.sam()
-        if not environment.exists():
-            (environment / "bin").mkdir(parents=True)
-            (environment / "bin/python").symlink_to(forked_programs.python_of_deploy())
-            (environment / ".local").touch()
-        installed = (f"--old-file={environment / '.local'}", f"--old-file={sam}")
-        tools = (f"VENV={environment}", f"SAM={sam}")
-        return self._run("make", *arguments, *tools, *installed, **variables)
+        self._install()
+        sam = forked_programs.sam()
+        # What is installed is used as it is: make would install into the environment of the tests.
+        installed = (
+            f"--old-file={VENV / '.local'}",
+            f"--old-file={VENV / '.installed'}",
+            f"--old-file={sam}",
+        )
+        return self._run("make", *arguments, f"SAM={sam}", *installed, **variables)
+
+    def _install(self) -> None:
+        """Give `folder` a virtual environment whose programs are those of the tests."""
+        if (self.folder / VENV).exists():
+            return
+        programs = self.folder / VENV / "bin"
+        programs.mkdir(parents=True)
+        (programs / "python").symlink_to(forked_programs.python_of_deploy())
+        for name, module, python in (
+            ("mcp-roundtrip", "mcp_roundtrip_tools", programs / "python"),
+            ("pytest", "pytest", sys.executable),
+        ):
+            program = programs / name
+            program.write_text(f'#!/bin/sh\nexec "{python}" -m {module} "$@"\n')
+            program.chmod(0o755)
+        for mark in (".local", ".installed"):
+            (self.folder / VENV / mark).touch()
 
     def sam(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run sam with these arguments."""

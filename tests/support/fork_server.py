@@ -49,6 +49,7 @@ def run(client: socket.socket) -> int:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     option, module, *arguments = request["arguments"]
     assert option == "-m", "the only way to run a program in a fork"
     sys.argv = [module, *arguments]

@@ -1,0 +1,308 @@
+"""An application of `mcp-roundtrip new` that grows. Each step is deployed over the one before.
+
+A step is a command or a parameter of docs/guides/your-own-project.md and docs/reference/options.md, and then
+`make deploy`. support/aws_account.py describes the account. It cannot show what AWS adds to an update: how long
+it takes until all of AWS knows a changed route, and the shift of traffic by CodeDeploy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import indent
+from threading import Event, Thread
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from anyio.to_thread import run_sync
+from mcp.client import Client
+from mcp_types import CallToolResult, TextContent
+
+from mcp_roundtrip.tasks.model import TASK
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.new.__main__ import write_application
+from mcp_roundtrip_tools.new.platform_files import CHECKSUMS, checksums, package_files
+from mcp_roundtrip_tools.template.platform_version import PACKAGE
+from support import aws_account
+from support.authorization_server import PATH, AuthorizationServer, authorization_server
+from support.aws_account import Stack
+from support.clients import Person, fast_mcp, official, transport
+from support.deploying import Deployer
+from support.documents import code_blocks
+from support.interpreters import SITE
+from support.messages import call, headers, message
+from support.page_user import answer_page, link_in
+from support.project import copy_project
+from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, require_deployed_runtime
+
+pytestmark = pytest.mark.anyio
+
+ENDPOINT = "https://tools.example/mcp"
+"""The emulator's own address is not https, which AuthMode bearer refuses."""
+
+ISSUER = f"https://issuer.example{PATH}"
+"""A deployment refuses an issuer on this computer. A variable names the URL of its keys, which is here."""
+
+USER = "ada-"
+
+OLDER = "0.0.1"
+CHANGED = "  MaxOpenTasks:\n    Type: Number\n    Default: "
+"""The older platform has another default than this one."""
+
+TEXT = {"text": "Ask before you count."}
+ORDER, UNIT = {"value": "A-1002"}, {"value": "words"}
+STATUS, LENGTH = {"text": "A-1002 is being packed."}, {"length": 4, "unit": "words"}
+
+TOOLS = ("order_status", "find_parts", "count_parts", "translate")
+
+GUIDE, OPTIONS = "docs/guides/your-own-project.md", "docs/reference/options.md"
+
+TEMPLATE = "template.yaml"
+PASSED = "        TokenIssuer: !Ref TokenIssuer\n"
+VARIABLES = "      Variables:\n        MCP_SETTINGS: !GetAtt Platform.Outputs.Settings\n"
+ENVIRONMENT = "    Environment:\n      Variables:\n        MCP_SETTINGS:"
+VALIDATE = "[default.validate.parameters]\n"
+
+WORKER_S = 60
+PAUSE_S, MIN_REQUESTS = 0.1, 20
+
+
+@dataclass
+class Application:
+    """The application and its deployer. `variables` are those of make, `signs_in`: callers need a token."""
+
+    deployer: Deployer
+    issuer: AuthorizationServer
+    variables: dict[str, str]
+    signs_in: bool = False
+    users: Iterator[int] = field(default_factory=itertools.count)
+
+    def make(self, *arguments: str) -> str:
+        """Run make with these arguments, which works; return what it prints."""
+        done = self.deployer.make(*arguments, **self.variables)
+        assert done.returncode == 0, "\n".join([done.stdout, done.stderr, *self.failures()])
+        return done.stdout
+
+    def token(self) -> str | None:
+        """Return a token of another user, if callers need one. A user would get the same result again."""
+        token = self.issuer.token(ENDPOINT, iss=ISSUER, sub=f"{USER}{next(self.users)}")
+        return token if self.signs_in else None
+
+    def failures(self) -> Iterator[str]:
+        yield from aws_account.failures(self.deployer.cloud, self.deployer.stack_name)
+
+    def grow(self, *arguments: str) -> None:
+        """Run a command that adds code; the tests of the application pass, and it is deployed."""
+        self.make(*arguments)
+        self.make("test")
+        self.make("deploy")
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace the only occurrence of a text in a file of the application."""
+        file = self.deployer.folder / path
+        text = file.read_text("utf-8")
+        assert text.count(old) == 1, (path, old)
+        file.write_text(text.replace(old, new), "utf-8")
+
+    @property
+    def url(self) -> str:
+        return self.deployer.stack.endpoint("/mcp")
+
+    def settings(self, function: str = "ServerFunction") -> dict[str, str]:
+        """Return the shared settings of a deployed function."""
+        variables = self.deployer.configuration(function)["Environment"]["Variables"]
+        return dict(line.split("=", 1) for line in variables["MCP_SETTINGS"].splitlines())
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """Yield a new application, deployed for everyone with an older package."""
+    require_deployed_runtime()
+    folder = tmp_path_factory.mktemp("growing")
+    write_application(folder / "orders", NATIVE_RUNTIME, NATIVE_ARCHITECTURE, wheel_of(folder))
+    older = install_older_package(folder)
+    with aws_account.running(tmp_path_factory.mktemp("cloud")) as cloud, authorization_server() as issuer:
+        app = Application(Deployer(cloud, folder / "orders", "orders"), issuer, older)
+        app.edit(TEMPLATE, PASSED, f"{PASSED}        EndpointUri: {ENDPOINT}\n")
+        # The layer stays as it is: sam builds it once.
+        app.edit("samconfig.toml", VALIDATE, f"[default.build.parameters]\ncached = true\n\n{VALIDATE}")
+        app.make("deploy", "PARAMETERS=AuthMode=none")
+        yield app
+
+
+def wheel_of(folder: Path) -> Path:
+    """Build the wheel of this project, as the guide tells it."""
+    (folder / "mcp-roundtrip").mkdir()
+    copy_project(folder / "mcp-roundtrip")
+    command = code_blocks(GUIDE, "sh")[0].replace("python3", sys.executable)
+    subprocess.run(["sh", "-c", command], cwd=folder, check=True, capture_output=True)
+    [wheel] = folder.glob("wheels/*.whl")
+    return wheel
+
+
+def install_older_package(folder: Path) -> dict[str, str]:
+    """Give the application the platform of an older package, and return the variables that install it."""
+    files = package_files()
+    text = files["template.yaml"].replace(f"    Version: {version(PACKAGE)}\n", f"    Version: {OLDER}\n")
+    assert f"{CHANGED}10\n" in text
+    files["template.yaml"] = text.replace(f"{CHANGED}10\n", f"{CHANGED}5\n")
+    platform = folder / "orders/platform"
+    write({**{platform / name: text for name, text in files.items()}, platform / CHECKSUMS: checksums(files)})
+    installed = folder / "older"
+    write(
+        {installed / f"mcp_roundtrip-{OLDER}.dist-info/METADATA": f"Name: mcp-roundtrip\nVersion: {OLDER}\n"}
+    )
+    return {"PYTHONPATH": os.pathsep.join([str(installed), str(SITE / "fast_yaml")])}
+
+
+async def works(app: Application, *tools: str) -> None:
+    """Assert that the endpoint has these tools, and that clients complete calls in every way."""
+    assert app.make("--silent", "url") == f"{ENDPOINT}\n"
+    async with official(app.url, person := Person([ORDER]), app.token()) as client:
+        assert {tool.name for tool in (await client.client.list_tools()).tools} == set(tools)
+        assert await client.call("order_status", {}) == STATUS
+    assert person.asked == ["Which order?"]
+    assert await answered_on_the_page(app) == STATUS["text"]
+    for tool in tools[1:]:
+        connect = fast_mcp if tool == "count_parts" else official
+        async with connect(app.url, Person([UNIT]), app.token()) as client:
+            with anyio.fail_after(WORKER_S):
+                assert await client.call(tool, TEXT) == LENGTH
+    if "count_parts" in tools:
+        assert states_of_tasks(app.deployer.stack).keys() == {"completed"}
+
+
+async def answered_on_the_page(app: Application) -> str:
+    """Call a tool with a client that cannot be asked, and answer on the page; return the result."""
+    async with transport(app.url, app.token()) as server, Client(server, mode="legacy") as client:
+        asked = text_of(await client.call_tool("order_status", {}))
+        page = link_in(asked)
+        assert page.startswith(f"{ENDPOINT}/questions?")
+        await run_sync(answer_page, page.replace(ENDPOINT, app.url), "A-1002")
+        return text_of(await client.call_tool("order_status", {}))
+
+
+def text_of(result: CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def states_of_tasks(stack: Stack) -> Counter[str]:
+    """Return how many tasks are in each state."""
+    items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["Platform.TaskTable"])["Items"]
+    return Counter(item["st"]["S"] for item in items if item["sk"]["S"] == TASK)
+
+
+def post(app: Application, body: Mapping[str, Any]) -> httpx2.Response:
+    """Send a request of a client that can be asked, without credentials."""
+    return httpx2.post(app.url, content=json.dumps(body), headers=headers(body), timeout=WORKER_S)
+
+
+@contextmanager
+def traffic(url: str) -> Iterator[list[int | str]]:
+    """Send requests until the block ends; yield the list of their statuses, and of errors of the network."""
+    outcomes, ended = list[int | str](), Event()
+    bodies = itertools.cycle([message("tools/list"), call("order_status")])
+
+    def send() -> None:
+        with httpx2.Client(timeout=WORKER_S) as client:
+            while not ended.wait(PAUSE_S):
+                body = next(bodies)
+                try:
+                    outcomes.append(
+                        client.post(url, content=json.dumps(body), headers=headers(body)).status_code
+                    )
+                except httpx2.HTTPError as error:
+                    outcomes.append(repr(error))
+
+    sender = Thread(target=send)
+    sender.start()
+    try:
+        yield outcomes
+    finally:
+        ended.set()
+        sender.join()
+
+
+async def test_one_function(application: Application) -> None:
+    await works(application, "order_status")
+
+
+async def test_a_second_tool_in_the_function(application: Application) -> None:
+    application.grow("new-tool", "NAME=find_parts")
+    await works(application, "order_status", "find_parts")
+
+
+async def test_a_tool_with_tasks(application: Application) -> None:
+    application.grow("new-tool", "NAME=count_parts", "TASKS=1")
+    await works(application, "order_status", "find_parts", "count_parts")
+
+
+async def test_a_second_function_behind_a_front_door(application: Application) -> None:
+    asked = post(application, call("order_status")).json()["result"]
+    with traffic(application.url) as outcomes:
+        application.grow("new-function", "NAME=translate")
+    assert set(outcomes) == {200}
+    assert len(outcomes) >= MIN_REQUESTS
+    assert "FrontDoorFunction" in application.deployer.stack.resources
+    # A call that was asked before the deployment continues after it.
+    [key] = asked["inputRequests"]
+    answers = {key: {"action": "accept", "content": ORDER}}
+    retry = call("order_status", requestState=asked["requestState"], inputResponses=answers)
+    [content] = post(application, retry).json()["result"]["content"]
+    assert content["text"] == STATUS["text"]
+    await works(application, *TOOLS)
+
+
+async def test_callers_with_tokens_of_a_provider(application: Application) -> None:
+    keys = f"{application.issuer.issuer}/keys"
+    application.edit(TEMPLATE, VARIABLES, f"{VARIABLES}        MCP_TOKEN_JWKS_URI: {keys}\n")
+    application.make("deploy", f"PARAMETERS=AuthMode=bearer TokenIssuer={ISSUER}")
+    assert application.deployer.ask_endpoint().status == 401
+    application.signs_in = True
+    await works(application, *TOOLS)
+
+
+async def test_gradual_deployments(application: Application) -> None:
+    [block] = [each for each in code_blocks(OPTIONS, "yaml") if each.startswith("DeploymentPreference:")]
+    application.edit(TEMPLATE, ENVIRONMENT, indent(block, "    ") + ENVIRONMENT)
+    application.make("deploy")
+    groups = [name for name in application.deployer.stack.resources if name.endswith("DeploymentGroup")]
+    assert sorted(groups) == [
+        f"{name}FunctionDeploymentGroup" for name in ("FrontDoor", "Server", "Translate")
+    ]
+    await works(application, *TOOLS)
+
+
+async def test_audit_records(application: Application) -> None:
+    application.edit(TEMPLATE, PASSED, f"{PASSED}        AuditLog: hash\n")
+    application.make("deploy")
+    await works(application, *TOOLS)
+    group = application.deployer.stack.resources["Platform.AuditLogs"]
+    logs = application.deployer.cloud.client("logs")
+    records = [each["message"] for each in logs.filter_log_events(logGroupName=group)["events"]]
+    assert any("order_status" in record for record in records)
+    assert not any(USER in record for record in records)
+
+
+async def test_a_new_version_of_the_platform(application: Application) -> None:
+    assert application.settings()["MCP_MAX_OPEN_TASKS"] == "5"
+    application.variables.clear()  # the new package is installed
+    refused = application.deployer.make("deploy")
+    assert refused.returncode != 0
+    assert "run mcp-roundtrip upgrade" in refused.stderr
+    printed = application.make("upgrade")
+    assert "parameter MaxOpenTasks: Default 5 -> 10" in printed
+    application.make("deploy")
+    assert application.settings()["MCP_MAX_OPEN_TASKS"] == "10"
+    await works(application, *TOOLS)
