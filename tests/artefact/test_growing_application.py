@@ -1,8 +1,8 @@
 """An application of `mcp-roundtrip new` that grows. Each step is deployed over the one before.
 
 A step is a command or a parameter of docs/guides/your-own-project.md and docs/reference/options.md, and then
-`make deploy`. support/aws_account.py describes the account. It cannot show what AWS adds to an update: how long
-it takes until all of AWS knows a changed route, and the shift of traffic by CodeDeploy.
+`make deploy`. support/aws_account.py describes the account. It cannot show what AWS adds to an update: how
+long it takes until all of AWS knows a changed route, and the shift of traffic by CodeDeploy.
 """
 
 from __future__ import annotations

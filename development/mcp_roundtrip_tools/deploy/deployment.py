@@ -27,6 +27,7 @@ from mcp_roundtrip_tools.deploy.target import (
 from mcp_roundtrip_tools.template.allowed_values import refused_value
 from mcp_roundtrip_tools.template.platform_version import check_platform
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.yaml_reader import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ class Deployment:
         connected = self._account()
         connected.check_credentials()
         connected.check_stack(stack)
+        self._check_running(connected, stack)
         stacks = read_stacks(self.tree, self.values, stack)
         if problem := refused_issuer(known_values(stacks)):
             raise Refused(problem)
@@ -146,6 +148,17 @@ class Deployment:
             raise Refused(*problems)
         if connected.delete_failed_creation(stack):
             print(f"The first deployment of {stack} had failed: the empty stack was deleted.")
+
+    def _check_running(self, connected: account.Account, stack: str) -> None:
+        """Raise Refused for a stack from before platform/: names would have to move into a nested stack."""
+        running = releases.running(connected, stack)
+        if running is None or not self.tree.nested:
+            return
+        if self.tree.nested.keys().isdisjoint(parse(running.template)["Resources"]):
+            raise Refused(
+                f"The stack {stack} has none of the nested stacks of this template, so it cannot be updated. "
+                "Replace it (docs/guides/versions.md): write another stack_name into samconfig.toml."
+            )
 
     def rollback(self, program: Path, options: Sequence[str]) -> int:
         """Deploy what ran before the last deployment; return the exit status. Raises Refused."""

@@ -40,7 +40,7 @@ class UnknownType(Exception):
 
 def types_of(templates: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the types of all resources, whether or not their conditions hold, and those of GRADUAL."""
-    return GRADUAL | {each["Type"] for template in templates for each in template["Resources"].values()}
+    return {*GRADUAL} | {each["Type"] for template in templates for each in template["Resources"].values()}
 
 
 def statements(types: Iterable[str]) -> list[Needed]:
