@@ -1,8 +1,8 @@
 """An application of `mcp-roundtrip new` that grows. Each step is deployed over the one before.
 
 A step is a command or a parameter of docs/guides/your-own-project.md and docs/reference/options.md, and then
-`make deploy`. support/aws_account.py describes the account. It cannot show what AWS adds to an update: how
-long it takes until all of AWS knows a changed route, and the shift of traffic by CodeDeploy.
+`make deploy`. support/aws_account.py describes the account. It cannot show what AWS adds to an update: the
+time until all of AWS knows a changed route, and the shift of traffic by CodeDeploy.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from anyio.to_thread import run_sync
-from mcp.client import Client
-from mcp_types import CallToolResult, TextContent
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.growth.writing import write
@@ -37,12 +34,11 @@ from mcp_roundtrip_tools.template.platform_version import PACKAGE
 from support import aws_account
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.aws_account import Stack
-from support.clients import Person, fast_mcp, official, transport
+from support.clients import Person, answered_on_page, fast_mcp, official
 from support.deploying import Deployer
 from support.documents import code_blocks
 from support.interpreters import SITE
 from support.messages import call, headers, message
-from support.page_user import answer_page, link_in
 from support.project import copy_project
 from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, require_deployed_runtime
 
@@ -173,7 +169,8 @@ async def works(app: Application, *tools: str) -> None:
         assert {tool.name for tool in (await client.client.list_tools()).tools} == set(tools)
         assert await client.call("order_status", {}) == STATUS
     assert person.asked == ["Which order?"]
-    assert await answered_on_the_page(app) == STATUS["text"]
+    asked = answered_on_page(app.url, "order_status", "A-1002", token=app.token(), address=ENDPOINT)
+    assert await asked == STATUS["text"]
     for tool in tools[1:]:
         connect = fast_mcp if tool == "count_parts" else official
         async with connect(app.url, Person([UNIT]), app.token()) as client:
@@ -181,20 +178,6 @@ async def works(app: Application, *tools: str) -> None:
                 assert await client.call(tool, TEXT) == LENGTH
     if "count_parts" in tools:
         assert states_of_tasks(app.deployer.stack).keys() == {"completed"}
-
-
-async def answered_on_the_page(app: Application) -> str:
-    """Call a tool with a client that cannot be asked, and answer on the page; return the result."""
-    async with transport(app.url, app.token()) as server, Client(server, mode="legacy") as client:
-        asked = text_of(await client.call_tool("order_status", {}))
-        page = link_in(asked)
-        assert page.startswith(f"{ENDPOINT}/questions?")
-        await run_sync(answer_page, page.replace(ENDPOINT, app.url), "A-1002")
-        return text_of(await client.call_tool("order_status", {}))
-
-
-def text_of(result: CallToolResult) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, TextContent))
 
 
 def states_of_tasks(stack: Stack) -> Counter[str]:

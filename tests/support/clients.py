@@ -12,8 +12,11 @@ from typing import Any
 
 import httpx2
 import mcp_types as types
+from anyio.to_thread import run_sync
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+
+from support.page_user import answer_page, link_in
 
 MODEL, SUMMARY = "the-clients-model", "Patterns and flowers."
 SAMPLED = types.CreateMessageResult(
@@ -120,6 +123,20 @@ async def transport(url: str, token: str | None) -> AsyncIterator[Any]:
         return
     async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http:
         yield streamable_http_client(url, http_client=http)
+
+
+async def answered_on_page(
+    url: str, tool: str, *answers: str, token: str | None = None, address: str | None = None
+) -> str:
+    """Call a tool with a client that cannot be asked, answer on the page, and call it again; return the text.
+
+    `address` is what the deployment calls `url`.
+    """
+    async with transport(url, token) as server, Client(server, mode="legacy") as client:
+        page = link_in(block_of((await client.call_tool(tool, {})).content))
+        assert page.startswith(f"{address or url}/questions?")
+        await run_sync(answer_page, page.replace(address or url, url), *answers)
+        return block_of((await client.call_tool(tool, {})).content)
 
 
 class FastMcp(Connected):

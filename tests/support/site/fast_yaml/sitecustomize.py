@@ -12,6 +12,6 @@ if yaml.__with_libyaml__:
     vars(yaml)["SafeLoader"] = yaml.CSafeLoader
 
 if find_spec("samcli") is not None:
-    from samcli.lib.package import utils
+    from samcli.lib.package import utils  # type: ignore[import-not-found]  # of the interpreter of sam
 
     utils._S3_URL_REGEXS.append(re.compile(r"http://127\.0\.0\.1:\d+/.+"))
