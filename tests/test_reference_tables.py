@@ -73,6 +73,7 @@ def test_the_table_has_exactly_the_environment_variables() -> None:
         "APPROVAL_TABLE",
         "APPROVERS",
         "ARCHIVE_API_URL",
+        "AWS_ENDPOINT_URL_SESV2",
         "AZURE_DEVOPS_SECRET",
         "AZURE_DEVOPS_URL",
         "DATABASES_API_URL",

@@ -24,8 +24,8 @@ def unset_settings(app: Path) -> frozenset[str]:
     """Return the settings without a value in the function whose code is this file (`Settings.unset`).
 
     They are those of the nearest template.yaml in the folders above. Without one, with a template that has no
-    function with this code, and without PyYAML (extra ``local``), nothing is missing. Raises TemplateError if
-    the template cannot be deployed.
+    function with this code, without PyYAML (extra ``local``), and with settings that need the values of
+    required parameters, nothing is missing. Raises TemplateError if the template cannot be deployed.
     """
     file = app.resolve()
     template = next((path for folder in file.parents if (path := folder / TEMPLATE).is_file()), None)
@@ -41,13 +41,21 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
     Of a function and its worker, which have one file, the function has fewer: a worker has no worker.
     """
     try:
+        from mcp_roundtrip_tools.template.model import TemplateError
         from mcp_roundtrip_tools.template.parameters import placeholder_parameters
         from mcp_roundtrip_tools.template.reader import Template
     except ModuleNotFoundError:
         return {}
-    read = Template(template, placeholder_parameters(template), checks_values=False)
+    placeholders = placeholder_parameters(template)
+    read = Template(template, placeholders, checks_values=False)
     key_arns = {key.name: f"arn:aws:kms:::key/{key.name}" for key in read.keys()}  # noqa: SIM118 - no dict
-    application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
+    try:
+        application = read.application(key_arns, "http://127.0.0.1", "http://127.0.0.1")
+    except TemplateError as error:
+        # A setting may refuse a value that stands for one that only a deployment has.
+        if any(name == value and f"{name}=" in str(error) for name, value in placeholders.items()):
+            return {}
+        raise
     found: dict[Path, frozenset[str]] = {}
     for function in application.functions.values():
         if any(name.startswith("MCP_") for name in function.environment):

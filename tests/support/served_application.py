@@ -23,7 +23,7 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FRONT_DOOR = "/mcp"
 
 ISSUER = "https://id.example"
-SIGNED_IN = {"AuthMode": "jwt", "TokenIssuer": ISSUER, "Platform.TokenAudience": "the-example"}
+SIGNED_IN = {"AuthMode": "jwt", "TokenIssuer": ISSUER}
 """Parameters of a deployment whose authorizer `signed_in` replaces."""
 
 

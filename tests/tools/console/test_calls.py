@@ -64,7 +64,7 @@ def test_a_call_is_a_timeline_of_rounds(console: Console) -> None:
         "Tools-1 warm",
         "Tools-1 warm",
     ]
-    assert compact(logs) == ["print\ncreating orders with 4 CPUs"]
+    assert compact(logs)[-1] == "print\ncreating orders with 4 CPUs"  # after the settings that are missing
     assert visit.complaints == []
 
 

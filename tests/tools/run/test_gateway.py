@@ -20,7 +20,7 @@ from support.sam_applications import http as request
 from support.served_application import TEMPLATE
 
 ALLOWED = {"Origin": "https://app.example"}
-BROWSERS = {"AllowedOrigins": "https://app.example"}
+BROWSERS = {"Platform.AllowedOrigins": "https://app.example"}
 
 INTERNAL = {"message": "Internal Server Error"}
 
