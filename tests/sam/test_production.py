@@ -105,6 +105,12 @@ def test_the_description_of_a_version_has_the_version_of_the_settings(function: 
     assert version_of(function)["Properties"]["Description"] == "settings ${SettingsVersion}"
 
 
+@every_function
+def test_a_function_changes_with_the_version_of_the_settings(function: str) -> None:
+    """Lambda publishes no version of an unchanged function, and CloudFormation fails then."""
+    assert variables(function)["SETTINGS_VERSION"] == "${SettingsVersion}"
+
+
 def configurations(**given: str) -> dict[str, Any]:
     """Return what Lambda stores in a version of each function."""
     return of_type("AWS::Lambda::Function", **given)
@@ -556,6 +562,7 @@ NAMES = {
     "AWS::Lambda::LayerVersion": "LayerName",
     "AWS::Logs::LogGroup": "LogGroupName",
     "AWS::SQS::Queue": "QueueName",
+    "AWS::SSM::Parameter": "Name",
 }
 """The property with the name of a resource, of each type for which the template gives one."""
 

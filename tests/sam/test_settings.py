@@ -133,6 +133,7 @@ LONGEST_VALUES = {
     "Api.ApiEndpoint": "https://a1b2c3d4e5.execute-api.us-gov-west-1.amazonaws.com",
     "ApprovalTable": f"{'s' * MAX_STACK_NAME}-ApprovalTable-A1B2C3D4E5F6",
     "AuditLogs": f"{NESTED}-AuditLogs-A1B2C3D4E5F6",
+    "SettingsVersion": "1000",
     "StateEncryptionKey.Arn": KEY,
     "StateKey.Arn": KEY,
     "TaskTable": f"{NESTED}-TaskTable-A1B2C3D4E5F6",

@@ -278,7 +278,7 @@ def test_the_api_restores_the_challenge_that_it_renames() -> None:
 def test_nothing_but_the_api_may_invoke_a_function() -> None:
     by_the_api = {
         "EndpointPermission": (FRONT_DOOR, "*"),
-        "ApprovalPermission": ("ApprovalFunction", "*/*/approvals/{reference}"),
+        "ApprovalPermission": ("ApprovalFunction", "*/*/approvals/*"),
     }
     permissions = of_type("AWS::Lambda::Permission")
     assert permissions.keys() == by_the_api.keys()
@@ -338,6 +338,7 @@ SHARED = {
     "POWERTOOLS_LOG_LEVEL",
     "POWERTOOLS_METRICS_NAMESPACE",
     "PYDANTIC_DISABLE_PLUGINS",
+    "SETTINGS_VERSION",
 }
 
 OWN = {
