@@ -12,10 +12,10 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.events.__main__ import write
@@ -73,7 +73,8 @@ def _serve(given: argparse.Namespace) -> None:
             events = template.parent / "events"
             written = live_events(app, events)
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
-            print(_next_command(app, host, written), flush=True)
+            print(next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host))
+            sys.stdout.flush()
             is_prepared.set()
             signal.pause()
 
@@ -84,20 +85,17 @@ def _image(app: LocalApp) -> str:
     return f"public.ecr.aws/lambda/python:{runtime}-{_ARCHITECTURES[platform.machine().lower()]}"
 
 
-def _next_command(app: LocalApp, host: str, written: Mapping[str, Any]) -> str:
-    """Return what to type in another terminal."""
-    # Those of one folder are in payload format 2.0, as API Gateway sends them.
-    first = min(written, key=lambda file: (file.count("/"), not file.endswith("/call.2.json")), default="")
-    event = f"{first.removeprefix(f'{LIVE}/').partition('.')[0]}.json"
-    function = find_function(app.current(), Path(event).parent.name).logical_id
-    options = f"--env-vars events/{ENV_VARS} --docker-network {host}"
-    return "\n".join(
-        [
-            "",
-            "In another terminal, until Ctrl+C here:",
-            "",
-            f"  sam local invoke {function} -e events/{event} {options}",
-            f"  sam local invoke {function} -e events/{first} {options}",
-            "",
-        ]
-    )
+def next_command(written: Iterable[str], logical_id: Callable[[str], str], network: str) -> str:
+    """Return what to type in another terminal.
+
+    `written` are the live events, and `logical_id` finds a function by the folder of its events.
+    """
+    options = f"--env-vars events/{ENV_VARS} --docker-network {network}"
+    commands = [f"  sam local invoke FUNCTION -e EVENT {options}"]  # no event asks
+    if written := sorted(written):
+        # Those of one folder are in payload format 2.0, as API Gateway sends them.
+        first = min(written, key=lambda file: (file.count("/"), not file.endswith("/call.2.json")))
+        event = f"{first.removeprefix(f'{LIVE}/').partition('.')[0]}.json"
+        function = logical_id(Path(event).parent.name)
+        commands = [f"  sam local invoke {function} -e events/{each} {options}" for each in (event, first)]
+    return "\n".join(["", "In another terminal, until Ctrl+C here:", "", *commands, ""])
