@@ -67,6 +67,13 @@ def test_the_application_uses_only_outputs_that_exist() -> None:
     assert {"Settings", "SettingsVersion", "LogGroup", "FunctionPolicy"} <= used
 
 
+def test_the_endpoint_changes_to_another_function_after_the_permission_to_invoke_it() -> None:
+    resources = load(ROOT / "platform/endpoint.yaml")["Resources"]
+    permission, integration = resources["Permission"], resources["Integration"]
+    assert permission["Properties"]["FunctionName"] == integration["Properties"]["IntegrationUri"]
+    assert integration["DependsOn"] == "Permission"
+
+
 def test_nested_templates_use_the_name_of_the_application_and_not_their_own() -> None:
     for path in (ROOT / "platform").glob("*.yaml"):
         assert "AWS::StackName" not in path.read_text("utf-8"), path
