@@ -39,7 +39,7 @@ def listen_for_sdks(
 ) -> EmulatedServices:
     """Return the services of a run; the stack closes them. `variables` can name the access key.
 
-    Containers reach the services at `container_host`, a name that only they know, with any access key.
+    Containers reach the services at `container_host`, a name that no web page knows, with any access key.
     """
     credentials = Credentials.from_variables(variables) or Credentials.random()
     observed = ObservedServices(
