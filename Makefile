@@ -185,7 +185,7 @@ invoke: $(VENV)/.local  ## run a function with an event, in make run or on its o
 
 .PHONY: sam-local
 sam-local: $(VENV)/.local  ## serve what sam local needs: keys, tables, variables and live events in a Docker network
-	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools.sam_local $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
+	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools sam-local $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
 .PHONY: check

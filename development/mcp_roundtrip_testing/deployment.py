@@ -15,6 +15,9 @@ __tracebackhide__ = True  # pytest shows the line of the test
 
 TEMPLATE: Final = "template.yaml"
 
+_ABOUT_WORKERS: Final = frozenset({"task_worker", "task_queue"})
+"""Settings that a function or its worker does not need, if the other one has them."""
+
 
 class SettingMissing(UserWarning):
     """In the deployment that the template describes, a tool can do less than its code says."""
@@ -38,7 +41,7 @@ def unset_settings(app: Path) -> frozenset[str]:
 def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[str]]:
     """Return the settings without a value by the file of the handler.
 
-    Of a function and its worker, which have one file, the function has fewer: a worker has no worker.
+    A function and its worker have one file. The file lacks what one of them lacks.
     """
     try:
         from mcp_roundtrip_tools.template.model import TemplateError
@@ -61,7 +64,8 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
         if any(name.startswith("MCP_") for name in function.environment):
             unset = load_settings(function.environment).unset
             file = (function.code / function.module).resolve()
-            found[file] = unset & found.get(file, unset)
+            other = found.get(file, unset)
+            found[file] = (unset | other) - (_ABOUT_WORKERS - (unset & other))
     return found
 
 

@@ -283,7 +283,7 @@ async def test_a_new_version_of_the_platform(application: Application) -> None:
     application.variables.clear()  # the new package is installed
     refused = application.deployer.make("deploy")
     assert refused.returncode != 0
-    assert "run mcp-roundtrip upgrade" in refused.stderr
+    assert "run make upgrade" in refused.stderr
     printed = application.make("upgrade")
     assert "parameter MaxOpenTasks: Default 5 -> 10" in printed
     application.make("deploy")

@@ -65,6 +65,7 @@ TEMPLATE = """
     """
 WITHOUT_TABLE = TEMPLATE.replace('Default: "true"', 'Default: "false"')
 WITHOUT_KEY = TEMPLATE.replace("MCP_STATE_KEY_ARN: !GetAtt StateKey.Arn", 'MCP_STATE_KEY_ARN: ""')
+WITHOUT_TABLE_IN_ONE = TEMPLATE.replace("{Variables: {", '{Variables: {MCP_TASK_TABLE: "", ')
 WITHOUT_WORKER = TEMPLATE.replace(
     "Environment: {Variables: {MCP_TASK_WORKER: !Ref WorkerFunction.Version}}", "Timeout: 9"
 )
@@ -81,9 +82,10 @@ def test_with_a_table_a_client_that_cannot_be_asked_gets_a_link(tmp_path: Path) 
     assert (played.text, played.channels) == ("Hello Ada", ("page",))
 
 
-def test_without_a_table_the_same_client_gets_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("template", [WITHOUT_TABLE, WITHOUT_TABLE_IN_ONE])
+def test_without_a_table_the_same_client_gets_an_error(tmp_path: Path, template: str) -> None:
     with pytest.warns(SettingMissing, match="MCP_TASK_TABLE: is not set, and greet cannot ask users"):
-        played = Player(application(tmp_path, WITHOUT_TABLE), client="codex").call("greet")
+        played = Player(application(tmp_path, template), client="codex").call("greet")
     assert played.failed
     assert "cannot be asked:\n- Who?" in played.result["content"][0]["text"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ import pytest
 from mcp_roundtrip_tools import __main__ as command
 from mcp_roundtrip_tools.__main__ import COMMANDS, main
 from support.interpreters import run_program
+
+MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text()
+MODULES_OF_MAKE = {*re.findall(r"-m (mcp_roundtrip_tools\.\w+)\s", MAKEFILE)} & {
+    command.module.removesuffix(".__main__") for command in COMMANDS.values()
+}
 
 
 def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,6 +39,12 @@ def test_a_command_shows_its_own_name_in_its_help(capsys: pytest.CaptureFixture[
             main([name, "--help"])
         assert ended.value.code == 0
         assert capsys.readouterr().out.startswith(f"usage: mcp-roundtrip {name} ")
+
+
+@pytest.mark.parametrize("module", sorted(MODULES_OF_MAKE))
+def test_a_module_that_make_runs_is_a_program(module: str) -> None:
+    program = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    assert run_program(program, "--help").stdout.startswith("usage: ")
 
 
 def test_the_extra_of_a_missing_package_is_named(

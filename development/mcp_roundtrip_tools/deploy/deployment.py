@@ -10,7 +10,7 @@ from mcp_roundtrip_tools.deploy import account, checks, releases, sam
 from mcp_roundtrip_tools.deploy.environments import LOCAL, Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.issuer import refused_issuer
-from mcp_roundtrip_tools.deploy.nested_checks import unknown_parameter
+from mcp_roundtrip_tools.deploy.nested_checks import unknown_options, unknown_parameter
 from mcp_roundtrip_tools.deploy.parameters import defaults
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
@@ -78,6 +78,8 @@ class Deployment:
             for name, value in self.target.items()
             if (problem := refused_value(name, self.tree.declared[name], value))
         ]
+        stacks = read_stacks(self.tree, self.values, self.environment.option("stack_name"))
+        wrong += [problem for stack in stacks[1:] for problem in unknown_options(stack)]
         if wrong:
             raise Refused(*wrong)
         check_interpreter(self.folder, self.tree.document, self.values)

@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.template.template_tree import TemplateTree
 def refused_by_nested(stack: Stack) -> Iterator[str]:
     """Yield a sentence for each reason why CloudFormation would refuse the parameters of a nested stack."""
     declared = stack.tree.declared
-    wrong = [_unknown(stack, name) for name in stack.passed if name not in declared]
+    wrong = unknown_options(stack)
     wrong += [
         f"{stack.section} needs a line {name}: …, because {stack.tree.label} has no default for it."
         for name, parameter in declared.items()
@@ -30,6 +30,11 @@ def refused_by_nested(stack: Stack) -> Iterator[str]:
     if not wrong:  # rules compare valid values
         for assertion in broken_assertions(stack.tree.document, stack.names):
             yield f"{assertion['AssertDescription']}: {_remedy(stack, assertion['Assert'])}."
+
+
+def unknown_options(stack: Stack) -> list[str]:
+    """Return a sentence for each parameter that the template sets, and a nested stack does not declare."""
+    return [_unknown(stack, name) for name in stack.passed if name not in stack.tree.declared]
 
 
 def unknown_parameter(name: str, value: str | None, tree: TemplateTree) -> str:

@@ -20,22 +20,26 @@ PATH = "/mcp"
 def function_events(folder: str, server: Server, written: Path) -> dict[str, Event]:
     """Return the events of the function of `folder` by file.
 
-    A tool's arguments are those of its event in `written`, the folder of the events, if it has one.
+    A tool's arguments are those of its event in `written`, the folder of the events, if the tool still has
+    these parameters.
     """
     events = {f"{folder}/list.json": post(PATH, message(TOOLS_LIST))}
     for name, tool in server.tools.items():
         file = f"{folder}/{name}.json"
-        arguments = _written_arguments(written / file) or sample_value(tool.definition()["inputSchema"])
+        schema = tool.definition()["inputSchema"]
+        arguments = _written_arguments(written / file, schema) or sample_value(schema)
         events[file] = post(PATH, call(name, arguments))
     return events
 
 
-def _written_arguments(path: Path) -> Any:
-    """Return the arguments of the call in an event; None if there is no such event."""
+def _written_arguments(path: Path, schema: Mapping[str, Any]) -> Any:
+    """Return the arguments of the call in an event; None if there are none, or their names do not fit."""
     try:
-        return json.loads(json.loads(path.read_text("utf-8"))["body"])["params"]["arguments"]
-    except (OSError, ValueError, KeyError, TypeError):
+        arguments = json.loads(json.loads(path.read_text("utf-8"))["body"])["params"]["arguments"]
+        fit = set(schema.get("required", ())) <= arguments.keys() <= schema.get("properties", {}).keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    return arguments if fit else None
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:

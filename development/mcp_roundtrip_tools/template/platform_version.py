@@ -29,7 +29,7 @@ def check_platform(tree: TemplateTree, installed: str | None = None) -> None:
         if written is None or written == installed:
             continue
         if release(written) < release(installed):
-            remedy = f"run {PACKAGE} upgrade"
+            remedy = "run make upgrade"
         else:
             remedy = f"install {PACKAGE}=={written}"
         raise TemplateError(

@@ -66,7 +66,7 @@ def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> 
     if edited and not force:
         names = ", ".join(str(PLATFORM / name) for name in edited)
         raise UpgradeError(
-            f"{names} was edited: move the change to template.yaml, or replace the file with --force"
+            f"{names} was edited: move the change to template.yaml, or replace it by make upgrade FORCE=1"
         )
     changed = [name for name, text in files.items() if _text(platform / name) != text]
     if not changed:

@@ -126,6 +126,12 @@ def test_an_option_that_the_platform_refuses_is_refused_with_its_place(
     assert problem.endswith(sentence)
 
 
+def test_a_misspelt_option_is_refused_before_a_build(tmp_path: Path) -> None:
+    application(tmp_path, "LogRetentionDay: 90")
+    with pytest.raises(Refused, match=r"LogRetentionDay, .* Did you mean LogRetentionDays\?"):
+        Deployment.of(tmp_path, "default").build(tmp_path / "no_sam")
+
+
 def test_a_contradiction_is_resolved_with_the_parameters_of_the_root(tmp_path: Path) -> None:
     template = application(tmp_path)
     assert refused(template, AuthMode="bearer", TokenIssuer="https://issuer.example") == []
@@ -207,7 +213,5 @@ def test_a_platform_of_another_version_is_refused(tmp_path: Path) -> None:
     application(tmp_path)
     platform = tmp_path / "platform/template.yaml"
     platform.write_text("Metadata: {McpRoundtrip: {Version: 0.0.1}}\n" + platform.read_text())
-    with pytest.raises(
-        TemplateError, match=r"is that of mcp-roundtrip 0\.0\.1, .* run mcp-roundtrip upgrade"
-    ):
+    with pytest.raises(TemplateError, match=r"is that of mcp-roundtrip 0\.0\.1, .* run make upgrade"):
         Deployment.of(tmp_path, "default")

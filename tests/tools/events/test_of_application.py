@@ -53,6 +53,8 @@ def test_a_function_has_an_event_for_each_tool(tmp_path: Path) -> None:
     ("body", "number"),
     [
         (json.dumps({"params": {"arguments": {"number": "A-1001"}}}), "A-1001"),
+        (json.dumps({"params": {"arguments": {"order": "A-1001"}}}), "example"),  # a parameter of before
+        (json.dumps({"params": {"arguments": ["A-1001"]}}), "example"),
         ("{}", "example"),
         ("no JSON", "example"),
     ],

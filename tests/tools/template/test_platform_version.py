@@ -22,9 +22,9 @@ def application(version: str | None) -> TemplateTree:
 @pytest.mark.parametrize(
     ("written", "installed", "remedy"),
     [
-        ("0.1.0", "0.2.0", "run mcp-roundtrip upgrade"),
-        ("0.9.0", "0.10.0", "run mcp-roundtrip upgrade"),
-        ("1.0rc1", "1.0", "run mcp-roundtrip upgrade"),
+        ("0.1.0", "0.2.0", "run make upgrade"),
+        ("0.9.0", "0.10.0", "run make upgrade"),
+        ("1.0rc1", "1.0", "run make upgrade"),
         ("0.10.0", "0.9.0", "install mcp-roundtrip==0.10.0"),
         ("1.0", "1.0rc1", "install mcp-roundtrip==1.0"),
     ],

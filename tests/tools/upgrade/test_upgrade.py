@@ -108,7 +108,7 @@ def test_another_version_than_that_of_the_package_is_refused_elsewhere_with_this
     project: Path,
 ) -> None:
     install(project, of_version("0.0.1", package_files()))
-    with pytest.raises(TemplateError, match="run mcp-roundtrip upgrade"):
+    with pytest.raises(TemplateError, match="run make upgrade"):
         check_platform(read_tree(project / "template.yaml"))
     assert main(["--project", str(project)]) == 0
     check_platform(read_tree(project / "template.yaml"))
