@@ -58,6 +58,9 @@ QUEUED_TASKS = {**TASKS, "MCP_TASK_QUEUE": QUEUE, "MCP_TASK_DELIVERY": "queue"}
 REQUEST_TIME_S, WORKER_TIME_S = 30.0, 900.0
 
 
+OWN = ("MCP_TASK_QUEUE", "MCP_TASK_WORKER")
+"""Settings that each function has in a variable of its own."""
+
 GetPorts = Callable[[], Ports]
 """Returns what connects a Server or a FrontDoor with its execution environment: its parameter `ports`."""
 
@@ -197,13 +200,20 @@ class Function:
             **BASE,
             "AWS_ENDPOINT_URL": self.world.url,
             "AWS_LAMBDA_FUNCTION_NAME": self.name.split(":function:")[-1].partition(":")[0],
-            **self.environment,
+            **as_deployed(self.environment),
         }
         with (
             patch.dict(os.environ, environment, clear=True),
             patch.object(wiring, "observer", self._observer),
         ):
             yield
+
+
+def as_deployed(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a function as template.yaml has them: the shared settings are lines of one."""
+    own = {name: value for name, value in environment.items() if name in OWN or not name.startswith("MCP_")}
+    shared = [f"{name}={value}" for name, value in environment.items() if name not in own]
+    return {**own, "MCP_SETTINGS": "\n".join(shared)} if shared else own
 
 
 @contextmanager
