@@ -34,6 +34,9 @@ from mcp_roundtrip_tools.template.model import TemplateError
 
 ENV_VARS: Final = f"{LIVE}/env.json"
 
+INSTALLED: Final = ".venv-sam/bin/sam"
+"""The AWS SAM CLI that `make build` installs."""
+
 _ARCHITECTURES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
 
 
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip s
 def _serve(given: argparse.Namespace) -> None:
     template, parameters = given.template, dict(given.parameter)
     # No web page knows the name, so it protects what has no access key (sdk_servers, browser_protection).
-    host = f"mcp-roundtrip-{secrets.token_hex(4)}"
+    host = f"mcp-roundtrip-{secrets.token_hex(8)}"
     is_prepared = threading.Event()
     with serve(
         template,
@@ -90,12 +93,13 @@ def next_command(written: Iterable[str], logical_id: Callable[[str], str], netwo
 
     `written` are the live events, and `logical_id` finds a function by the folder of its events.
     """
+    sam = INSTALLED if Path(INSTALLED).exists() else "sam"
     options = f"--env-vars events/{ENV_VARS} --docker-network {network}"
-    commands = [f"  sam local invoke FUNCTION -e EVENT {options}"]  # no event asks
+    commands = [f"  {sam} local invoke FUNCTION -e EVENT {options}"]  # no event asks
     if written := sorted(written):
         # Those of one folder are in payload format 2.0, as API Gateway sends them.
         first = min(written, key=lambda file: (file.count("/"), not file.endswith("/call.2.json")))
         event = f"{first.removeprefix(f'{LIVE}/').partition('.')[0]}.json"
         function = logical_id(Path(event).parent.name)
-        commands = [f"  sam local invoke {function} -e events/{each} {options}" for each in (event, first)]
+        commands = [f"  {sam} local invoke {function} -e events/{each} {options}" for each in (event, first)]
     return "\n".join(["", "In another terminal, until Ctrl+C here:", "", *commands, ""])

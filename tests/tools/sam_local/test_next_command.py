@@ -8,7 +8,7 @@ OPTIONS = ["--env-vars", "events/live/env.json", "--docker-network", "mcp-1"]
 
 def commands(*written: str) -> list[list[str]]:
     lines = next_command(written, FUNCTIONS.__getitem__, "mcp-1").splitlines()
-    return [line.split()[3:] for line in lines if "sam local invoke" in line]
+    return [line.split()[3:] for line in lines if "local invoke" in line]
 
 
 def test_the_first_round_of_an_event_and_the_second_are_named() -> None:
