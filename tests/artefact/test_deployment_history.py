@@ -189,6 +189,7 @@ def test_a_removed_option_returns_to_its_default(history: History) -> None:
     history.works("none", "BUILD=0")
     after = settings_of(history.deployer, "ProvisionFunction")
     assert {name for name in before if after[name] != before[name]} == {
+        "SETTINGS_VERSION",
         "MCP_TASK_WORKER",  # the version of the worker
         "MCP_STATE_ENCRYPTION_KEY_ARN",  # StateEncryption disabled keeps the old key, which no function uses
     }

@@ -40,6 +40,10 @@ STEPS: dict[str, Step] = {
 TOOLS = ("find_parts", "count_parts", "count_orders", "translate", "summarize", "find_words")
 
 
+TRIED = ("new", "another tool with tasks", "upgrade")
+"""The steps after which the application runs: later ones contain what earlier ones added."""
+
+
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return a folder of the application after each step."""
@@ -55,14 +59,14 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", TRIED)
 def test_the_tests_of_the_application_pass(grown: dict[str, Path], step: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=grown[step], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", TRIED)
 async def test_every_tool_is_served_at_the_same_address(grown: dict[str, Path], step: str) -> None:
     with serve(grown[step] / "template.yaml", parameters={"AuthMode": "none"}, log=None) as app:
         assert app.endpoint_path() == "/mcp"
