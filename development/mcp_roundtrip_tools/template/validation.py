@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import load_settings
-from mcp_roundtrip.variables import PREFIX
+from mcp_roundtrip.variables import PREFIX, SHARED
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resource import TemplateResource
-
-SHARED: Final = "MCP_SETTINGS"
-"""The variable with the settings that all functions share: lines NAME=value."""
 
 _IN_TEXT = re.compile(r"\$\{([A-Za-z0-9]+)\}")
 
