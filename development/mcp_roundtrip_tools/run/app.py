@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.variables import read_variables
 from mcp_roundtrip_tools.run.api_gateway.cors import Cors
 from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
@@ -44,7 +45,7 @@ from mcp_roundtrip_tools.template.model import (
     function_arn,
     short_name,
 )
-from mcp_roundtrip_tools.template.validation import has_settings, settings_of
+from mcp_roundtrip_tools.template.validation import has_settings
 
 Log = Callable[[str], None]
 
@@ -142,7 +143,7 @@ class LocalApp:
 
     def settings(self, function: str) -> Mapping[str, str]:
         """Return the variables of a function with the settings that functions share. Raises KeyError."""
-        return settings_of(self.environment(function))
+        return read_variables(self.environment(function))
 
     def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
         """Run a function with edited files from the next invocation on; without files, the project's.
