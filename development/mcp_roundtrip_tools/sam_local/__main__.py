@@ -7,14 +7,16 @@ variables of the functions (env.json) and events with a valid requestState. Prin
 from __future__ import annotations
 
 import argparse
+import json
 import secrets
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.deploy.sam import INSTALLED
@@ -70,12 +72,18 @@ def _serve(given: argparse.Namespace) -> None:
         ports = sorted({port for url in in_network.values() if (port := urlsplit(url).port)})
         with network(host, _image(app), ports):
             events = template.parent / "events"
-            written = live_events(app, events)
+            written = live_events(partial(invoke_in, app), events)
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
             print(next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host))
             sys.stdout.flush()
             is_prepared.set()
             signal.pause()
+
+
+def invoke_in(app: LocalApp, function: str, event: Any) -> Any:
+    """Run a function, by the folder of its events, and return its response, also if it failed."""
+    name = find_function(app.current(), function).name
+    return json.loads(app.run(name, json.dumps(event).encode()).payload)
 
 
 def _image(app: LocalApp) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -14,6 +13,7 @@ from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import read_tree
+from support.sam_applications import write_application
 
 REGION = "eu-west-1"
 
@@ -84,13 +84,9 @@ def application(folder: Path, *options: str) -> Path:
     passed = ROOT.replace(
         "            TokenIssuer: !Ref TokenIssuer\n", f"            TokenIssuer: !Ref TokenIssuer\n{lines}"
     )
-    (folder / "platform").mkdir()
-    for name, text in {"template": PLATFORM, "endpoint": ENDPOINT}.items():
-        (folder / f"platform/{name}.yaml").write_text(dedent(text))
-    (folder / "samconfig.toml").write_text(SAMCONFIG)
-    path = folder / "template.yaml"
-    path.write_text(dedent(passed))
-    return path
+    files = {"template.yaml": PLATFORM, "endpoint.yaml": ENDPOINT}
+    nested = {f"platform/{name}": text for name, text in files.items()}
+    return write_application(folder, passed, {**nested, "samconfig.toml": SAMCONFIG})
 
 
 def refused(template: Path, stack: str = "tools", **parameters: str) -> list[str]:
