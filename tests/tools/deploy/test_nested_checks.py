@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.deploy.checks import refusals, workers
+from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment
 from mcp_roundtrip_tools.deploy.environments import Environment, Sections
 from mcp_roundtrip_tools.deploy.errors import Refused
@@ -197,6 +198,16 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
     if "." not in name:  # no name of a parameter
         [*_, problem] = [each for each in refusals_of_files(tmp_path) if each.startswith(sentence)]
         assert "samconfig.local.toml sets it: change or delete that line." in problem
+
+
+@pytest.mark.parametrize(("parameter", "status"), [("AuthMode=none", 0), ("AuthMod=none", 2)])
+def test_a_misspelt_parameter_is_refused_without_sam(
+    parameter: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    given = ["--check", "--sam", "no-such-sam", "--parameters", parameter]
+    assert deploy(given, prog="mcp-roundtrip deploy") == status
 
 
 def refusals_of_files(folder: Path) -> list[str]:
