@@ -128,6 +128,7 @@ ENV ?= default
 export ENV
 TO      = --sam "$(SAM)" --env "$$ENV"
 CHANGES = --parameters "$$PARAMETERS" --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
+CHECKED = $(if $(wildcard $(SAM)),,checked-parameters)
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
@@ -297,8 +298,13 @@ new-tool: $(VENV)/.local  ## add a tool to a function: module, registration, tes
 new-function: $(VENV)/.local  ## add a function with a role of its own: test, events, template entry (NAME=… TASKS=1)
 	@$(VENV)/bin/mcp-roundtrip new-function $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
 
+# Before sam is installed, which takes a minute, a wrong parameter is refused.
+.PHONY: checked-parameters
+checked-parameters: $(VENV)/.local
+	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy --check $(TO) $(CHANGES)
+
 .PHONY: build
-build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)
+build: $(VENV)/.local $(CHECKED) $(SAM)  ## build for the target of an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools build $(TO) $(CHANGES)
 
 .PHONY: lock
@@ -307,7 +313,7 @@ lock: $(UV)  ## update the versions and hashes of the layer's dependencies
 	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
 .PHONY: deploy
-deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=prod)
+deploy: $(VENV)/.local $(CHECKED) $(SAM)  ## check, build and deploy to an environment (ENV=prod)
 	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy $(TO) $(CHANGES) $(if $(filter 0,$(BUILD)),--built) \
 	    --options "$$DEPLOY_OPTIONS"
 

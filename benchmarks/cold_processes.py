@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -20,9 +21,9 @@ from mcp_roundtrip_tools.run.execution.environment import (
     ProcessEnvironment,
     process_variables,
 )
-from mcp_roundtrip_tools.run.services import kms_api
 from mcp_roundtrip_tools.run.services.credentials import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms_api import respond
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import REGION, Function
 from measure import BenchmarkError
@@ -124,9 +125,9 @@ def cold_lambda(limits: CpuLimits) -> Iterator[ColdLambda]:
     found = ColdLambda(limits, endpoints, _key_variables(kms))
     function = Function(OWNER, "app.handler", Path(), (), {}, TIMEOUT_S, 0)
     api = LambdaApi(lambda: {OWNER: function}, lambda name, payload, *_: found.invoke_owner(payload))
-    with serve_stub(api.respond) as invoke_url, kms_api.serve(kms) as key_service:
+    with serve_stub(api.respond) as invoke_url, serve_stub(partial(respond, kms)) as kms_url:
         endpoints["AWS_ENDPOINT_URL_LAMBDA"] = invoke_url
-        endpoints["AWS_ENDPOINT_URL_KMS"] = key_service.endpoint_url
+        endpoints["AWS_ENDPOINT_URL_KMS"] = kms_url
         try:
             yield found
         finally:

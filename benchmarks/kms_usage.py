@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.clients import AwsClients
@@ -19,8 +20,9 @@ from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
+from mcp_roundtrip_tools.run.services.kms_api import respond
 from state_codecs import BINDING, CONFIGURATIONS
+from stub_server import serve_stub
 
 HOURS, STATES_PER_HOUR = 8, 30
 """Simulated time, and the states that are sealed and opened in each hour."""
@@ -48,7 +50,7 @@ def measure_kms_usage() -> dict[str, KmsUsage]:
 
 def _simulate(*, delegates: bool, encrypts: bool) -> KmsUsage:
     kms = FakeKms(region=REGION)
-    with serve(kms) as endpoint, closing(_client(endpoint.endpoint_url)) as client:
+    with serve_stub(partial(respond, kms)) as url, closing(_client(url)) as client:
         clock = Clock()
         codec = _codec(kms, client, clock, delegates=delegates, encrypts=encrypts)
         kms.calls.clear()  # creating the keys is not counted

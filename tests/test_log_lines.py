@@ -131,24 +131,24 @@ def test_an_unknown_level_is_refused() -> None:
 
 def test_a_service_without_a_name_has_that_of_powertools() -> None:
     [line] = written_by_powertools("from aws_lambda_powertools import Logger; Logger().info('')")
-    assert service_name({}, "") == service_name({"POWERTOOLS_SERVICE_NAME": ""}, "") == line["service"]
+    assert service_name({}, str) == service_name({"POWERTOOLS_SERVICE_NAME": ""}, str) == line["service"]
 
 
 @pytest.mark.parametrize(
-    ("function", "stack", "service"),
+    ("function", "prefix", "service"),
     [
-        ("shop_orders", "shop", "orders"),
-        ("shop_orders_worker", "shop", "orders_worker"),
-        ("shop-orders", "shop", "shop-orders"),
+        ("shop_orders", "shop_", "orders"),
+        ("shop_orders_worker", "shop_", "orders_worker"),
+        ("shop-orders", "shop_", "shop-orders"),
         ("_orders", "", "_orders"),
     ],
 )
 def test_a_function_is_its_own_service_without_the_name_of_its_stack(
-    function: str, stack: str, service: str
+    function: str, prefix: str, service: str
 ) -> None:
     variables = {"AWS_LAMBDA_FUNCTION_NAME": function}
-    assert service_name(variables, stack) == service
-    assert service_name({**variables, "POWERTOOLS_SERVICE_NAME": "own"}, stack) == "own"
+    assert service_name(variables, lambda: prefix) == service
+    assert service_name({**variables, "POWERTOOLS_SERVICE_NAME": "own"}, lambda: prefix) == "own"
 
 
 def test_metrics_have_the_namespace_of_powertools() -> None:

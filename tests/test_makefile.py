@@ -167,6 +167,18 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path: Path) -> None:
     assert "--user" not in make(tmp_path, "run", venv, USER="root").stdout
 
 
+@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
+@pytest.mark.parametrize("goal", ["build", "deploy"])
+def test_parameters_are_checked_before_sam_is_installed(goal: str, makefile: Path, tmp_path: Path) -> None:
+    (tmp_path / "layer").mkdir()
+    for path in ("requirements.txt", "layer/requirements.txt"):
+        (tmp_path / path).touch()
+    without_sam = make(tmp_path, goal, "SAM=.venv-sam/bin/sam", makefile=makefile).stdout
+    assert 0 < without_sam.index("deploy --check") < without_sam.index("aws-sam-cli")
+    interpreter(tmp_path / ".venv-sam/bin/sam", "1")
+    assert "--check" not in make(tmp_path, goal, "SAM=.venv-sam/bin/sam", makefile=makefile).stdout
+
+
 # -- variables of the command line ----------------------------------------------------------------------
 
 

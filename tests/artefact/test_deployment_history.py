@@ -17,10 +17,11 @@ from functools import cache
 
 import pytest
 
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from support import aws_account
 from support.deploying import BUILT_TEMPLATE, Answer, Deployer
 from support.project import copy_project
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, require_deployed_runtime
+from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime
 from support.source_template import functions
 
 OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,14 @@ from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.sam_local.live_events import Invoke
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION, Cloud
 from support.lambda_emulator import Artefact, Environment, InvocationFailed, started
 from support.lambda_runtime import runtime
-from support.live_events import live_events
 from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, Built, sam_build
-from support.sample_events import LIVE, STABLE, Invoke, Outcome, function_of, handler_of, outcome
+from support.sample_events import ROUNDS, STABLE, Outcome, function_of, handler_of, outcome, rounds_of
 from support.source_template import functions, read_template
 from support.tasks_schema import assert_valid
 from support.transformed_template import WORKER_OF
@@ -98,21 +99,16 @@ def warm_environments(built: Built, variables: Mapping[str, str]) -> Iterator[In
         yield lambda function, event: environment(function).invoke(event)
 
 
-def responses(invoke: Invoke, events: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the responses of the functions by file, invoked concurrently on all processors."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = pool.map(lambda item: invoke(function_of(item[0]), item[1]), events.items())
-        return dict(zip(events, answers, strict=True))
-
-
-def assert_expected_outcomes(
-    answers: Mapping[str, Any], events: Mapping[str, Any], table: Mapping[str, Outcome]
+def assert_outcomes(
+    played: Mapping[str, Sequence[tuple[Any, Any]]], table: Mapping[str, tuple[Outcome, ...]]
 ) -> None:
-    assert {file: outcome(answer) for file, answer in answers.items()} == table
-    for file, answer in answers.items():
+    """Compare the outcomes of the events of each file. `played` has the events with their responses."""
+    found = {file: tuple(outcome(answer) for _, answer in rounds) for file, rounds in played.items()}
+    assert found == table
+    for event, answer in chain.from_iterable(played.values()):
         for message in messages(answer):
-            if is_modern(events[file]):
-                assert_valid(body_of(events[file])["method"], {"id": 0, **message})
+            if is_modern(event):
+                assert_valid(body_of(event)["method"], {"id": 0, **message})
 
 
 def body_of(event: Any) -> Any:
@@ -137,22 +133,25 @@ def messages(answer: Any) -> list[Any]:
 
 
 def test_every_function_responds_to_its_first_event_after_a_cold_start(cold: Invoke) -> None:
-    first = {function_of(file): file for file in reversed(list(STABLE))}.values()
-    events = {file: event for file, event in stable_events().items() if file in first}
-    assert {function_of(file) for file in events} == LOGICAL_IDS.keys()
-    assert_expected_outcomes(responses(cold, events), events, {file: STABLE[file] for file in events})
+    first = {function_of(file): file for file in reversed(list(STABLE))}
+    assert first.keys() == LOGICAL_IDS.keys()
+    events = {file: stable_events()[file] for file in first.values()}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = list(pool.map(cold, first, events.values()))
+    played = {file: [(events[file], answer)] for file, answer in zip(events, answers, strict=True)}
+    assert_outcomes(played, {file: (STABLE[file],) for file in events})
 
 
 def test_a_state_is_resumed_in_another_execution_environment(cold: Invoke) -> None:
-    events = live_events(cold)
-    assert_expected_outcomes(responses(cold, events), events, LIVE)
+    assert_outcomes({file: rounds_of(cold, file) for file in ROUNDS}, ROUNDS)
 
 
 def test_warm_functions_respond_to_all_events(built: Built, variables: Mapping[str, str]) -> None:
     with warm_environments(built, variables) as warm:
-        events = {**stable_events(), **live_events(warm)}
-        answers = {file: warm(function_of(file), event) for file, event in events.items()}
-    assert_expected_outcomes(answers, events, {**STABLE, **LIVE})
+        played = {file: [(event, warm(function_of(file), event))] for file, event in stable_events().items()}
+        rounds = {file: rounds_of(warm, file) for file in ROUNDS}
+    assert_outcomes(played, {file: (expected,) for file, expected in STABLE.items()})
+    assert_outcomes(rounds, ROUNDS)
 
 
 @pytest.mark.parametrize("name", [name for name in RUNTIMES if name != NATIVE_RUNTIME])
@@ -160,9 +159,7 @@ def test_other_runtimes_complete_their_own_calls(name: str, variables: Mapping[s
     if runtime(name) is None:
         skips.skip(skips.RUNTIME, name)
     with warm_environments(sam_build(name), variables) as warm:
-        events = live_events(warm)
-        answers = {file: warm(function_of(file), event) for file, event in events.items()}
-    assert_expected_outcomes(answers, events, LIVE)
+        assert_outcomes({file: rounds_of(warm, file) for file in ROUNDS}, ROUNDS)
 
 
 TRY_TO_WRITE = """

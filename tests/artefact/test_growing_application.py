@@ -27,6 +27,7 @@ import httpx2
 import pytest
 
 from mcp_roundtrip.tasks.model import TASK
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import write_application
 from mcp_roundtrip_tools.new.platform_files import CHECKSUMS, checksums, package_files
@@ -40,7 +41,7 @@ from support.documents import code_blocks
 from support.interpreters import SITE
 from support.messages import call, headers, message
 from support.project import copy_project
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, require_deployed_runtime
+from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime
 
 pytestmark = pytest.mark.anyio
 

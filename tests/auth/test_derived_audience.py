@@ -18,13 +18,12 @@ from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_tools.events.messages import Event, post
 from mcp_roundtrip_tools.events.sources import FORMATS, URL_ID
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
 from mcp_roundtrip_tools.template.model import REGION
 from support.authorization_server import AuthorizationServer, authorization_server
 from support.aws_clients import FUNCTION
 from support.configured import Configured
 from support.event_sources import with_context, with_header
-from support.fake_kms import mac_key, signing_key
+from support.fake_kms import mac_key, serve, signing_key
 from support.messages import call
 
 HOST = f"a1b2c3d4e5.execute-api.{REGION}.amazonaws.com"
@@ -71,8 +70,8 @@ Services = tuple[AuthorizationServer, Mapping[str, str]]
 def services() -> Iterator[Services]:
     """Return an issuer, and the two settings of the keys."""
     kms = FakeKms()
-    with serve(kms) as endpoint, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
-        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url}.items():
+    with serve(kms) as server, authorization_server() as issuer, pytest.MonkeyPatch.context() as patch:
+        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_KMS": server.url}.items():
             patch.setenv(name, value)
         patch.setattr(wiring, "observer", RecordingObserver)
         keys = {

@@ -16,9 +16,9 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.internal_errors import AuditFailed
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve as serve_kms
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY, FakeLogs
 from support.aws_clients import FUNCTION, REGION
+from support.fake_kms import serve as serve_kms
 from support.moto_server import serve_moto
 
 GROUP = "shop-audit"
@@ -122,7 +122,7 @@ def test_each_environment_derives_the_same_key_with_one_call() -> None:
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     with serve_kms(kms) as served:
-        client = clients().client("kms", REGION, served.endpoint_url)
+        client = clients().client("kms", REGION, served.url)
         keys = [AuditKey(lambda: client, "alias/shop-audit", "shop") for _ in range(2)]
         assert keys[0].secret == keys[0].secret == keys[1].secret
         assert kms.calls["GenerateMac"] == 2

@@ -15,8 +15,8 @@ from mcp_roundtrip.state.epochs import EPOCH_S
 from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
 from support import codec_process
+from support.fake_kms import serve
 from support.kms_clients import Deployment, client, deployment, fails_with, mac_key, signing_key
 from support.processes import WITHIN_S, new_process
 from support.tokens import BINDING, DELEGATED, DIRECT, ENCRYPTED, NOW, Configuration
@@ -290,8 +290,8 @@ class HangingKms(FakeKms):
 def hanging():
     """Return a KMS that can be made to hang, and a client with a timeout of 0.1 s."""
     strict_kms = HangingKms()
-    with serve(strict_kms) as endpoint:
-        kms = client(endpoint.endpoint_url, timeout_s=0.1)
+    with serve(strict_kms) as server:
+        kms = client(server.url, timeout_s=0.1)
         yield strict_kms, kms
         strict_kms.answers.set()
         kms.close()

@@ -1,8 +1,10 @@
-"""A misconfigured function logs the setting and responds with -32603."""
+"""A function whose settings are wrong or missing: what it logs, and how it responds."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -24,6 +26,9 @@ STATES = {**NONE, "MCP_ISSUER": "urn:x", "MCP_AUDIENCE": "https://mcp.test/mcp"}
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 KEYS = {**STATES, "MCP_STATE_KEY_ARN": KEY}
 SIGNED = {**KEYS, "MCP_STATE_ENCRYPTION": "disabled"}
+QUEUE = {"MCP_TASK_QUEUE": "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"}
+WITHOUT_QUEUE = {**KEYS, "MCP_STATE_ENCRYPTION_KEY_ARN": KEY, "MCP_TASK_TABLE": "tasks"}
+WORKER = {"MCP_TASK_WORKER": "arn:aws:lambda:eu-west-1:123456789012:function:worker:1"}
 TASKS = {**META, META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
 
 server = Server("x")
@@ -45,18 +50,34 @@ def plain() -> str:
     return ""
 
 
-@pytest.fixture
-def log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Return a function that sets the environment and returns the settings in new log lines."""
-    wiring.ports.cache_clear()
+Lines = Callable[[str], list[dict[str, Any]]]
 
-    def set_up(environment: dict[str, str]) -> list[str]:
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Return a function that starts an execution environment with these variables."""
+
+    def clear() -> None:
+        wiring.ports.cache_clear()
+        wiring.observer.cache_clear()
+
+    def begin(environment: dict[str, str]) -> None:
         for name, value in {**FUNCTION, **environment}.items():
             monkeypatch.setenv(name, value)
-        return [line["reason"] for line in logged_lines(capsys) if line["message"] == "misconfigured"]
+        clear()
 
-    yield set_up
-    wiring.ports.cache_clear()
+    yield begin
+    clear()
+
+
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
+    """Return a function that returns the new log lines of an event."""
+    return lambda name: [line for line in logged_lines(capsys) if line["message"] == name]
+
+
+def reasons(lines: list[dict[str, Any]]) -> list[str]:
+    return [line["reason"] for line in lines]
 
 
 AT_ONCE = {
@@ -64,39 +85,31 @@ AT_ONCE = {
     "no such mode": ({"MCP_AUTH_MODE": "open"}, "MCP_AUTH_MODE"),
     "bearer without an issuer": ({**BEARER, "MCP_TOKEN_ISSUER": ""}, "MCP_TOKEN_ISSUER"),
     "bearer without an audience": ({**BEARER, "MCP_AUDIENCE": ""}, "MCP_AUDIENCE"),
-    "an audience that is no URL": ({**BEARER, "MCP_AUDIENCE": "mcp.test"}, "MCP_AUDIENCE"),
-    "HMAC": ({**BEARER, "MCP_TOKEN_ALGORITHMS": "HS256"}, "MCP_TOKEN_ALGORITHMS"),
-    "no signature": ({**BEARER, "MCP_TOKEN_ALGORITHMS": "ES256,none"}, "MCP_TOKEN_ALGORITHMS"),
-    "keys without TLS": ({**BEARER, "MCP_TOKEN_JWKS_URI": "http://id.test/keys"}, "MCP_TOKEN_JWKS_URI"),
-    "an issuer without an authorization mode that uses it": (
-        {**BEARER, "MCP_AUTH_MODE": "none"},
-        "MCP_TOKEN_ISSUER",
-    ),
-    "a context key without an authorizer": ({**NONE, "MCP_SCOPE_CONTEXT_KEY": "x"}, "MCP_SCOPE_CONTEXT_KEY"),
     "malformed owners": ({**NONE, "MCP_OWNERS": "{"}, "MCP_OWNERS"),
-    "a malformed count": ({**NONE, "MCP_MAX_ROUNDS": "-1"}, "MCP_MAX_ROUNDS"),
 }
 """Environments and the setting in the log."""
 
 
 @pytest.mark.parametrize("case", AT_ONCE)
-def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(case: str, log: Any) -> None:
+def test_the_first_request_is_an_internal_error_and_the_log_names_the_setting(
+    case: str, start: Any, lines: Lines
+) -> None:
     environment, setting = AT_ONCE[case]
-    log(environment)
+    start(environment)
     for body in (message("tools/list", id=7), call("plain", id=7)):
         response = server.lambda_handler(http_event(body), None)
         answer = json.loads(response["body"])
         assert (answer["id"], answer["error"]["code"]) == (7, -32603)
         assert "MCP_" not in response["body"]
-    assert log({}) == [setting, setting]
+    assert reasons(lines("misconfigured")) == [setting, setting]
 
 
-def test_an_invalid_setting_of_a_worker_is_logged(log: Any) -> None:
+def test_an_invalid_setting_of_a_worker_is_logged(start: Any, lines: Lines) -> None:
     environment, setting = AT_ONCE["no such mode"]
-    log(environment)
+    start(environment)
     with pytest.raises(SettingsError):
         server.worker_handler({"task": "T#x"}, None)
-    assert log({}) == [setting]
+    assert reasons(lines("misconfigured")) == [setting]
 
 
 WHEN_NEEDED = {
@@ -111,16 +124,62 @@ WHEN_NEEDED = {
 
 
 @pytest.mark.parametrize("case", WHEN_NEEDED)
-def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(case: str, log: Any) -> None:
+def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(
+    case: str, start: Any, lines: Lines
+) -> None:
     environment, body, setting = WHEN_NEEDED[case]
-    log(environment)
+    start(environment)
     assert "result" in server.lambda_handler(call("plain"), None)
     answer = server.lambda_handler(body, None)
     assert answer["error"]["code"] == -32603
-    assert log({}) == [setting]
+    assert reasons(lines("misconfigured")) == [setting]
 
 
-def test_a_request_for_metadata_fails_with_an_error_status(log: Any) -> None:
-    log({**BEARER, "MCP_TOKEN_ISSUER": ""})
+def test_a_request_for_metadata_fails_with_an_error_status(start: Any) -> None:
+    start({**BEARER, "MCP_TOKEN_ISSUER": ""})
     event = http_event("", method="GET")
     assert server.lambda_handler(event, None)["statusCode"] == 500
+
+
+def test_the_first_request_logs_each_missing_setting_and_no_other_request(start: Any, lines: Lines) -> None:
+    start(NONE)
+    server.lambda_handler(message("tools/list"), None)
+    first = lines("setting_missing")
+    assert [(line["level"], line["reason"]) for line in first] == [
+        ("ERROR", "MCP_TASK_TABLE"),
+        ("ERROR", "MCP_TASK_WORKER"),
+        ("ERROR", "MCP_TASK_QUEUE"),
+        ("WARNING", "MCP_STATE_KEY_ARN"),
+        ("WARNING", "MCP_STATE_ENCRYPTION_KEY_ARN"),
+    ]
+    assert "cannot ask" in first[3]["problem"]
+    assert "correlation_id" in first[3]
+    for request in (message("tools/list"), call("nothing")):
+        server.lambda_handler(request, None)
+    assert lines("setting_missing") == []
+
+
+def test_a_deployment_with_all_settings_logs_nothing(start: Any, lines: Lines) -> None:
+    start({**WITHOUT_QUEUE, **QUEUE, **WORKER})
+    server.lambda_handler(message("tools/list"), None)
+    start({**WITHOUT_QUEUE, **QUEUE, "MCP_TASK_WORKER": ""})
+    invoke_worker({})
+    assert lines("setting_missing") == []
+
+
+MESSAGES = {"Records": [{"messageId": "1", "body": "{}"}, {"messageId": "2", "body": "{}"}]}
+
+
+@pytest.mark.parametrize("event", [{}, MESSAGES], ids=["an invocation", "messages of a queue"])
+def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(
+    event: dict[str, Any], start: Any, lines: Lines
+) -> None:
+    start(WITHOUT_QUEUE)
+    invoke_worker(event)
+    invoke_worker(event)
+    assert reasons(lines("setting_missing")) == ["MCP_TASK_QUEUE"]
+
+
+def invoke_worker(event: dict[str, Any]) -> None:
+    with suppress(KeyError):  # the event has no task
+        server.worker_handler(event, None)

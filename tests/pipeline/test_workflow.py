@@ -23,6 +23,7 @@ import pytest
 
 from mcp_roundtrip_tools.deploy import releases
 from mcp_roundtrip_tools.deploy.account import Account
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.yaml_reader import load
@@ -31,7 +32,7 @@ from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import REGION, Cloud, Stack, running
 from support.github_workflow import Job, read_workflow
 from support.project import ROOT, copy_project
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, SAM, require_deployed_runtime
+from support.sam_build import NATIVE_RUNTIME, SAM, require_deployed_runtime
 
 PROVIDER = "arn:aws:iam::000000000000:oidc-provider/token.actions.githubusercontent.com"
 STACKS = {"default": "mcp-roundtrip", "prod": "mcp-roundtrip-prod"}

@@ -13,10 +13,11 @@ from types import CodeType
 import pytest
 from packaging.requirements import Requirement
 
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import skips
 from support.project import ROOT
-from support.sam_build import NATIVE_ARCHITECTURE, NATIVE_RUNTIME, Built, environment
+from support.sam_build import NATIVE_RUNTIME, Built, environment
 from support.source_template import functions, read_template
 
 LAYER = ROOT / "layers/mcp_roundtrip"

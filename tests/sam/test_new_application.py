@@ -26,6 +26,7 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
@@ -35,7 +36,6 @@ from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents, copy_project
 from support.sam_build import (
-    NATIVE_ARCHITECTURE,
     NATIVE_RUNTIME,
     SAM,
     environment,

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -19,6 +20,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip_testing.serving import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
+from mcp_roundtrip_tools.sam_local.__main__ import invoke_in
 from mcp_roundtrip_tools.sam_local.live_events import LIVE, live_events
 from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
 from support.project import ROOT
@@ -143,7 +145,7 @@ def test_an_event_that_needs_no_service_has_its_outcome_without_preparation(
 
 
 def test_live_events_continue_the_calls_until_they_are_complete(app: LocalApp, prepared: Containers) -> None:
-    live = live_events(app, EVENTS)
+    live = live_events(partial(invoke_in, app), EVENTS)
     asking = {file for file, expected in STABLE.items() if expected.what == ASKS}
     # A round after a page would wait for the person there.
     assert {file.removeprefix(f"{LIVE}/").partition(".")[0] for file in live} >= {

@@ -1,21 +1,29 @@
-"""A pytest plugin: a KMS in memory, which functions in this process reach through the environment."""
+"""A KMS in memory. As a pytest plugin, functions in this process reach it through the environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 
 import pytest
 
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
+from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY, respond
 from support.aws_clients import FUNCTION
+
+
+def serve(kms: FakeKms) -> closing[HttpServer]:
+    """Return a server of `kms`, which the end of a block closes."""
+    return closing(HttpServer(partial(respond, kms), max_body=MAX_BODY).start())
 
 
 @pytest.fixture
 def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
     fake = FakeKms()
-    with serve(fake) as endpoint:
-        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url}.items():
+    with serve(fake) as server:
+        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL_KMS": server.url}.items():
             monkeypatch.setenv(name, value)
         yield fake
 

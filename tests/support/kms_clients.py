@@ -17,8 +17,8 @@ from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
 from support.aws_clients import DEFAULT_KIND, EmulatedService
+from support.fake_kms import serve
 from support.tokens import BINDING, Configuration
 
 _random = secrets.SystemRandom().random
@@ -34,8 +34,8 @@ def client(
 
 @contextmanager
 def running(kms: FakeKms, kind: str = DEFAULT_KIND) -> Iterator[Any]:
-    with serve(kms) as endpoint:
-        connected = client(endpoint.endpoint_url, kind=kind)
+    with serve(kms) as server:
+        connected = client(server.url, kind=kind)
         try:
             yield connected
         finally:

@@ -33,10 +33,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.run.execution.runtime_api import MAX_RESPONSE
 from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD
 from support.lambda_runtime import Runtime
-from support.sam_build import NATIVE_ARCHITECTURE, SAM
+from support.sam_build import SAM
 
 START_S = 30
 INVOKE_S = 60

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from support.sam_build import CACHE, NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from support.sam_build import CACHE
 
 PACKAGES = ("awslambdaric==4.2.2", "boto3==1.40.0")
 """AWS's runtime client, and the oldest boto3 that pyproject.toml admits, since Lambda's is not the newest."""

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from support import skips
 from support.project import ROOT
 
@@ -19,7 +19,6 @@ SAM = Path(os.environ.get("SAM", ROOT / ".venv-sam/bin/sam"))
 CACHE = ROOT / ".cache"
 
 NATIVE_RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
-NATIVE_ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")
 
 MAX_AGE_S = 3600  # another test run may still use an outdated build
 IGNORED = {"__pycache__", "mcp_roundtrip.egg-info"}

@@ -1,9 +1,10 @@
 """The expected outcome of every sample event."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,17 @@ from mcp_roundtrip_tools.events.development import (
     development_key,
     development_secret,
 )
+from mcp_roundtrip_tools.events.stable import stable_events
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsService
+from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
 from mcp_roundtrip_tools.run.services.emulator import Emulator
-from mcp_roundtrip_tools.run.services.emulator import serve as serve_storage
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
-from mcp_roundtrip_tools.run.services.lambda_api import MAX_PAYLOAD, LambdaApi
+from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY as MAX_KMS
+from mcp_roundtrip_tools.run.services.kms_api import respond as respond_kms
+from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
+from mcp_roundtrip_tools.sam_local.live_events import Invoke, given_answers, play_rounds
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
 
@@ -111,18 +116,16 @@ STABLE: Mapping[str, Outcome] = {
     "work_items/unknown_work_item.json": Outcome(200, TOOL_ERROR),
 }
 
-LIVE: Mapping[str, Outcome] = {
-    "live/provision/becomes_a_task.json": Outcome(200, TASK),
-    "live/provision/retry.json": Outcome(200, ASKS),
-    "live/summarize/retry.json": Outcome(200, DONE),
-    "live/weather/direct_retry.json": Outcome(None, DONE),
-    "live/weather/moved_state.json": Outcome(400, -32602),
-    "live/weather/retry.json": Outcome(200, DONE),
-    "live/work_items/prompt_retry.json": Outcome(200, DONE),
-    "live/work_items/final.json": Outcome(200, DONE),
-    "live/work_items/retry.json": Outcome(200, ASKS),
+ROUNDS: Mapping[str, tuple[Outcome, ...]] = {
+    "provision/call.json": (Outcome(200, ASKS), Outcome(200, ASKS), Outcome(200, TASK)),
+    "summarize/call.json": (Outcome(200, ASKS), Outcome(200, DONE)),
+    "weather/call.json": (Outcome(200, ASKS), Outcome(200, DONE)),
+    "weather/direct_call.json": (Outcome(None, ASKS), Outcome(None, DONE)),
+    # Before the call, which resolves an item.
+    "work_items/prompt_asks.json": (Outcome(200, ASKS), Outcome(200, DONE)),
+    "work_items/call.json": (Outcome(200, ASKS), Outcome(200, ASKS), Outcome(200, DONE)),
 }
-"""The events of `support.live_events`."""
+"""The outcome of each round of a call with the answers of `sam_local.live_events`."""
 
 
 def function_of(file: str) -> str:
@@ -170,13 +173,16 @@ def environment() -> Iterator[dict[str, str]]:
     kms = FakeKms()
     kms.import_key(development_key(), key_id=DEVELOPMENT_KEY_ID)
     kms.import_key(development_secret(), key_id=DEVELOPMENT_MAC_KEY_ID)
-    nowhere = HttpServer(LambdaApi(dict, lambda *call: NotImplemented).respond, max_body=MAX_PAYLOAD).start()
     storage = Emulator(print)
     storage.declare(Storage({DEVELOPMENT_ENVIRONMENT["MCP_TASK_TABLE"]: TABLE, "approvals": TABLE}))
+    emulated = {
+        "kms": AwsService(partial(respond_kms, kms), MAX_KMS),
+        "dynamodb": AwsService(storage.respond, MAX_STORAGE),
+    }
+    aws = AwsEndpoint(emulated, LambdaApi(dict, lambda *call: NotImplemented).respond)
     with (
-        serve(kms) as endpoint,
-        serve_storage(storage) as storage_url,
-        closing(nowhere),
+        closing(storage),
+        closing(HttpServer(aws.respond, max_body=aws.max_body).start()) as server,
         serve_stand_ins(ROOT / "template.yaml") as services,
     ):
         yield {
@@ -185,20 +191,11 @@ def environment() -> Iterator[dict[str, str]]:
             "APPROVAL_SENDER": "approvals@example.com",
             "APPROVAL_TABLE": "approvals",
             **DEVELOPMENT_ENVIRONMENT,
-            "AWS_ENDPOINT_URL_KMS": endpoint.endpoint_url,
-            "AWS_ENDPOINT_URL_DYNAMODB": storage_url,
-            "AWS_ENDPOINT_URL_LAMBDA": nowhere.url,
+            "AWS_ENDPOINT_URL": server.url,
             **FUNCTION,
         }
 
 
-Invoke = Callable[[str, Any], Any]
-"""A function of a service name (`function_of`) and an event that returns the response."""
-
-
-def unexpected_outcomes(
-    invoke: Invoke, events: Mapping[str, Any], table: Mapping[str, Outcome]
-) -> dict[str, Outcome]:
-    """Return the events with another outcome than in the table, with their outcomes."""
-    found = {file: outcome(invoke(function_of(file), event)) for file, event in events.items()}
-    return {file: had for file, had in found.items() if had != table.get(file)}
+def rounds_of(invoke: Invoke, file: str) -> list[tuple[Any, Any]]:
+    """Play a call; return the event and the response of each round."""
+    return list(play_rounds(invoke, function_of(file), stable_events()[file], given_answers(EVENTS)))

@@ -33,18 +33,24 @@ def deploy(arguments: Sequence[str] | None = None, *, prog: str) -> int:
     parser = _parser(prog, "Check, build and deploy to an environment, and ask for what is missing.")
     _add_sam(parser)
     _add_changes(parser)
+    parser.add_argument("--check", action="store_true", help="check the names of the parameters, and stop")
     parser.add_argument("--built", action="store_true", help="deploy .aws-sam/build as it is")
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     parser.add_argument("--options", default="", metavar="'…'", help="more options for sam deploy")
     options = parser.parse_args(arguments)
-    return _run(
-        lambda: _changed(options).deploy(
+
+    def check_and_deploy() -> int:
+        deployment = _changed(options)
+        if options.check:
+            return 0
+        return deployment.deploy(
             find_sam(Path.cwd(), options.sam),
             artefact_exists=options.built,
             asks=sys.stdin.isatty() and not options.yes,
             options=shlex.split(options.options),
         )
-    )
+
+    return _run(check_and_deploy)
 
 
 def rollback(arguments: Sequence[str] | None = None, *, prog: str) -> int:

@@ -6,6 +6,7 @@ for, so that a deployment cannot select another one. Otherwise the template cont
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,9 @@ except ImportError:
 
 BUILT: Final = Path(".aws-sam/build/template.yaml")
 RUNTIME, ARCHITECTURE = "PythonRuntime", "Architecture"
+
+NATIVE_ARCHITECTURE: Final = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x86_64"
+"""The architecture of this computer."""
 
 WRITTEN: Final = {RUNTIME: "Runtime", ARCHITECTURE: "Architectures"}
 """The property of functions that has the value, by the parameter of a template."""

@@ -12,7 +12,10 @@ from uuid import uuid4
 
 from mcp_roundtrip_tools.invoke.invocation import Invoked, first_line
 from mcp_roundtrip_tools.invoke.rounds import task_of
+from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import Event, Note, Printed
+from mcp_roundtrip_tools.run.options import Options
+from mcp_roundtrip_tools.run.servers import WebServers
 from mcp_roundtrip_tools.run.serving import start_functions
 from mcp_roundtrip_tools.run.template_options import DEFAULT_PORT
 from mcp_roundtrip_tools.template.function_references import find_function
@@ -44,28 +47,31 @@ def invoke_once(
             case Note():
                 show(happened.text)
 
+    options = Options(parameters, variables, development_keys=True)
     with (
         redirect_stdout(sys.stderr),  # stand-ins print, too
-        start_functions(
-            template, API_URL, parameters=parameters, variables=variables, listeners=[listen]
-        ) as app,
+        start_functions(template, options, [listen], lambda *_: WebServers(API_URL)) as app,
     ):
-        name = find_function(app.current(), function).name
-        request_id = str(uuid4())
-        show(f"Invoking {name} with development keys and empty tables")
-        show(first_line(request_id))
-        result = app.run(name, event.encode(), request_id=request_id)
-        recorded = app.recorder.invocation(request_id)
-        invoked = Invoked(
-            name,
-            request_id,
-            result.payload.decode(),
-            result.failed,
-            None if recorded is None else recorded.init_ms,
-            None if recorded is None else recorded.duration_ms,
-        )
-        for line in invoked.last_lines():
-            show(line)
+        invoked = _invoke(app, find_function(app.current(), function).name, event, show)
         if task_id := task_of(json.loads(invoked.payload)):
             show(f"The task {task_id} ends with this command. To follow a task, start make run before.")
+    return invoked
+
+
+def _invoke(app: LocalApp, name: str, event: str, show: Callable[[str], None]) -> Invoked:
+    request_id = str(uuid4())
+    show(f"Invoking {name} with development keys and empty tables")
+    show(first_line(request_id))
+    result = app.run(name, event.encode(), request_id=request_id)
+    recorded = app.recorder.invocation(request_id)
+    invoked = Invoked(
+        name,
+        request_id,
+        result.payload.decode(),
+        result.failed,
+        None if recorded is None else recorded.init_ms,
+        None if recorded is None else recorded.duration_ms,
+    )
+    for line in invoked.last_lines():
+        show(line)
     return invoked

@@ -15,6 +15,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, read_environment
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.prune.account import Workers
@@ -36,7 +37,7 @@ def main(
         workers = Workers.of_stack(connected, stack)
         # Versions are read first: one that is published meanwhile is not in the plan.
         rows = plan(list(workers.versions()), workers.use(int(time.time())))
-    except (Refused, BotoCoreError, ClientError) as error:
+    except (Refused, SettingsError, BotoCoreError, ClientError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     for row in rows:

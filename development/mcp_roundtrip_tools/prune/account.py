@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.tasks.model import TASK, WorkState
+from mcp_roundtrip.variables import read_variables
 from mcp_roundtrip_tools.prune.plan import Use, Version
-from mcp_roundtrip_tools.template.validation import settings_of
 
 WORKER: Final = "_worker"
 """The end of the name of a worker function. The rest is the name of its tool's function."""
@@ -82,7 +82,7 @@ class Workers:
 
     def _setting(self, name: str, variable: str, version: str = "$LATEST") -> str:
         found = self.clients("lambda").get_function_configuration(FunctionName=name, Qualifier=version)
-        return settings_of(found.get("Environment", {}).get("Variables", {})).get(variable, "")
+        return read_variables(found.get("Environment", {}).get("Variables", {})).get(variable, "")
 
     def _open_tasks(self, table: str, now_s: int) -> Iterator[str]:
         """Yield the worker of each open task. A task whose items may be deleted is not open."""

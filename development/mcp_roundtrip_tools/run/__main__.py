@@ -15,6 +15,7 @@ from functools import partial
 from types import FrameType
 from typing import NoReturn, TextIO
 
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.issuer.options import read_users
 from mcp_roundtrip_tools.run.serving import serve
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_r
         signal.signal(number, _exit_on_signal)
     try:
         _serve(options)
-    except TemplateError as error:
+    except (TemplateError, SettingsError) as error:
         _print_error(str(error))
     except OSError as error:
         select = "select another port with --port=… or make run PORT=…"

@@ -9,10 +9,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip.variables import read_variables
 from mcp_roundtrip_tools.run.api_gateway.cors import Cors
 from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.edited_sources import EditedSources
-from mcp_roundtrip_tools.run.emulated_services import EmulatedServices
 from mcp_roundtrip_tools.run.execution.debugger import Debugger
 from mcp_roundtrip_tools.run.execution.environment import (
     InvocationResult,
@@ -28,11 +28,10 @@ from mcp_roundtrip_tools.run.execution.recorded_environment import (
 )
 from mcp_roundtrip_tools.run.execution.requirements import Requirements
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.options import Options
 from mcp_roundtrip_tools.run.project import Project, ProjectServices
-from mcp_roundtrip_tools.run.services.credentials import Credentials
+from mcp_roundtrip_tools.run.servers import EmulatedServices, WebServers
 from mcp_roundtrip_tools.run.services.template_keys import TemplateKeys
 from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks, check_start
 from mcp_roundtrip_tools.template.model import (
@@ -44,7 +43,7 @@ from mcp_roundtrip_tools.template.model import (
     function_arn,
     short_name,
 )
-from mcp_roundtrip_tools.template.validation import has_settings, settings_of
+from mcp_roundtrip_tools.template.validation import has_settings
 
 Log = Callable[[str], None]
 
@@ -53,13 +52,16 @@ class LocalApp:
     """A running template.
 
     `kms` and `emulator` are the services that its functions call. `recorder` has the requests and the
-    invocations of this run. `container_url` is the URL of the services for containers, if there are any.
+    invocations of this run. `endpoints` has the URLs of the services by the environment variables that AWS
+    SDKs read, `container_url` is their URL for containers, if there are any, and `credentials` is the access
+    key that they require. `issuer` is the issuer of the run's tokens, if it is a local one. `console_url` has
+    a slash at the end; it is None if the console is not served.
     """
 
     def __init__(
         self,
         template: Path,
-        url: str,
+        web: WebServers,
         services: EmulatedServices,
         recorder: RunRecorder,
         options: Options,
@@ -67,10 +69,12 @@ class LocalApp:
         self.kms = services.kms
         self.emulator = services.emulator
         self.recorder = recorder
-        self._url = url
-        self._endpoints = services.endpoints
+        self.endpoints = services.endpoints
         self.container_url = services.container_url
-        self._credentials = services.credentials
+        self.credentials = services.credentials
+        self.issuer = web.issuer
+        self.console_url = web.console_url
+        self._url = web.url
         self._options = options
         self._python_version = options.python_version()
         self._keys = TemplateKeys(self.kms, development_keys=options.development_keys)
@@ -86,26 +90,6 @@ class LocalApp:
         self._catalogs.build(self._project.application)
         self._debugger = Debugger(options.python, recorder.note) if options.debug else None
         self._pools = Pools(self._launch, fresh=options.fresh and not options.debug)
-
-    @property
-    def endpoints(self) -> Mapping[str, str]:
-        """The URLs of the emulated services, by the environment variables that AWS SDKs read."""
-        return self._endpoints
-
-    @property
-    def credentials(self) -> Credentials:
-        """The access key that the emulated services require."""
-        return self._credentials
-
-    @property
-    def issuer(self) -> LocalIssuer | None:
-        """The issuer of the run's tokens, if it is a local one."""
-        return self._options.issuer
-
-    @property
-    def console_url(self) -> str | None:
-        """The URL of the console, with a slash at the end; None if it is not served."""
-        return self._options.console_url
 
     def audience(self) -> str:
         """Return the URI of the endpoint, for which access tokens are."""
@@ -142,7 +126,7 @@ class LocalApp:
 
     def settings(self, function: str) -> Mapping[str, str]:
         """Return the variables of a function with the settings that functions share. Raises KeyError."""
-        return settings_of(self.environment(function))
+        return read_variables(self.environment(function))
 
     def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
         """Run a function with edited files from the next invocation on; without files, the project's.
@@ -331,7 +315,7 @@ class LocalApp:
         services = ProjectServices(
             self._keys,
             self._url,
-            self._endpoints["AWS_ENDPOINT_URL"],
+            self.endpoints["AWS_ENDPOINT_URL"],
             Requirements(options.python, self._python_version, cache, note),
             options.variables,
             self.emulator.declare,
@@ -351,9 +335,9 @@ class LocalApp:
 
     def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
         """Return the variables of a process of a function."""
-        credentials = self._credentials.for_environment(access_key_suffix).variables()
+        credentials = self.credentials.for_environment(access_key_suffix).variables()
         return process_variables(
-            function, self._endpoints, self._python_version, credentials, self._options.variables
+            function, self.endpoints, self._python_version, credentials, self._options.variables
         )
 
 

@@ -17,9 +17,9 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_roundtrip.variables import read_variables
 from mcp_roundtrip_tools.run.source_watcher import fingerprint
 from mcp_roundtrip_tools.template.model import Application, Function, function_name
-from mcp_roundtrip_tools.template.validation import settings_of
 
 OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
@@ -141,14 +141,14 @@ def _without_others(catalog: str, owners: Container[str]) -> str:
 
 def is_front_door(function: Function) -> bool:
     """Return whether a function is a front door: all functions may have MCP_OWNERS, but no catalog."""
-    return OWNERS in settings_of(function.environment) and (function.code / CATALOG).is_file()
+    return OWNERS in read_variables(function.environment) and (function.code / CATALOG).is_file()
 
 
 def owners_of(function: Function, application: Application) -> dict[str, Function]:
     """Return the owners of a front door in alphabetical order; none for another function."""
     if not is_front_door(function):
         return {}
-    setting = settings_of(function.environment)[OWNERS]
+    setting = read_variables(function.environment)[OWNERS]
     if not setting.startswith("{"):
         return _matching(function_name(setting), function, application)
     owners = json.loads(setting)

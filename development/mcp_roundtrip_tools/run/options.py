@@ -1,32 +1,43 @@
-"""The options of a run: those of `serve`, and of `start_functions`."""
+"""The options of a run."""
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run. `python` is the interpreter of the functions.
-
-    `development_keys`: the KMS keys are the same in each run (`services.development_keys`).
-    """
+    """The options of a run: how the functions of the template run."""
 
     parameters: Mapping[str, str]
-    fresh: bool
-    python: str
-    watch_interval_s: float
+    """Those of the template."""
     variables: Mapping[str, str]
-    debug: bool
+    """Added to the environment of every function; they override those of `Metadata.LocalRun` in the template
+    (see `services.stand_ins`)."""
+    python: str = sys.executable
+    """The interpreter of the functions; it needs awslambdaric."""
+    watch_interval_s: float = math.inf
+    """Sources are checked before invocations, at most once in this time, and in the background unless it is
+    0 or infinite."""
+    retry_delay_scale: float = 1.0
+    """Multiplies the delays after which Lambda repeats a failed asynchronous invocation."""
+    container_host: str | None = None
+    """Containers that know this host name reach the emulated services and the stand-ins by it, if their
+    connections are led to this computer."""
+    fresh: bool = False
+    """Whether each invocation gets a new process."""
+    debug: bool = False
+    """Whether all functions run in one process that has the terminal, one event at a time and without
+    timeouts."""
     checks: bool = False
-    issuer: LocalIssuer | None = None
-    console_url: str | None = None
+    """Whether functions are imported when their sources are saved, and callers of one that cannot run get the
+    reason."""
     development_keys: bool = False
+    """Whether the KMS keys are the same in each run (`services.development_keys`)."""
 
     def python_version(self) -> str:
         """Return the version of the interpreter, such as 3.13. Raises OSError and CalledProcessError."""

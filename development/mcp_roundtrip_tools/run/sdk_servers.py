@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.emulated_services import EmulatedServices
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.observation.causes import current_cause
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.options import Options
+from mcp_roundtrip_tools.run.servers import EmulatedServices
 from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, AwsService
 from mcp_roundtrip_tools.run.services.credentials import Credentials, Respond
 from mcp_roundtrip_tools.run.services.emulator import MAX_BODY as MAX_STORAGE
@@ -30,18 +31,13 @@ from mcp_roundtrip_tools.run.timers import RealTimers
 
 
 def listen_for_sdks(
-    stack: ExitStack,
-    app: Callable[[], LocalApp],
-    recorder: RunRecorder,
-    variables: Mapping[str, str],
-    retry_delay_scale: float,
-    container_host: str | None = None,
+    stack: ExitStack, app: Callable[[], LocalApp], recorder: RunRecorder, options: Options
 ) -> EmulatedServices:
-    """Return the services of a run; the stack closes them. `variables` can name the access key.
+    """Return the services of a run; the stack closes them. The variables can name the access key.
 
     Containers reach the services at `container_host`, a name that no web page knows, with any access key.
     """
-    credentials = Credentials.from_variables(variables) or Credentials.random()
+    credentials = Credentials.from_variables(options.variables) or Credentials.random()
     observed = ObservedServices(
         credentials, recorder, lambda suffix: app().invocation_of(suffix), lambda key: app().key_name(key)
     )
@@ -51,12 +47,12 @@ def listen_for_sdks(
     # Looked up for each request: benchmarks replace this method while it serves.
     storage = AwsService(writes.watch(lambda request: emulator.respond(request)), MAX_STORAGE)
     keys = AwsService(partial(respond_kms, kms), MAX_KMS)
-    invocations, others = _services_of_functions(stack, app, observed, retry_delay_scale)
+    invocations, others = _services_of_functions(stack, app, observed, options.retry_delay_scale)
     aws = AwsEndpoint({"dynamodb": storage, "s3": storage, "kms": keys, **invocations}, others)
     server = HttpServer(observed.guard(aws.respond), max_body=aws.max_body)
     stack.callback(server.close)
     endpoints = {"AWS_ENDPOINT_URL": server.url}
-    if container_host is None:
+    if (container_host := options.container_host) is None:
         return EmulatedServices(credentials, kms, emulator, writes, endpoints, (server,))
     for_containers = HttpServer(aws.respond, max_body=aws.max_body, names=[container_host])
     stack.callback(for_containers.close)

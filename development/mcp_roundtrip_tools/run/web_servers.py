@@ -1,4 +1,4 @@
-"""The two ports of a run that a person knows: the HTTP API of the template, and the console.
+"""The ports of a run that a person knows: the HTTP API of the template, the issuer, and the console.
 
 The console has a port, and so an origin, of its own. Pages that the template serves, and their scripts, are
 pages of another origin to it: the browser keeps them from its API, its storage and its window.
@@ -6,9 +6,8 @@ pages of another origin to it: the browser keeps them from its API, its storage 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Final
 
 from mcp_roundtrip_tools.console.console import Console
@@ -18,46 +17,58 @@ from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer, listen_near
+from mcp_roundtrip_tools.run.issuer.server import serve_issuer
+from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
+from mcp_roundtrip_tools.run.servers import WebServers
 
 ISSUER_PORT: Final = 1
 CONSOLE_PORT: Final = 2
 """Ports after that of the HTTP API. While another program uses one of them, a free port is selected."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebServers:
-    """The server of the HTTP API, and that of the console if it is served. They listen already."""
-
-    http_api: HttpServer
-    console: HttpServer | None
-
-    @property
-    def console_url(self) -> str | None:
-        """The URL of the console, with a slash at the end."""
-        return None if self.console is None else f"{self.console.url}/"
-
-    def start(self) -> None:
-        """Answer requests from now on."""
-        for server in (self.http_api, self.console):
-            if server is not None:
-                server.start()
-
-
 def listen_for_clients(
     stack: ExitStack,
     app: Callable[[], LocalApp],
     recorder: RunRecorder,
+    writes: JournalWrites,
     *,
     port: int,
     timeout_s: float,
-    console_writes: JournalWrites | None,
+    users: Sequence[User] | None,
+    with_console: bool,
 ) -> WebServers:
     """Return the servers; the stack closes them. Raises OSError if `port` is in use.
 
-    `console_writes` has the writes of tasks for the console; None serves no console.
+    With `users`, an issuer for them runs already. `writes` has the writes of tasks for the console.
     """
-    gateway = Gateway(
+    gateway = _gateway(app, recorder, timeout_s)
+    stack.callback(gateway.close)
+    console_server: HttpServer | None = None
+
+    def respond(request: Request) -> Response:
+        if console_server is None:
+            return gateway.respond(request)
+        to_console = redirect_to_console(request, app().routes(), console_server.port)
+        return to_console or gateway.respond(request)
+
+    http_api = HttpServer(respond, port=port, max_body=MAX_BODY)
+    stack.callback(http_api.close)
+    console_url = issuer = None
+    if with_console:
+        console = Console(app, writes, recorder.note, gateway.respond, http_api.port)
+        console_server = listen_near(console.respond, port and port + CONSOLE_PORT, MAX_BODY)
+        stack.callback(console_server.close)
+        console_url = f"{console_server.url}/"
+    if users is not None:
+        issuer_port = port and port + ISSUER_PORT
+        issuer = stack.enter_context(serve_issuer(users, lambda: app().audience(), port=issuer_port))
+    servers = (http_api,) if console_server is None else (http_api, console_server)
+    return WebServers(http_api.url, servers, console_url, issuer)
+
+
+def _gateway(app: Callable[[], LocalApp], recorder: RunRecorder, timeout_s: float) -> Gateway:
+    return Gateway(
         lambda: app().routes(),
         lambda *call: app().run(*call),
         recorder,
@@ -66,21 +77,3 @@ def listen_for_clients(
         timeout_s=timeout_s,
         folder=lambda: app().folder,
     )
-    stack.callback(gateway.close)
-    console_server: HttpServer | None = None
-
-    def respond(request: Request) -> Response:
-        to = (
-            None
-            if console_server is None
-            else redirect_to_console(request, app().routes(), console_server.port)
-        )
-        return to or gateway.respond(request)
-
-    http_api = HttpServer(respond, port=port, max_body=MAX_BODY)
-    stack.callback(http_api.close)
-    if console_writes is not None:
-        console = Console(app, console_writes, recorder.note, gateway.respond, http_api.port)
-        console_server = listen_near(console.respond, port and port + CONSOLE_PORT, MAX_BODY)
-        stack.callback(console_server.close)
-    return WebServers(http_api, console_server)

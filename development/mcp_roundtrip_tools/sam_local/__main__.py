@@ -7,17 +7,20 @@ variables of the functions (env.json) and events with a valid requestState. Prin
 from __future__ import annotations
 
 import argparse
-import platform
+import json
 import secrets
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcp_roundtrip_tools.deploy.sam import INSTALLED
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.events.__main__ import write
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.serving import serve
@@ -33,11 +36,6 @@ from mcp_roundtrip_tools.template.function_references import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
 
 ENV_VARS: Final = f"{LIVE}/env.json"
-
-INSTALLED: Final = ".venv-sam/bin/sam"
-"""The AWS SAM CLI that `make build` installs."""
-
-_ARCHITECTURES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip sam-local") -> int:
@@ -74,7 +72,7 @@ def _serve(given: argparse.Namespace) -> None:
         ports = sorted({port for url in in_network.values() if (port := urlsplit(url).port)})
         with network(host, _image(app), ports):
             events = template.parent / "events"
-            written = live_events(app, events)
+            written = live_events(partial(invoke_in, app), events)
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
             print(next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host))
             sys.stdout.flush()
@@ -82,10 +80,16 @@ def _serve(given: argparse.Namespace) -> None:
             signal.pause()
 
 
+def invoke_in(app: LocalApp, function: str, event: Any) -> Any:
+    """Run a function, by the folder of its events, and return its response, also if it failed."""
+    name = find_function(app.current(), function).name
+    return json.loads(app.run(name, json.dumps(event).encode()).payload)
+
+
 def _image(app: LocalApp) -> str:
     """Return the image that sam runs functions in."""
     runtime = max(function.runtime for function in app.functions().values()).removeprefix("python")
-    return f"public.ecr.aws/lambda/python:{runtime}-{_ARCHITECTURES[platform.machine().lower()]}"
+    return f"public.ecr.aws/lambda/python:{runtime}-{NATIVE_ARCHITECTURE}"
 
 
 def next_command(written: Iterable[str], logical_id: Callable[[str], str], network: str) -> str:
@@ -93,7 +97,7 @@ def next_command(written: Iterable[str], logical_id: Callable[[str], str], netwo
 
     `written` are the live events, and `logical_id` finds a function by the folder of its events.
     """
-    sam = INSTALLED if Path(INSTALLED).exists() else "sam"
+    sam = INSTALLED if INSTALLED.exists() else "sam"
     options = f"--env-vars events/{ENV_VARS} --docker-network {network}"
     commands = [f"  {sam} local invoke FUNCTION -e EVENT {options}"]  # no event asks
     if written := sorted(written):

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from mcp_roundtrip.variables import read_variables
 from mcp_roundtrip_tools.template.left_out import LeftOut
 from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resource import TemplateResource
-from mcp_roundtrip_tools.template.validation import check_settings, has_settings, settings_of
+from mcp_roundtrip_tools.template.validation import check_settings, has_settings
 
 
 class FunctionReader:
@@ -130,6 +131,6 @@ def _with_audience(environment: Mapping[str, str], api_url: str) -> Mapping[str,
     """Add the audience if the layer would derive it: no host on this computer is one that AWS assigns."""
     if not has_settings(environment):
         return environment
-    settings = settings_of(environment)
+    settings = read_variables(environment)
     derives = not settings.get("MCP_AUDIENCE") and not settings.get("MCP_TASK_TABLE")
     return {**environment, "MCP_AUDIENCE": api_url} if derives else environment

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.settings import load_settings
-from mcp_roundtrip.variables import PREFIX, SHARED
+from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resource import TemplateResource
@@ -49,12 +49,6 @@ def check_settings(function: Function, resource: TemplateResource, settable: Col
 def has_settings(environment: Mapping[str, str]) -> bool:
     """Return whether a function with these variables is an MCP server."""
     return any(name.startswith(PREFIX) for name in environment)
-
-
-def settings_of(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the variables of a function, with the lines of MCP_SETTINGS that they do not replace."""
-    lines = (line.partition("=") for line in environment.get(SHARED, "").split("\n"))
-    return {**{name.strip(): text.strip() for name, separator, text in lines if separator}, **environment}
 
 
 def how_to_set(*names: str) -> str:

@@ -48,17 +48,16 @@ def log_level(environment: Mapping[str, str]) -> str:
     return next((value for name in names if (value := environment.get(name))), "INFO")
 
 
-def service_name(environment: Mapping[str, str], stack: str) -> str:
-    """Return the name of the service: that of Powertools, else the function's without the stack's name."""
+def service_name(environment: Mapping[str, str], prefix: Callable[[], str]) -> str:
+    """Return the name of the service: that of Powertools, else the function's without its prefix."""
     function = environment.get(_FUNCTION_NAME, "")
-    name = function.removeprefix(f"{stack}_") if stack else function
-    return environment.get(_SERVICE_NAME) or name or DEFAULT_SERVICE
+    return environment.get(_SERVICE_NAME) or function.removeprefix(prefix()) or DEFAULT_SERVICE
 
 
-def share_service_name(environment: MutableMapping[str, str], stack: str) -> None:
+def share_service_name(environment: MutableMapping[str, str], prefix: Callable[[], str]) -> None:
     """Set the variable from which a tool's own `Logger` and `Metrics` of Powertools take their service."""
     if environment.get(_FUNCTION_NAME):
-        environment[_SERVICE_NAME] = service_name(environment, stack)
+        environment[_SERVICE_NAME] = service_name(environment, prefix)
 
 
 def metrics_namespace(environment: Mapping[str, str]) -> str:

@@ -74,8 +74,8 @@ Not `Meta(pattern=...)`, with which msgspec would compile all of them at every c
 """
 
 
-def read_variables(environment: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
-    """Return the known variables that are set, without white space around their texts.
+def read_variables(environment: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
+    """Return the known variables that are set, or all of them, without white space around their texts.
 
     A variable of its own replaces its line in `MCP_SETTINGS`; an empty one unsets it. Raises SettingsError
     for a line that is not `NAME=value`, and for a name in the lines that is not known or is there twice.
@@ -86,7 +86,7 @@ def read_variables(environment: Mapping[str, str], known: Collection[str]) -> di
         if not separator:
             if name:
                 raise SettingsError(SHARED, f"must hold lines such as MCP_ISSUER=shop; line {number} is none")
-        elif name not in known:
+        elif known and name not in known:
             problem = (
                 f"names {name}, which this version of the package does not have; check the name, or run "
                 "`mcp-roundtrip upgrade` if the platform has another version than the package"
@@ -96,7 +96,7 @@ def read_variables(environment: Mapping[str, str], known: Collection[str]) -> di
             raise SettingsError(SHARED, f"names {name} twice; remove one of the lines")
         else:
             texts[name] = text
-    texts |= {name: environment[name].strip() for name in known if name in environment}
+    texts |= {name: environment[name].strip() for name in known or environment if name in environment}
     return {name: text for name, text in texts.items() if text}
 
 

@@ -41,14 +41,15 @@ MAX_ENDPOINTS: Final = 16
 """Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
 
 
-def _stack() -> str:
-    """Return the issuer of states, which the template sets to the stack's name; or an empty text."""
+def _prefix() -> str:
+    """Return how the function's name begins: with the issuer of states, which is the stack's name."""
     with suppress(SettingsError):  # each request reports it
-        return read_variables(os.environ, VARIABLES).get("MCP_ISSUER", "")
+        if stack := read_variables(os.environ, VARIABLES).get("MCP_ISSUER"):
+            return f"{stack}_"
     return ""
 
 
-share_service_name(os.environ, _stack())  # before the module of a tool creates a logger
+share_service_name(os.environ, _prefix)  # before the module of a tool creates a logger
 
 
 def prewarm(function: Function) -> None:
@@ -68,7 +69,7 @@ def observer() -> Observer:
     """Return the observer of the process."""
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
-        service=service_name(os.environ, _stack()),
+        service=service_name(os.environ, _prefix),
         namespace=metrics_namespace(os.environ),
         level=log_level(os.environ),
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from mcp_roundtrip_tools.deploy.checks import refusals, workers
+from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment
 from mcp_roundtrip_tools.deploy.environments import Environment, Sections
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.stacks import known_values, read_stacks
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import read_tree
+from support.sam_applications import write_application
 
 REGION = "eu-west-1"
 
@@ -84,13 +85,9 @@ def application(folder: Path, *options: str) -> Path:
     passed = ROOT.replace(
         "            TokenIssuer: !Ref TokenIssuer\n", f"            TokenIssuer: !Ref TokenIssuer\n{lines}"
     )
-    (folder / "platform").mkdir()
-    for name, text in {"template": PLATFORM, "endpoint": ENDPOINT}.items():
-        (folder / f"platform/{name}.yaml").write_text(dedent(text))
-    (folder / "samconfig.toml").write_text(SAMCONFIG)
-    path = folder / "template.yaml"
-    path.write_text(dedent(passed))
-    return path
+    files = {"template.yaml": PLATFORM, "endpoint.yaml": ENDPOINT}
+    nested = {f"platform/{name}": text for name, text in files.items()}
+    return write_application(folder, passed, {**nested, "samconfig.toml": SAMCONFIG})
 
 
 def refused(template: Path, stack: str = "tools", **parameters: str) -> list[str]:
@@ -201,6 +198,16 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(
     if "." not in name:  # no name of a parameter
         [*_, problem] = [each for each in refusals_of_files(tmp_path) if each.startswith(sentence)]
         assert "samconfig.local.toml sets it: change or delete that line." in problem
+
+
+@pytest.mark.parametrize(("parameter", "status"), [("AuthMode=none", 0), ("AuthMod=none", 2)])
+def test_a_misspelt_parameter_is_refused_without_sam(
+    parameter: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    given = ["--check", "--sam", "no-such-sam", "--parameters", parameter]
+    assert deploy(given, prog="mcp-roundtrip deploy") == status
 
 
 def refusals_of_files(folder: Path) -> list[str]:

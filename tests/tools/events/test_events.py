@@ -11,21 +11,23 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_testing import load_module
+from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_tools.events.development import development_ports
 from mcp_roundtrip_tools.events.stable import stable_events
-from support.live_events import invoker, live_events
+from mcp_roundtrip_tools.sam_local.live_events import Invoke
 from support.sample_events import (
+    DONE,
     EVENTS,
-    LIVE,
     ROOT,
+    ROUNDS,
     STABLE,
-    Invoke,
     environment,
     function_of,
     handler_of,
     outcome,
-    unexpected_outcomes,
+    rounds_of,
 )
 
 FUNCTIONS = ROOT / "functions"
@@ -66,15 +68,15 @@ def test_the_table_has_every_event() -> None:
     assert stable_events().keys() == STABLE.keys()
 
 
-def test_each_live_event_has_the_outcome_in_the_table(invoke: Invoke) -> None:
-    events = live_events(invoke)
-    assert events.keys() == LIVE.keys()
-    assert unexpected_outcomes(invoke, events, LIVE) == {}
+@pytest.mark.parametrize("file", ROUNDS)
+def test_each_round_of_a_call_has_its_outcome(invoke: Invoke, file: str) -> None:
+    assert tuple(outcome(response) for _, response in rounds_of(invoke, file)) == ROUNDS[file]
 
 
-def test_events_with_the_development_key_are_valid_wherever_that_key_is_configured(invoke: Invoke) -> None:
-    events = live_events(invoker(FUNCTIONS, development_ports()))
-    assert unexpected_outcomes(invoke, events, LIVE) == {}
+def test_a_state_of_the_development_key_is_valid_wherever_that_key_is_configured(invoke: Invoke) -> None:
+    endpoint, ports = load_server(FUNCTIONS / "weather/app.py").endpoint, development_ports()
+    played = rounds_of(lambda _, event: handle(endpoint, event, None, lambda: ports), "weather/call.json")
+    assert outcome(invoke("weather", played[-1][0])).what == DONE
 
 
 def test_the_command_needs_neither_aws_nor_settings(tmp_path: Path) -> None:
@@ -86,10 +88,10 @@ def test_the_command_needs_neither_aws_nor_settings(tmp_path: Path) -> None:
     assert written == STABLE.keys()
 
 
-def test_a_live_event_of_one_deployment_is_refused_by_another(
+def test_a_state_of_one_deployment_is_refused_by_another(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    retry = live_events(invoke)["live/weather/retry.json"]
+    retry, _ = rounds_of(invoke, "weather/call.json")[-1]
     wiring.ports.cache_clear()
     monkeypatch.setenv("MCP_AUDIENCE", "https://another.example/mcp")
     assert outcome(invoke("weather", retry)).what == -32602

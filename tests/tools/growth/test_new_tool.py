@@ -12,18 +12,11 @@ from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import main, plan_tool
 from mcp_roundtrip_tools.growth.writing import write
-from mcp_roundtrip_tools.new.__main__ import render
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.project import ROOT, TOOL, contents, copy_project
+from tools.growth.conftest import assert_refused
 
-SERVER = Path("functions/server/app.py")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Return a new application."""
-    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
-    return tmp_path
+SERVER = "functions/server/app.py"
 
 
 def changes(project: Path, *arguments: str) -> set[str]:
@@ -82,33 +75,29 @@ def test_what_the_author_wrote_stays(project: Path) -> None:
     assert [line for line in changed.splitlines() if line not in written.splitlines()] == added
 
 
-NO_FUNCTION = "CodeUri: functions/server/"
-
-
 @pytest.mark.parametrize(
-    ("path", "before", "after", "message"),
+    ("change", "reason"),
     [
-        (str(SERVER), "handler = server.lambda_handler", "handler = print", "no line `handler = "),
-        (str(SERVER), "server = ", "raise SystemError('offline')\nserver = ", "SystemError: offline"),
-        (str(SERVER), "server = ", "server = (", "app.py"),
-        (str(SERVER), "def order_status", "def find_parts", "find_parts"),
-        ("template.yaml", NO_FUNCTION, "CodeUri: nowhere/", "no function"),
-        ("template.yaml", "Role: !GetAtt ServerRole.Arn", "Role: arn:aws:iam::1:role/r", "Role: !GetAtt"),
-        ("samconfig.toml", '"orders-prod"', '"' + "o" * 60 + '"', "Lambda accepts 64"),
-        ("samconfig.toml", "version = 0.1", "version = ", "samconfig.toml"),
+        ((SERVER, "handler = server.lambda_handler", "handler = print"), "no line `handler = "),
+        ((SERVER, "server = ", "raise SystemError('offline')\nserver = "), "SystemError: offline"),
+        ((SERVER, "server = ", "server = ("), "app.py"),
+        ((SERVER, "def order_status", "def find_parts"), "find_parts"),
+        (("template.yaml", "CodeUri: functions/server/", "CodeUri: nowhere/"), "no function"),
+        (("template.yaml", "Role: !GetAtt ServerRole.Arn", "Role: arn:aws:iam::1:role/r"), "Role: !GetAtt"),
+        (("samconfig.toml", '"orders-prod"', '"' + "o" * 60 + '"'), "Lambda accepts 64"),
+        (("samconfig.toml", "version = 0.1", "version = "), "samconfig.toml"),
     ],
 )
 def test_an_application_that_cannot_get_a_tool_is_not_changed(
-    project: Path, path: str, before: str, after: str, message: str
+    project: Path, change: tuple[str, str, str], reason: str
 ) -> None:
-    changed = project / path
-    assert before in changed.read_text("utf-8")
-    changed.write_text(changed.read_text("utf-8").replace(before, after))
-    found = contents(project)
-    with pytest.raises((GrowthError, TemplateError), match=message):
-        plan_tool(project, "find_parts", tasks=True)
-    assert main(["find_parts", "--tasks", "--project", str(project)]) == 2
-    assert contents(project) == found
+    assert_refused(
+        project,
+        change,
+        reason,
+        lambda: plan_tool(project, "find_parts", tasks=True),
+        lambda: main(["find_parts", "--tasks", "--project", str(project)]),
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,10 @@ from mcp_roundtrip_testing.loading import load_module
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.new_function import main, plan_function
 from mcp_roundtrip_tools.growth.writing import write
-from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.template.model import TemplateError
 from support.project import contents
+from tools.growth.conftest import assert_refused
 
 SERVER = "functions/server/app.py"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """Return a new application."""
-    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
-    return tmp_path
 
 
 def test_the_second_function_adds_the_front_door_and_the_third_does_not(project: Path) -> None:
@@ -49,29 +41,27 @@ def test_clients_find_the_server_by_the_same_name(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "after", "message"),
+    ("change", "reason"),
     [
-        (SERVER, "server = ", "raise SystemError('offline')\nserver = ", "SystemError: offline"),
-        (SERVER, "def order_status", "def translate", "'translate' is registered by"),
-        ("template.yaml", "${AWS::StackName}_server", "${AWS::StackName}_other", "name of its folder"),
-        ("template.yaml", "  Endpoint:", "  Routes:", r"no Resources\.Endpoint"),
-        ("template.yaml", "MCP_SETTINGS", "SETTINGS", "MCP_SETTINGS in Globals"),
-        ("template.yaml", "  Platform:", "  Other:", "no Platform"),
-        ("template.yaml", "  ServerRole:", "  TranslateRole:", "TranslateRole"),
-        ("samconfig.toml", '"orders-prod"', '"' + "o" * 50 + '"', "Lambda accepts 64"),
+        ((SERVER, "def order_status", "def translate"), "'translate' is registered by"),
+        (("template.yaml", "${AWS::StackName}_server", "${AWS::StackName}_other"), "name of its folder"),
+        (("template.yaml", "  Endpoint:", "  Routes:"), r"no Resources\.Endpoint"),
+        (("template.yaml", "MCP_SETTINGS", "SETTINGS"), "MCP_SETTINGS in Globals"),
+        (("template.yaml", "  Platform:", "  Other:"), "no Platform"),
+        (("template.yaml", "  ServerRole:", "  TranslateRole:"), "TranslateRole"),
+        (("samconfig.toml", '"orders-prod"', '"' + "o" * 50 + '"'), "Lambda accepts 64"),
     ],
 )
 def test_an_application_that_cannot_get_a_function_is_not_changed(
-    project: Path, path: str, before: str, after: str, message: str
+    project: Path, change: tuple[str, str, str], reason: str
 ) -> None:
-    changed = project / path
-    assert before in changed.read_text("utf-8")
-    changed.write_text(changed.read_text("utf-8").replace(before, after))
-    found = contents(project)
-    with pytest.raises((GrowthError, TemplateError), match=message):
-        plan_function(project, "translate", tasks=True)
-    assert main(["translate", "--tasks", "--project", str(project)]) == 2
-    assert contents(project) == found
+    assert_refused(
+        project,
+        change,
+        reason,
+        lambda: plan_function(project, "translate", tasks=True),
+        lambda: main(["translate", "--tasks", "--project", str(project)]),
+    )
 
 
 @pytest.mark.parametrize("path", ["tests/test_front_door.py", "tests/test_translate.py", "events/translate"])

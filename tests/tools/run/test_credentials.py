@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
+
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.credentials import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
+from mcp_roundtrip_tools.run.services.kms_api import MAX_BODY, respond
 
 KEY = Credentials.random()
 SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY.access_key_id}/20260101/us-east-1/kms/aws4_request, Signature=0"
@@ -40,11 +44,12 @@ def test_keys_differ_from_run_to_run() -> None:
 
 
 def test_the_error_for_other_credentials_names_the_variables() -> None:
-    with serve(FakeKms(), guard=KEY.guard) as endpoint:
+    guarded = KEY.guard(partial(respond, FakeKms()))
+    with closing(HttpServer(guarded, max_body=MAX_BODY).start()) as server:
         clients = [
             boto3.client(
                 "kms",
-                endpoint_url=endpoint.endpoint_url,
+                endpoint_url=server.url,
                 region_name="us-east-1",
                 aws_access_key_id=key.access_key_id,
                 aws_secret_access_key=key.secret_access_key,

@@ -7,6 +7,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import boto3
@@ -16,10 +17,11 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_s3 import S3Client
 
 from mcp_roundtrip_tools.run import serve
+from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services import ministack_installation
 from mcp_roundtrip_tools.run.services.credentials import Credentials
-from mcp_roundtrip_tools.run.services.emulator import Emulator
-from mcp_roundtrip_tools.run.services.emulator import serve as serve_emulator
+from mcp_roundtrip_tools.run.services.emulator import MAX_BODY, Emulator
 from mcp_roundtrip_tools.run.services.ministack_installation import Installation
 from mcp_roundtrip_tools.template.model import Storage
 from mcp_roundtrip_tools.template.reader import Template
@@ -42,15 +44,17 @@ SIGNED = {"aws_access_key_id": CREDENTIALS.access_key_id, "aws_secret_access_key
 
 
 @pytest.fixture(scope="module")
-def emulator() -> Emulator:
-    return Emulator(print)
+def emulator() -> Iterator[Emulator]:
+    with closing(Emulator(print)) as found:
+        found.declare(STORAGE)
+        yield found
 
 
 @pytest.fixture(scope="module")
 def url(emulator: Emulator) -> Iterator[str]:
-    emulator.declare(STORAGE)
-    with serve_emulator(emulator, CREDENTIALS.guard) as url:
-        yield url
+    guarded = CREDENTIALS.guard(emulator.respond)
+    with closing(HttpServer(guarded, max_body=MAX_BODY).start()) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +127,8 @@ def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_c
     log: list[str] = []
     monkeypatch.setattr(ministack_installation, "REQUIREMENTS", ("./no-such-folder",))
     missing = Emulator(log.append, Installation(log.append, tmp_path / "ministack", tmp_path / "python"))
-    with serve_emulator(missing) as url:
-        for _ in range(2):
-            with pytest.raises(urllib.error.HTTPError, match="501"):
-                urllib.request.urlopen(url)
+    request = Request("GET", "/", (), b"")
+    assert [missing.respond(request).status for _ in range(2)] == [501, 501]
     assert [line.partition(" ")[0] for line in log] == ["Installing", "[ministack]", "[ministack]"]
     assert "no-such-folder" in log[2]
     assert list(tmp_path.iterdir()) == []

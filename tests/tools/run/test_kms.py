@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 from moto import mock_aws
 
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.kms_api import serve
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
+from support.fake_kms import serve
 from support.kms_clients import client, mac_key, running, signing_key
 
 pytest_plugins = ["support.ministack"]
@@ -429,26 +429,10 @@ BAD_REQUESTS = {
 
 @pytest.mark.parametrize(("headers", "body", "expected"), BAD_REQUESTS.values(), ids=BAD_REQUESTS)
 def test_a_bad_request_is_answered_with_an_error(strict_kms, headers, body, expected):
-    with serve(strict_kms) as endpoint:
-        connection = http.client.HTTPConnection(urlsplit(endpoint.endpoint_url).netloc)
+    with serve(strict_kms) as server:
+        connection = http.client.HTTPConnection(urlsplit(server.url).netloc)
         connection.request("POST", "/", body, headers)
         response = connection.getresponse()
         assert response.status == 400
         assert json.loads(response.read())["__type"] == expected
         connection.close()
-
-
-def test_the_server_listens_only_on_this_computer_and_stops(strict_kms):
-    with serve(strict_kms) as endpoint:
-        address = urlsplit(endpoint.endpoint_url)
-        assert address.hostname == "127.0.0.1"
-    connection = http.client.HTTPConnection(address.netloc, timeout=1)
-    with pytest.raises(OSError, match="refused"):
-        connection.request("GET", "/")
-
-
-def test_a_port_in_use_is_an_error(strict_kms):
-    with serve(strict_kms) as endpoint:
-        port = urlsplit(endpoint.endpoint_url).port
-        with pytest.raises(OSError, match="in use"), serve(strict_kms, port):
-            pass

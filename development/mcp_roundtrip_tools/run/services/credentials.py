@@ -18,10 +18,6 @@ _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/(?:[0-9]+
 Respond = Callable[[Request], Response]
 
 
-Guard = Callable[[Respond], Respond]
-"""Restricts a service to programs that may use it; others get 403."""
-
-
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """The AWS credentials that functions get in environment variables.

@@ -13,15 +13,12 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
-from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.credentials import Guard
 from mcp_roundtrip_tools.run.services.ministack import Ministack, MinistackError
 from mcp_roundtrip_tools.run.services.ministack_installation import Installation
 from mcp_roundtrip_tools.template.model import Storage
@@ -81,24 +78,6 @@ class Emulator:
                 self._process = _Process(python)
             self._process.create_missing(self._storage)
             return self._process
-
-
-@contextmanager
-def serve(emulator: Emulator, guard: Guard = lambda respond: respond) -> Iterator[str]:
-    """Serve `emulator` on 127.0.0.1 until the block ends; yield the endpoint URL.
-
-    `guard` restricts it to programs that may use it.
-    """
-
-    def respond(request: Request) -> Response:
-        return emulator.respond(request)  # benchmarks replace this method while it serves
-
-    server = HttpServer(guard(respond), max_body=MAX_BODY).start()
-    try:
-        yield server.url
-    finally:
-        server.close()
-        emulator.close()
 
 
 class _Process:

@@ -1,4 +1,4 @@
-"""Serve a `FakeKms` over HTTP in the AWS JSON 1.1 protocol, for any AWS SDK."""
+"""Answer requests to a `FakeKms` in the AWS JSON 1.1 protocol, from any AWS SDK."""
 
 from __future__ import annotations
 
@@ -6,40 +6,14 @@ import base64
 import binascii
 import json
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.credentials import Guard
 from mcp_roundtrip_tools.run.services.kms import MEMBERS, OPERATIONS, FakeKms
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 
 MAX_BODY = 1_048_576
 """The largest request body in bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class KmsEndpoint:
-    """The address of a running `FakeKms`, for an SDK client or AWS_ENDPOINT_URL_KMS."""
-
-    endpoint_url: str
-
-
-@contextmanager
-def serve(kms: FakeKms, port: int = 0, guard: Guard = lambda respond: respond) -> Iterator[KmsEndpoint]:
-    """Serve `kms` on 127.0.0.1 until the block ends; port 0 selects a free port.
-
-    `guard` restricts it to programs that may use it. Raises OSError if the port is in use.
-    """
-    server = HttpServer(guard(partial(respond, kms)), port=port, max_body=MAX_BODY).start()
-    try:
-        yield KmsEndpoint(server.url)
-    finally:
-        server.close()
 
 
 def respond(kms: FakeKms, request: Request) -> Response:

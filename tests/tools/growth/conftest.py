@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip_tools.growth.names import GrowthError
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.template.model import TemplateError
+from support.project import contents
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a new application."""
+    write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
+    return tmp_path
+
+
+def assert_refused(
+    project: Path,
+    change: tuple[str, str, str],
+    reason: str,
+    plan: Callable[[], Any],
+    command: Callable[[], int],
+) -> None:
+    """Assert that nothing is written after a change of a file: its path, a text, and its replacement."""
+    path, before, after = change
+    changed = project / path
+    assert before in changed.read_text("utf-8")
+    changed.write_text(changed.read_text("utf-8").replace(before, after))
+    found = contents(project)
+    with pytest.raises((GrowthError, TemplateError), match=reason):
+        plan()
+    assert command() == 2
+    assert contents(project) == found
