@@ -55,7 +55,10 @@ class Comparison:
     def __init__(self, before: Record, after: Record) -> None:
         self._case = before["case"]
         self._pairs: dict[tuple[str, str], str] = {}
-        self.differences = [*self._exchanges(before["exchanges"], after["exchanges"])]
+        self.differences: list[Difference] = []
+        if json.dumps(before) == json.dumps(after):
+            return
+        self.differences += self._exchanges(before["exchanges"], after["exchanges"])
         for name, part in (("rows", "the table at the end"), ("inside", "the content of tokens")):
             self.differences += self._compare(part, (), before.get(name, []), after.get(name, []))
 
