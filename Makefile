@@ -269,9 +269,8 @@ events: $(VENV)/.local  ## regenerate the sample events
 	$(VENV)/bin/python -m mcp_roundtrip_tools.events
 
 .PHONY: catalog
-catalog: $(VENV)/.dev  ## regenerate the front door's catalog and the manifests of skills, after a signature, docstring or skill changed
+catalog: $(VENV)/.dev  ## regenerate the front door's catalog, edge/ and manifests of skills, after a signature, docstring or skill changed
 	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog
-	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog.edge_routes
 	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: clients-table

@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 [OF_APPLICATION] = (ROOT / "development/mcp_roundtrip_tools/new/application").glob("*/Makefile")
@@ -235,6 +237,33 @@ def variables(makefile: Path) -> dict[str, list[str]]:
             assert name not in found
             found[name] = re.split(r", | and ", goals) if goals else []
     return found
+
+
+DEPLOYING = ("workflows/deploy.yml", "workflows/rollback.yml", "actions/deploy/action.yml")
+"""The files of `mcp-roundtrip add pipeline` that run make."""
+
+
+def runs_of_make() -> Iterator[tuple[set[str], set[str]]]:
+    """Yield the goals and the variables of each step of the workflows that deploy."""
+    for path in DEPLOYING:
+        document = yaml.safe_load((ROOT / ".github" / path).read_text("utf-8"))
+        jobs = document.get("jobs") or {"deploy": document["runs"]}
+        for step in (step for job in jobs.values() for step in job["steps"]):
+            script = step.get("run", "")
+            if goals := {*re.findall(r"\bmake (?:--silent )?([a-z]+)", script)}:
+                yield goals, {*step.get("env", {}), *re.findall(r"\b([A-Z_]+)=", script)}
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
+def test_the_workflows_use_goals_and_variables_of_both_makefiles(makefile: Path) -> None:
+    listed, known = variables(makefile), {*re.findall(r"^\.PHONY: (.*)$", makefile.read_text(), re.MULTILINE)}
+    found = [*runs_of_make()]
+    assert {goal for goals, _ in found for goal in goals} == {
+        *("test", "build", "deploy", "url", "smoke", "rollback")
+    }
+    for goals, names in found:
+        assert goals <= known
+        assert [name for name in names if not goals & {*listed[name]}] == []
 
 
 def test_both_makefiles_check_variables_with_the_same_lines() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
@@ -119,9 +119,10 @@ def test_a_long_message_is_truncated_in_little_time() -> None:
 
 @given(st.lists(st.text(min_size=4), min_size=1, max_size=5))
 def test_no_value_is_ever_quoted(values: list[str]) -> None:
-    last = traceback(" ".join(map(repr, values)), values).rpartition("ValueError: ")[2]
-    rest = last.replace("[redacted]", "")
-    assert not any(repr(value)[1:-1] in rest for value in values)
+    spellings = [repr(value)[1:-1] for value in values]
+    assume(not any(spelling in traceback("", ()) for spelling in spellings))
+    rest = traceback(" ".join(map(repr, values)), values).replace("[redacted]", "\n")
+    assert not any(spelling in rest for spelling in spellings)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ the tests, so builds for other targets are compared with the configuration of th
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import subprocess
 import urllib.request
@@ -47,9 +46,6 @@ MODES = {
 STATUS = {"none": 200, "bearer": 401, "jwt": 401, "lambda": 401, "iam": 403}
 """The response without credentials."""
 
-MINIMUM = 30
-"""Deployments that the history must have."""
-
 PARAMETERS = re.compile(r"(^  Platform:\n(?:    .*\n)*?      Parameters:\n)", re.MULTILINE)
 """The lines up to the options of the platform, in template.yaml and in the built template."""
 
@@ -61,29 +57,14 @@ BROKEN_QUEUE = """
 """
 
 
-def changes_of_mode() -> list[str]:
-    """Return modes so that each one follows each other one exactly once, from none to none."""
-    edges = {mode: [each for each in MODES if each != mode] for mode in MODES}
-    path, circuit = ["none"], list[str]()
-    while path:  # Hierholzer's algorithm
-        if edges[path[-1]]:
-            path.append(edges[path[-1]].pop())
-        else:
-            circuit.append(path.pop())
-    assert len(set(itertools.pairwise(circuit))) == len(MODES) * (len(MODES) - 1)
-    return circuit[1:]
-
-
 @dataclass
 class History:
-    """The deployments so far. `typed` are the arguments of each."""
+    """The deployments of one stack."""
 
     deployer: Deployer
-    typed: list[tuple[str, ...]]
 
     def type(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run `make deploy` with these arguments."""
-        self.typed.append(arguments)
         return self.deployer.make("deploy", *arguments, **variables)
 
     def works(self, mode: str, *arguments: str, **variables: str) -> Answer:
@@ -131,7 +112,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     project = folder / "project"
     project.mkdir()
     with aws_account.running(folder) as cloud:
-        begun = History(Deployer(cloud, copy_project(project)), [])
+        begun = History(Deployer(cloud, copy_project(project)))
         native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
         begun.edit("template.yaml", lambda text: with_a_broken_queue(with_options(text, OPTIONS)))
         assert begun.type("PARAMETERS=AuthMode=none", *native).returncode != 0
@@ -150,9 +131,9 @@ def without_the_broken_queue(template: str) -> str:
     return template.replace(BROKEN_QUEUE.lstrip("\n"), "")
 
 
-def test_every_mode_changes_to_every_other(history: History) -> None:
+def test_each_mode_changes_to_another(history: History) -> None:
     # Stored settings of the other modes stay, and are ignored.
-    for mode in changes_of_mode():
+    for mode in ("bearer", "jwt", "lambda", "iam", "none"):
         history.works(mode, "BUILD=0", f"PARAMETERS={MODES[mode]}")
 
 
@@ -292,10 +273,6 @@ def test_the_first_artefact_works_again(history: History) -> None:
     native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
     assert history.works("none", "BUILD=0", *native).tools
     assert_layer_fits(history.deployer, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
-
-
-def test_the_history_is_long(history: History) -> None:
-    assert len(history.typed) >= MINIMUM
 
 
 def assert_layer_fits(deployer: Deployer, runtime: str, architecture: str) -> None:

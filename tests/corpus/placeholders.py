@@ -47,6 +47,9 @@ _MODULE = re.compile(r"^(?:\w+\.)+(?=\w+)")
 _PLACE = re.compile(r"(?<![\w./\[\]-])[\w./\[\]-]{1,200}\.py:\d+")
 """A line of a file, which may be below a folder whose name the log redacts."""
 
+_CANDIDATE = re.compile(r"[\w-]{10}|\.py:|<style>|http://127\.")
+"""What every text has that one of these patterns may match."""
+
 _NUMBERED = re.compile(r" \d+>")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _PORT = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -114,6 +117,8 @@ class Placeholders:
         return self._text(text)
 
     def _text(self, text: str) -> str:
+        if not _CANDIDATE.search(text):
+            return text
         for kind, pattern in _TOKENS:
             text = pattern.sub(partial(self._replacement, kind), text)
         # After the tokens, which have random parts.

@@ -27,6 +27,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation, skips, whole_template
@@ -457,6 +458,10 @@ def test_the_application_has_the_resources_of_this_one(grown: Path) -> None:
         }
 
     assert others(own.resources) == others(here.resources)
+
+
+def test_the_deployer_of_a_pipeline_may_create_every_type(grown: Path) -> None:
+    assert {each["Type"] for each in evaluated(grown).resources.values()} <= PERMISSIONS.keys()
 
 
 def test_only_the_answering_function_is_invoked_by_the_api(application: Path, grown: Path) -> None:

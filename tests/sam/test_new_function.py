@@ -17,11 +17,8 @@ from support.sam_build import SAM, run
 from support.transformed_template import load_template, settings, transformed_file
 from support.whole_template import evaluate_stack
 
-CHECKS = (
-    *("sam/test_template.py", "sam/test_edge.py"),
-    *("tools/catalog/test_catalog.py", "test_cost.py", "test_reference_tables.py"),
-)
-"""Tests of a project that read its tools. Each of the others is a test of the package, lints, or takes long.
+CHECKS = ("sam/test_template.py", "sam/test_edge.py", "tools/catalog/test_catalog.py")
+"""Tests of a project that compare its tools. Each other test is of the package, lints, or takes long.
 
 sam/test_least_privilege.py takes half a minute; it records the calls of added tools, too.
 """

@@ -1,15 +1,18 @@
 """Write the front door's catalog: the tools, prompts, resources and skills that every function registers.
 
-The manifests of skills are written, too. With --check, only report whether all files are current.
+The manifests of skills are written, too, and what edge/ has of the catalog. With --check, only report whether
+all files are current.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.catalog import (
     FRONT_DOOR,
     FUNCTIONS,
@@ -64,16 +67,22 @@ def main(
             file=sys.stderr,
         )
         return 2
+    files = {output: text} if has_catalog else {}
+    if has_catalog and given.output is None:
+        files |= edge_routes.changed_files(functions.parent, json.loads(text))
     if not given.check:
         write_manifests(stale)
-        if has_catalog:
-            output.write_text(text, encoding="utf-8")
+        for path, content in files.items():
+            path.write_text(content, encoding="utf-8")
         return 0
-    if has_catalog and not (output.is_file() and is_current(output.read_text(encoding="utf-8"), text)):
-        stale = [output, *stale]
+    stale = [*(path for path, content in files.items() if not _has(path, content)), *stale]
     for path in stale:
         print(f"{path} is stale: run `make catalog`", file=sys.stderr)
     return 1 if stale else 0
+
+
+def _has(path: Path, content: str) -> bool:
+    return path.is_file() and is_current(path.read_text(encoding="utf-8"), content)
 
 
 def _owner(text: str) -> tuple[str, Path]:

@@ -1,19 +1,14 @@
-"""Write what the stacks of edge/ know about functions: their routes, and the table of CloudFront's function.
-
-``python -m mcp_roundtrip_tools.catalog.edge_routes`` writes both from the front door's catalog.
-"""
+"""Render what the stacks of edge/ know about functions: routes, and the table of CloudFront's function."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
-from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.entries import logical_id_prefix
 
 EDGE = Path("edge/template.yaml")
@@ -35,13 +30,20 @@ _TABLE = re.compile(r"^( *)const OWNERS = \{.*?\n\1\};$", re.DOTALL | re.MULTILI
 
 
 def changed_files(project: Path, catalog: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the text of the project's files in edge/ for this catalog, of those that exist."""
-    files: dict[Path, str] = {}
-    if (edge := project / EDGE).exists():
-        files[edge] = with_table(edge.read_text("utf-8"), catalog)
-    if (routes := project / ROUTES).exists():
-        files[routes] = render(owners(catalog))
-    return files
+    """Return the text of the project's files in edge/ for this catalog; none if the project has no edge."""
+    edge = project / EDGE
+    if not edge.is_file():
+        return {}
+    return {project / path: text for path, text in edge_files(edge.read_text("utf-8"), catalog).items()}
+
+
+def edge_files(template: str, catalog: Mapping[str, Any]) -> dict[Path, str]:
+    """Return `template`, an edge/template.yaml, with the table for this catalog, and edge/routes.yaml.
+
+    A catalog without owners has no routes.
+    """
+    folders = owners(catalog)
+    return {EDGE: with_table(template, catalog), **({ROUTES: render(folders)} if folders else {})}
 
 
 def owners(catalog: Mapping[str, Any]) -> list[str]:
@@ -174,16 +176,3 @@ _ROUTE = """\
       Principal: apigateway.amazonaws.com
       SourceArn: !Sub SOURCE
 """
-
-
-def main(arguments: Sequence[str] = ()) -> int:
-    """Write the files of the project in the current folder, or in the given one; return the exit status."""
-    project = Path(*arguments)
-    catalog = json.loads((project / FUNCTIONS / FRONT_DOOR / "catalog.json").read_text("utf-8"))
-    for path, text in changed_files(project, catalog).items():
-        path.write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

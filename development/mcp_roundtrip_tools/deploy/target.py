@@ -18,13 +18,12 @@ import yaml
 from mcp_roundtrip_tools.deploy.errors import Refused
 from mcp_roundtrip_tools.deploy.parameters import Declared, template_names
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
+from mcp_roundtrip_tools.template.yaml_reader import SafeLoader
 
-try:  # the C implementation takes a tenth of the time
-    from yaml import CSafeDumper as Dumper
-    from yaml import CSafeLoader as Loader
+try:
+    from yaml import CSafeDumper as SafeDumper  # the C implementation takes a tenth of the time
 except ImportError:
-    from yaml import SafeDumper as Dumper  # type: ignore[assignment]
-    from yaml import SafeLoader as Loader  # type: ignore[assignment]
+    from yaml import SafeDumper  # type: ignore[assignment]
 
 BUILT: Final = Path(".aws-sam/build/template.yaml")
 RUNTIME, ARCHITECTURE = "PythonRuntime", "Architecture"
@@ -117,7 +116,7 @@ def pin(template: Path, target: Target) -> None:
         added = {"Default": value, "AllowedValues": [value], "ConstraintDescription": description}
         members += _compose(yaml.safe_dump(added, sort_keys=False)).value
         _member(parameters, name).value = members
-    template.write_text(yaml.serialize(document, Dumper=Dumper, width=1000), encoding="utf-8")
+    template.write_text(yaml.serialize(document, Dumper=SafeDumper, width=1000), encoding="utf-8")
 
 
 def built_target(template: Path, target: Target) -> Target | None:
@@ -140,7 +139,7 @@ def built_target(template: Path, target: Target) -> Target | None:
 
 def _compose(text: str) -> yaml.Node:
     """Return the nodes of a document. Their tags, such as !Sub, stay as they are."""
-    node = yaml.compose(text, Loader)
+    node = yaml.compose(text, SafeLoader)
     assert node is not None
     return node
 

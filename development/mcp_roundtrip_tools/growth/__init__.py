@@ -1,7 +1,8 @@
-"""Grow an application: `mcp-roundtrip new-tool` and `mcp-roundtrip new-function`.
+"""Grow an application: `mcp-roundtrip new-tool`, `mcp-roundtrip new-function` and `mcp-roundtrip add`.
 
 - `new_tool`: a tool as a module of an existing function, which gets a worker with the first tool with tasks
 - `new_function`: a function with a role of its own, and with the second one the front door
+- `add`: a part that not every application needs, of the files in `parts/`
 - `functions`: the functions of template.yaml that have a module
 - `names`: the names that are refused
 - `tool_files`: the modules, tests and sample events

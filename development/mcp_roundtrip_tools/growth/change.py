@@ -73,8 +73,11 @@ def refuse_existing(files: Mapping[Path, str]) -> None:
             raise GrowthError(f"{path} exists already")
 
 
-def run(plan: Callable[[], Files], edited: str) -> int:
-    """Plan a change and write it; return the exit status: 2 for an error that the user can correct."""
+def run(plan: Callable[[], Files], closing: Callable[[Files], str]) -> int:
+    """Plan a change and write it; return the exit status: 2 for an error that the user can correct.
+
+    `closing` returns what the user does next.
+    """
     try:
         files = plan()
         write(files)
@@ -84,9 +87,14 @@ def run(plan: Callable[[], Files], edited: str) -> int:
     except (GrowthError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print("\n".join(map(str, files)))
-    print(f"\nNow edit {next(iter(files))}. {edited}")
+    print("\n".join(map(str, files)) or "All files are up to date.")
+    print(f"\n{closing(files)}")
     return 0
+
+
+def edit_first(files: Files) -> str:
+    """Return what the user does with the files of a new tool."""
+    return f"Now edit {next(iter(files))}. `make run` serves the tool."
 
 
 def parser(prog: str, description: str | None) -> argparse.ArgumentParser:

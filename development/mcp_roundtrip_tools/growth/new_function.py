@@ -14,6 +14,7 @@ from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.change import (
     Files,
     catalog_files,
+    edit_first,
     parser,
     read_template,
     refuse_existing,
@@ -32,9 +33,7 @@ def main(
 ) -> int:
     """Run the command; return its exit status: 2 for an error that the user can correct."""
     given = parser(prog, __doc__).parse_args(arguments)
-    return run(
-        lambda: plan_function(given.project, given.name, tasks=given.tasks), "`make run` serves the tool."
-    )
+    return run(lambda: plan_function(given.project, given.name, tasks=given.tasks), edit_first)
 
 
 def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:

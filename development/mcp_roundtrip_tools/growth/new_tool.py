@@ -13,6 +13,7 @@ from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.change import (
     Files,
     catalog_files,
+    edit_first,
     parser,
     read_template,
     refuse_existing,
@@ -34,10 +35,7 @@ def main(
     options.add_argument("--function", help="the folder of the function, if there are several")
     given = options.parse_args(arguments)
     function = given.function or None
-    return run(
-        lambda: plan_tool(given.project, given.name, function, tasks=given.tasks),
-        "`make run` serves the tool.",
-    )
+    return run(lambda: plan_tool(given.project, given.name, function, tasks=given.tasks), edit_first)
 
 
 def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: bool = False) -> Files:

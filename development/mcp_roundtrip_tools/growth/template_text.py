@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import yaml
 
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.yaml_reader import SafeLoader
 
 
 class TemplateText:
@@ -22,7 +23,7 @@ class TemplateText:
     def __init__(self, text: str) -> None:
         self.text = text.removesuffix("\n") + "\n"
         try:
-            root = yaml.compose(self.text, yaml.SafeLoader)
+            root = yaml.compose(self.text, SafeLoader)
         except yaml.YAMLError as error:
             raise TemplateError(str(error)) from None
         if not isinstance(root, yaml.MappingNode):

@@ -88,7 +88,7 @@ class StartChecks:
     def are_running(self) -> bool:
         """Return whether a check has not ended."""
         with self._lock:
-            return not all(check.is_recorded for check in self._checks.values())
+            return not all(check.is_reported for check in self._checks.values())
 
     def close(self) -> None:
         """Wait for the running check."""
@@ -100,15 +100,21 @@ class StartChecks:
 
     def _finish(self, check: _Check) -> str | None:
         finding = check.run(self._check)
-        for text in self._record(check.function.name, check, finding):
-            self._note(f"[{check.function.name}] {text}")
+        new = self._record(check.function.name, check, finding)
+        if new is not None:
+            for text in new:
+                self._note(f"[{check.function.name}] {text}")
+            check.is_reported = True
         return finding.problem
 
-    def _record(self, name: str, check: _Check, finding: Finding) -> list[str]:
-        """Record the end of a check; return what is new. Functions with the same code have one problem."""
+    def _record(self, name: str, check: _Check, finding: Finding) -> list[str] | None:
+        """Record the end of a check; return what is new, or None if the check is recorded or outdated.
+
+        Functions with the same code have one problem.
+        """
         with self._lock:
             if self._checks.get(name) is not check or check.is_recorded:
-                return []
+                return None
             check.is_recorded = True
             self._warnings.pop(name, None)
             if finding.warnings:
@@ -132,7 +138,7 @@ class _Check:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.is_recorded = False
+        self.is_recorded = self.is_reported = False
         self._lock = threading.Lock()
         self._finding = Finding()
         self._ended_s: float | None = None

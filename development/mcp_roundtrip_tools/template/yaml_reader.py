@@ -9,10 +9,12 @@ import yaml
 
 from mcp_roundtrip_tools.template.model import TemplateError
 
+__all__ = ["SafeLoader", "load", "parse", "scalar_text"]
+
 try:
-    from yaml import CSafeLoader as Base  # the C implementation takes a tenth of the time
+    from yaml import CSafeLoader as SafeLoader  # the C implementation takes a tenth of the time
 except ImportError:  # PyYAML was built without it
-    from yaml import SafeLoader as Base  # type: ignore[assignment]
+    from yaml import SafeLoader  # type: ignore[assignment]
 
 MAX_VALUES: Final = 500_000
 MAX_DEPTH: Final = 100
@@ -80,7 +82,7 @@ def scalar_text(value: Any) -> str:
     return str(value)
 
 
-class _Loader(Base):
+class _Loader(SafeLoader):
     """A SafeLoader that also reads CloudFormation's tags. Names are strings, such as an account's number."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -28,7 +28,7 @@ def write(functions: Path, **sources: str) -> Path:
     return functions
 
 
-def test_the_shipped_catalog_is_fresh() -> None:
+def test_the_shipped_catalog_and_edge_are_fresh() -> None:
     assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
 
 

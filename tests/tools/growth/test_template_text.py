@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -125,13 +126,12 @@ def test_a_text_that_is_no_template_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("path", [ROOT / "template.yaml", *sorted((ROOT / "platform").glob("*.yaml"))])
-def test_each_resource_of_the_templates_can_be_followed_by_another(path: object) -> None:
-    text = (ROOT / str(path)).read_text("utf-8")
-    before = parse(text)["Resources"]
+def test_each_resource_of_the_templates_can_be_followed_by_another(path: Path) -> None:
+    text = path.read_text("utf-8")
+    template, before = TemplateText(text), parse(text)["Resources"]
     for name in before:
-        template = TemplateText(text)
-        template.insert_after(["Added: {Type: T}"], "Resources", name)
-        assert added(text, template.text) == ["  Added: {Type: T}"]
-        after = parse(template.text)["Resources"]
-        assert after.pop("Added") == {"Type": "T"}
-        assert after == before
+        template.insert_after([f"After{name}: {{Type: T}}"], "Resources", name)
+    assert added(text, template.text) == [f"  After{name}: {{Type: T}}" for name in before]
+    after = parse(template.text)["Resources"]
+    assert [*after] == [each for name in before for each in (name, f"After{name}")]
+    assert {name: after[name] for name in before} == before

@@ -186,30 +186,36 @@ def assert_is_for_the_author(text: str, mistake: Mistake) -> None:
     assert "Traceback" not in text
 
 
+@pytest.fixture(scope="module")
+def without_mistakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Return a run whose application each test leaves without a mistake."""
+    with session(tmp_path_factory.mktemp("session")) as running:
+        assert not running.app.problems()
+        yield running
+
+
 @pytest.mark.parametrize("kind", MISTAKES)
 def test_a_mistake_is_said_when_it_is_saved_and_to_every_caller_until_it_is_corrected(
-    tmp_path: Path, kind: str
+    without_mistakes: Session, kind: str
 ) -> None:
-    mistake = MISTAKES[kind]
-    with session(tmp_path) as running:
-        assert not running.app.problems()
-        assert post(running.app, "tools/list").json()["result"]["tools"]
-        running.save(mistake)
-        [(name, problem)] = running.app.problems().items()
-        assert name in ("F", "template.yaml")
-        assert_is_for_the_author(problem, mistake)
-        for line in problem.split("\n"):
-            assert sum(line.strip() in shown for shown in running.lines) == 1, running.text
-        running.lines.clear()
-        for method in ("tools/list", "tools/call", "server/discover"):
-            response = post(running.app, method, **({"name": "greet"} if method == "tools/call" else {}))
-            error = {"code": -32603, "message": problem}
-            assert (response.status, response.json()) == (200, {"jsonrpc": "2.0", "id": 7, "error": error})
-        assert len(running.lines) == 3, running.text  # one for each request
-        running.save(mistake, corrected=True)
-        assert "he error is corrected" in running.text
-        assert not running.app.problems()
-        assert post(running.app, "tools/call", name="greet", arguments={}).json()["result"]["content"]
+    mistake, running = MISTAKES[kind], without_mistakes
+    assert post(running.app, "tools/list").json()["result"]["tools"]
+    running.save(mistake)
+    [(name, problem)] = running.app.problems().items()
+    assert name in ("F", "template.yaml")
+    assert_is_for_the_author(problem, mistake)
+    for line in problem.split("\n"):
+        assert sum(line.strip() in shown for shown in running.lines) == 1, running.text
+    running.lines.clear()
+    for method in ("tools/list", "tools/call", "server/discover"):
+        response = post(running.app, method, **({"name": "greet"} if method == "tools/call" else {}))
+        error = {"code": -32603, "message": problem}
+        assert (response.status, response.json()) == (200, {"jsonrpc": "2.0", "id": 7, "error": error})
+    assert len(running.lines) == 3, running.text  # one for each request
+    running.save(mistake, corrected=True)
+    assert "he error is corrected" in running.text
+    assert not running.app.problems()
+    assert post(running.app, "tools/call", name="greet", arguments={}).json()["result"]["content"]
 
 
 @pytest.mark.parametrize("kind", ["a syntax error", "an exception", "a parameter that no schema has"])

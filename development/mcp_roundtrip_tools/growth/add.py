@@ -1,0 +1,167 @@
+"""Add a part that not every application needs: `pipeline` or `edge`.
+
+`pipeline` is a GitHub workflow that tests, builds and deploys, with the roles of its deployer. `edge` is
+CloudFront with a web ACL in front of the endpoint. After an upgrade, --force replaces the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcp_roundtrip_tools.catalog import edge_routes
+from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, SHARED, Environment, read_environment
+from mcp_roundtrip_tools.deploy.errors import Refused
+from mcp_roundtrip_tools.deploy.parameters import defaults, template_names
+from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
+from mcp_roundtrip_tools.growth.change import CATALOG, Files, catalog_files, run
+from mcp_roundtrip_tools.growth.functions import TEMPLATE, functions_of, tool_functions
+from mcp_roundtrip_tools.growth.names import GrowthError
+from mcp_roundtrip_tools.template.intrinsics import Unresolvable, resolve
+from mcp_roundtrip_tools.template.platform_version import check_platform, platform_version
+from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+
+FILES = Path(__file__).with_name("parts")
+"""A folder for each part, with its files at the paths that they get in an application."""
+
+ENVIRONMENTS = (DEFAULT, "prod")
+"""The environments of the workflow."""
+
+MAX_STACK_NAME = 24
+"""Characters of a stack's name in pipeline/template.yaml, which gives the reason."""
+
+TRANSFORMED = frozenset(f"AWS::Serverless::{name}" for name in ("Application", "Function", "LayerVersion"))
+"""Types of template.yaml for whose resources pipeline/template.yaml has permissions."""
+
+_PYTHON_VERSION = re.compile(r'(?<=python-version: ")[0-9.]+(?=")')
+
+
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m mcp_roundtrip_tools.growth.add"
+) -> int:
+    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", help=" or ".join(PARTS))
+    parser.add_argument("--force", action="store_true", help="replace files that exist, too")
+    parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
+    given = parser.parse_args(arguments)
+    return run(
+        lambda: plan_part(given.project, given.part, force=given.force),
+        lambda _: "\n".join(next_steps(given.project, given.part)),
+    )
+
+
+def plan_part(project: Path, part: str, *, force: bool = False) -> Files:
+    """Return the files of a part, without those that are the same already.
+
+    Raises GrowthError and TemplateError.
+    """
+    if part not in PARTS:
+        raise GrowthError(f"a part is {' or '.join(PARTS)}, not {part!r}: make add PART=pipeline")
+    tree = read_tree(project / TEMPLATE)
+    check_platform(tree)
+    if not any(platform_version(each.document) for each in tree.nested.values()):
+        raise GrowthError(
+            f"{TEMPLATE} has no platform/, which {part} needs: docs/guides/existing-application.md adds it"
+        )
+    files = {project / path: text for path, text in PARTS[part](project, tree).items()}
+    changed = {
+        path: text for path, text in files.items() if not path.exists() or path.read_bytes() != text.encode()
+    }
+    existing = ", ".join(str(path) for path in changed if path.exists())
+    if existing and not force:
+        raise GrowthError(
+            f"{existing} exists already and differs: rename it, or replace it by make add PART={part} FORCE=1"
+        )
+    return changed
+
+
+def _pipeline_files(project: Path, tree: TemplateTree) -> Files:
+    environments = {name: _environment(project, name) for name in ENVIRONMENTS}
+    python = _python_version(project, tree.document, environments[DEFAULT].parameters)
+    return {path: _PYTHON_VERSION.sub(python, text) for path, text in _files_of("pipeline").items()}
+
+
+def _edge_files(project: Path, tree: TemplateTree) -> Files:
+    """Return the files of edge/. With one function no call needs a route, and the table is empty."""
+    [template] = _files_of("edge").values()
+    has_front_door = (project / FUNCTIONS / FRONT_DOOR).is_dir()
+    catalog = json.loads(catalog_files(project, {})[project / CATALOG]) if has_front_door else {}
+    return edge_routes.edge_files(template, catalog)
+
+
+PARTS: Mapping[str, Callable[[Path, TemplateTree], Files]] = {
+    "pipeline": _pipeline_files,
+    "edge": _edge_files,
+}
+
+
+def _files_of(part: str) -> Files:
+    """Return the files of a part by their paths in an application."""
+    folder = FILES / part
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder): path.read_text("utf-8") for path in paths}
+
+
+def _environment(project: Path, name: str) -> Environment:
+    """Return an environment without samconfig.local.toml, which is not in Git. Raises GrowthError."""
+    try:
+        environment = replace(read_environment(project, name), local={})
+    except Refused as error:
+        raise GrowthError(str(error)) from None
+    stack = environment.option("stack_name")
+    if stack is None:
+        raise GrowthError(
+            f"{SHARED} has no stack_name in [{name}.global.parameters]: the workflow deploys to {name}"
+        )
+    if len(stack) > MAX_STACK_NAME:
+        raise GrowthError(
+            f"the stack name {stack} has {len(stack)} characters, and pipeline/template.yaml accepts "
+            f"{MAX_STACK_NAME}: choose a shorter stack_name in {SHARED}"
+        )
+    return environment
+
+
+def _python_version(project: Path, document: Mapping[str, Any], given: Mapping[str, str]) -> str:
+    """Return the Python of the runtime of the functions, which compiles the layer. Raises GrowthError."""
+    names = template_names(document, {**defaults(document.get("Parameters") or {}), **given})
+    runtimes = [
+        functions_of(document)[function.logical_id].get("Runtime")
+        for function in tool_functions(project, document).values()
+    ]
+    try:
+        [runtime, *_] = [str(resolve(each, names)) for each in runtimes]
+    except (Unresolvable, ValueError):
+        runtime = ""
+    python = runtime.removeprefix("python")
+    if python == runtime:
+        raise GrowthError(f"{TEMPLATE} has no function with tools and a Runtime such as python3.13: set one")
+    return python
+
+
+def next_steps(project: Path, part: str) -> Iterator[str]:
+    """Yield what the user does with the files of a part."""
+    if part == "edge":
+        yield "docs/guides/edge-routing.md says how to deploy it."
+        return
+    yield "docs/guides/pipeline.md says what to set up. Deploy pipeline/template.yaml for each environment:"
+    for name in ENVIRONMENTS:
+        stack = _environment(project, name).option("stack_name")
+        yield f"  GitHubEnvironment={name} ApplicationStack={stack}"
+    resources = read_tree(project / TEMPLATE).document["Resources"].values()
+    types = {str(each.get("Type")) for each in resources if isinstance(each, dict)}
+    if unknown := sorted(types - TRANSFORMED - PERMISSIONS.keys()):
+        yield f"It has no permissions for {', '.join(unknown)}: add them to its ExecutionRole."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

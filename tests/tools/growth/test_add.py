@@ -1,0 +1,218 @@
+"""``mcp-roundtrip add``: a pipeline and an edge for a new application, and for one that has grown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.growth.add import ENVIRONMENTS, main, plan_part
+from mcp_roundtrip_tools.growth.new_function import plan_function
+from mcp_roundtrip_tools.growth.new_tool import plan_tool
+from mcp_roundtrip_tools.growth.writing import write
+from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.template.yaml_reader import load
+from support.project import ROOT, contents
+
+PARTS = ("pipeline", "edge")
+WORKFLOW = ".github/workflows/deploy.yml"
+PIPELINE = {
+    WORKFLOW,
+    ".github/workflows/rollback.yml",
+    ".github/actions/deploy/action.yml",
+    "pipeline/template.yaml",
+}
+EDGE, ROUTES = "edge/template.yaml", "edge/routes.yaml"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a new application."""
+    write({tmp_path / path: text for path, text in render("orders", "python3.12", "arm64").items()})
+    return tmp_path
+
+
+def replace(path: Path, before: str, after: str) -> None:
+    assert before in path.read_text("utf-8")
+    path.write_text(path.read_text("utf-8").replace(before, after), "utf-8")
+
+
+def files(project: Path) -> dict[str, bytes]:
+    return {path: content for path, content in contents(project).items() if (project / path).is_file()}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_this_repository_has_the_parts_already(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([part, "--project", str(ROOT)]) == 0
+    assert capsys.readouterr().out.startswith("All files are up to date.\n")
+
+
+# -- the pipeline -----------------------------------------------------------------------------------------
+
+
+def versions_of_python(project: Path) -> set[str]:
+    """Return the versions that the workflows select."""
+    texts = [(project / path).read_text("utf-8") for path in PIPELINE if path.startswith(".github")]
+    lines = [line.split("#")[0] for text in texts for line in text.splitlines()]
+    return {line.split('"')[1] for line in lines if "python-version:" in line}
+
+
+def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_application(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(project)
+    assert main(["pipeline", "--project", str(project)]) == 0
+    after = files(project)
+    assert after.keys() - before.keys() == PIPELINE
+    assert {path: after[path] for path in before} == before
+    assert versions_of_python(project) == {"3.12"}
+    assert after["pipeline/template.yaml"] == (ROOT / "pipeline/template.yaml").read_bytes()
+    shown = capsys.readouterr().out
+    assert "GitHubEnvironment=default ApplicationStack=orders\n" in shown
+    assert "GitHubEnvironment=prod ApplicationStack=orders-prod\n" in shown
+
+
+def test_the_workflow_deploys_to_the_environments_that_are_checked() -> None:
+    jobs = yaml.safe_load((ROOT / WORKFLOW).read_text("utf-8"))["jobs"]
+    assert tuple(job["environment"] for job in jobs.values() if "environment" in job) == ENVIRONMENTS
+
+
+def test_a_runtime_that_is_a_parameter_is_that_of_the_environment_in_git(project: Path) -> None:
+    replace(project / "template.yaml", "Runtime: python3.12", "Runtime: !Ref PythonRuntime")
+    declared = "Parameters:\n  PythonRuntime: {Type: String, Default: python3.13}\n"
+    replace(project / "template.yaml", "Parameters:\n  AuthMode", f"{declared}  AuthMode")
+    with (project / "samconfig.toml").open("a") as file:
+        file.write('[default.deploy.parameters.parameter_overrides]\nPythonRuntime = "python3.14"\n')
+    local = "version = 0.1\n[default.deploy.parameters.parameter_overrides]\nPythonRuntime = 'python3.12'\n"
+    (project / "samconfig.local.toml").write_text(local)
+    write(plan_part(project, "pipeline"))
+    assert versions_of_python(project) == {"3.14"}
+
+
+def test_types_that_the_deployer_may_not_create_are_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace(project / "template.yaml", "Outputs:\n", "  Topic:\n    Type: AWS::SNS::Topic\n\nOutputs:\n")
+    assert main(["pipeline", "--project", str(project)]) == 0
+    assert "no permissions for AWS::SNS::Topic:" in capsys.readouterr().out
+
+
+# -- the edge ---------------------------------------------------------------------------------------------
+
+
+def table(project: Path) -> dict[str, dict[str, str]]:
+    text = (project / EDGE).read_text("utf-8")
+    found: dict[str, dict[str, str]] = json.loads(text.partition("const OWNERS = ")[2].partition(";\n")[0])
+    return found
+
+
+def test_one_function_needs_no_routes_and_gets_them_with_the_front_door(project: Path) -> None:
+    write(plan_part(project, "edge"))
+    assert table(project) == {"tools/call": {}, "prompts/get": {}, "resources/read": {}}
+    assert not (project / ROUTES).exists()
+    write(plan_function(project, "translate"))
+    assert table(project)["tools/call"] == {"order_status": "server", "translate": "translate"}
+    assert {"ServerRoute", "TranslateRoute"} <= load(project / ROUTES)["Resources"].keys()
+    write(plan_tool(project, "find_words", "translate"))
+    assert table(project)["tools/call"]["find_words"] == "translate"
+    assert plan_part(project, "edge") == {}
+
+
+def test_an_application_with_a_front_door_gets_its_table_and_its_routes(project: Path) -> None:
+    write(plan_function(project, "translate"))
+    write(plan_part(project, "edge"))
+    assert table(project)["tools/call"] == {"order_status": "server", "translate": "translate"}
+    assert (project / ROUTES).exists()
+
+
+def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(plan_function(project, "translate"))
+    write(plan_part(project, "edge"))
+    current = files(project)
+    functions = ["--functions", str(project / "functions")]
+    assert catalog([*functions, "--check"]) == 0
+    for path in (EDGE, ROUTES):
+        replace(project / path, "translate", "other")
+    assert catalog([*functions, "--check"]) == 1
+    error = capsys.readouterr().err
+    assert [path for path in (EDGE, ROUTES) if f"{path} is stale" not in error] == []
+    assert catalog(functions) == 0
+    assert files(project) == current
+
+
+# -- what exists, and what is refused -----------------------------------------------------------------------
+
+
+def test_a_file_that_differs_is_kept_unless_the_user_insists(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(plan_part(project, "pipeline"))
+    written = files(project)
+    replace(project / WORKFLOW, "name: Deploy", "name: Mine")
+    (project / "pipeline/template.yaml").unlink()
+    before = files(project)
+    assert main(["pipeline", "--project", str(project)]) == 2
+    error = capsys.readouterr().err
+    assert f"{WORKFLOW} exists already and differs: " in error
+    assert "make add PART=pipeline FORCE=1" in error
+    assert "rollback.yml" not in error
+    assert files(project) == before
+    assert main(["pipeline", "--project", str(project), "--force"]) == 0
+    assert files(project) == written
+
+
+OLDER = ("platform/template.yaml", "    Version: ", "    Version: 0.0.1 #", "run make upgrade")
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "sentence"),
+    [
+        OLDER,
+        ("template.yaml", "platform/template.yaml", "missing/template.yaml", "missing/template.yaml"),
+        ("template.yaml", "AWS::Serverless::Application", "AWS::SNS::Topic", "existing-application.md"),
+        ("template.yaml", "Runtime: python3.12", "Runtime: nodejs22.x", "a Runtime such as python3.13"),
+        ("samconfig.toml", "[prod.", "[stage.", "no environment 'prod'"),
+        ("samconfig.toml", 'stack_name = "orders-prod"', "", "stack_name in [prod.global.parameters]"),
+        ("samconfig.toml", '"orders-prod"', f'"{"o" * 25}"', "accepts 24: choose a shorter stack_name"),
+    ],
+)
+def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
+    path: str, before: str, after: str, sentence: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace(project / path, before, after)
+    found = files(project)
+    assert main(["pipeline", "--project", str(project)]) == 2
+    [error] = capsys.readouterr().err.splitlines()
+    assert sentence in error
+    assert files(project) == found
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_folder_without_an_application_is_refused(
+    part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([part, "--project", str(tmp_path)]) == 2
+    assert "template.yaml: change to the folder of an application" in capsys.readouterr().err
+    assert contents(tmp_path) == {}
+
+
+def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(plan_function(project, "translate"))
+    replace(project / "functions/translate/app.py", "translate", "order_status")
+    assert main(["edge", "--project", str(project)]) == 2
+    assert "'order_status' is registered by 'server'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", ["", "edges", "../edge"])
+def test_an_unknown_part_is_refused(part: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(project)
+    assert main([part, "--project", str(project)]) == 2
+    assert "a part is pipeline or edge" in capsys.readouterr().err
+    assert files(project) == before
