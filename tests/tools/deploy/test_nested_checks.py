@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.checks import refusals, workers
+from mcp_roundtrip_tools.deploy.checks import refusals
 from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment
 from mcp_roundtrip_tools.deploy.environments import Environment, Sections
@@ -41,7 +41,6 @@ ROOT = """\
         Type: AWS::Serverless::Function
         Properties:
           FunctionName: !Sub ${AWS::StackName}_worker
-          ReservedConcurrentExecutions: 20
 """
 PLATFORM = """\
     Parameters:
@@ -162,9 +161,8 @@ def test_names_in_nested_stacks_may_be_too_long(tmp_path: Path) -> None:
     assert "_undelivered_tasks would have 82 characters" in problem
 
 
-def test_the_reserved_concurrency_of_workers_is_known(tmp_path: Path) -> None:
+def test_values_that_only_a_deployment_has_are_not_known(tmp_path: Path) -> None:
     stacks = read_stacks(read_tree(application(tmp_path)), {"AuthMode": "none", "TokenIssuer": ""}, "tools")
-    assert workers(stacks) == {"tools_worker": 20}
     assert known_values(stacks)["LogRetentionDays"] == "30"
     assert "Api" not in known_values(stacks)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -524,12 +523,3 @@ def test_a_nested_stack_is_served_and_a_change_of_its_template_is_noticed(tmp_pa
     assert second.splitlines()[0] == "AUTH=none"
     assert "ORIGINS=https://a.example" in first.splitlines()
     assert any("Platform.Delivery must be one of invoke, queue, not 'never'" in line for line in log)
-
-
-def test_only_routes_of_the_template_are_served(tmp_path: Path) -> None:
-    with serve(write(tmp_path), parameters={"AuthMode": "none"}, log=None) as app:
-        for method in ("GET", "HEAD", "OPTIONS", "PUT", "PATCH"):
-            answer = http(app.url("/mcp"), method=method)
-            assert answer.status == 404
-            assert method == "HEAD" or json.loads(answer.body) == {"message": "Not Found"}
-        assert app.processes_started == 0
