@@ -288,10 +288,10 @@ class HangingKms(FakeKms):
 
 @pytest.fixture
 def hanging():
-    """Return a KMS that can be made to hang, and a client with a timeout of 0.1 s."""
+    """Return a KMS that can be made to hang, and a client with a timeout of 0.5 s."""
     strict_kms = HangingKms()
     with serve(strict_kms) as server:
-        kms = client(server.url, timeout_s=0.1)
+        kms = client(server.url, timeout_s=0.5)
         yield strict_kms, kms
         strict_kms.answers.set()
         kms.close()
