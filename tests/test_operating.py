@@ -25,8 +25,8 @@ from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip.telemetry import WARNING_EVENTS, metric_counts
 from mcp_roundtrip_tools.events import messages
 from mcp_roundtrip_tools.events import stable as samples
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.template.yaml_reader import load
+from support.served_application import serve
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/guides/operating.md").read_text("utf-8")

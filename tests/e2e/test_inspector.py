@@ -34,9 +34,9 @@ CATALOG = catalog_lists(load_function_servers(FUNCTIONS))
 
 
 @pytest.fixture
-def run(inspector: Inspect, served: Served) -> Inspect:
+def run(inspector_process: Inspect, served: Served) -> Inspect:
     """Return a function that runs a command with the documented configuration."""
-    return partial(inspector, inspector_configuration(served.url))
+    return partial(inspector_process, inspector_configuration(served.url))
 
 
 def call(run: Inspect, tool: str, arguments: Any) -> Any:
@@ -139,12 +139,12 @@ def test_a_missing_resource_is_an_error(run: Inspect) -> None:
 
 
 def test_the_inspector_works_without_a_configured_protocol_version(
-    inspector: Inspect, served: Served
+    inspector_process: Inspect, served: Served
 ) -> None:
     """By default it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]
-    run = partial(inspector, configuration)
+    run = partial(inspector_process, configuration)
     assert run("--method", "initialize").result["protocolVersion"] == "2025-11-25"
     listed = run("--method", "tools/list").result["tools"]
     assert {tool["name"] for tool in listed} == {row["definition"]["name"] for row in CATALOG["tools"]}

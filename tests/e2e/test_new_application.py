@@ -9,9 +9,8 @@ import pytest
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.run import serve
 from support.clients import Connect, Person, answered_on_page, fast_mcp, official
-from support.served_application import FRONT_DOOR, Served
+from support.served_application import FRONT_DOOR, Served, serve
 
 pytestmark = pytest.mark.anyio
 

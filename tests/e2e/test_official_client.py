@@ -15,10 +15,10 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, RESOLVE
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.clients import MODEL, SUMMARY, Person, block_of, official
 from support.project import FUNCTIONS
-from support.served_application import FRONT_DOOR, TEMPLATE
+from support.served_application import FRONT_DOOR, TEMPLATE, serve
 
 WEATHER = "/tools/weather"
 WORK_ITEMS = "/tools/work_items"

@@ -12,9 +12,10 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
+from support.served_application import serve
 
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 PATHS = ["/mcp", "/tools/weather"]

@@ -16,8 +16,9 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.catalog.__main__ import main
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.sam_applications import FRONT_DOOR, front_door_template, write_application
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.typescript_client import RunModule

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.browser import RunProgram
+from support.served_application import serve
 
 pytest_plugins = ["support.browser"]
 

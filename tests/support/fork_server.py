@@ -8,19 +8,22 @@ left.
 
 from __future__ import annotations
 
+import ast
+import gc
 import importlib
-import json
 import os
 import runpy
 import select
 import signal
 import socket
 import sys
+import threading
 
 
 def main(path: str, *modules: str) -> None:
     for module in modules:
         importlib.import_module(module)
+    gc.freeze()  # what a fork does not traverse, it does not copy
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # this process waits for no fork: clients get their status
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -37,10 +40,13 @@ def main(path: str, *modules: str) -> None:
 
 
 def run(client: socket.socket) -> int:
-    """Run `-m MODULE …` with the arguments, folder, environment and standard streams of the client."""
+    """Run `-m MODULE …` or `-c CODE …` with the folder, environment and standard streams of the client.
+
+    The program is killed if its client is.
+    """
     size, streams, _, _ = socket.recv_fds(client, 4, 3)
     with client.makefile("rb") as file:
-        request = json.loads(file.read(int.from_bytes(size)))
+        request = ast.literal_eval(file.read(int.from_bytes(size)).decode())
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -50,12 +56,17 @@ def run(client: socket.socket) -> int:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    option, module, *arguments = request["arguments"]
-    assert option == "-m", "the only way to run a program in a fork"
-    sys.argv = [module, *arguments]
+    threading.Thread(target=kill_with, args=(client,), daemon=True).start()
+    option, program, *arguments = request["arguments"]
+    assert option in ("-m", "-c"), "the only ways to run a program in a fork"
     status = 1
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if option == "-m":
+            sys.argv = [program, *arguments]
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = ["-c", *arguments]
+            exec(program, {"__name__": "__main__"})
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -64,6 +75,12 @@ def run(client: socket.socket) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     return status
+
+
+def kill_with(client: socket.socket) -> None:
+    """Kill this process when its client ends. A client that lives waits for the status, and sends nothing."""
+    client.recv(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from support import skips
+from support.real_clients import real_clients, running
 
 PROGRAM = (
     Path(__file__).parents[2]
@@ -43,6 +44,7 @@ Inspect = Callable[..., InspectorOutput]
 
 @pytest.fixture
 def inspector(tmp_path: Path) -> Inspect:
+    """Start a process for each command, as users do."""
     node = shutil.which("node")
     if node is None or not PROGRAM.exists():
         skips.skip(skips.NODE, "MCP Inspector")
@@ -58,13 +60,26 @@ def inspector(tmp_path: Path) -> Inspect:
             timeout=TIMEOUT_S,
             env={**os.environ, "HOME": str(tmp_path)},  # its folder for data about servers
         )
-        printed = {**_object(done.stdout), **_object(done.stderr)}
-        # With --verify, it prints a report instead of a result.
-        result = printed if "outcome" in printed else printed.get("result")
-        return InspectorOutput(done.returncode, result, printed.get("error"))
+        return _output(done.returncode, done.stdout, done.stderr)
 
     return inspected
 
 
-def _object(output: bytes) -> dict[str, Any]:
-    return dict(json.loads(output)) if output.strip() else {}
+@pytest.fixture(scope="module")
+def inspector_process() -> Iterator[Inspect]:
+    """Run all commands of a module in one process (tests/clients/drivers/inspector.mjs)."""
+    [client] = [each for each in real_clients() if each.id == "inspector"]
+    with running(client) as process:
+
+        def inspected(configuration: Any, *arguments: str) -> InspectorOutput:
+            done = process.run("command", {"configuration": configuration, "args": arguments})
+            return _output(done["status"], done["stdout"], done["stderr"])
+
+        yield inspected
+
+
+def _output(status: int, *printed: str | bytes) -> InspectorOutput:
+    found = {name: value for text in printed if text.strip() for name, value in json.loads(text).items()}
+    # With --verify, it prints a report instead of a result.
+    result = found if "outcome" in found else found.get("result")
+    return InspectorOutput(status, result, found.get("error"))

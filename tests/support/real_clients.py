@@ -6,11 +6,12 @@ A test talks to it in JSON lines (tests/clients/drivers/lines.py).
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Timer
 from typing import Any
@@ -71,10 +72,10 @@ class RealClient:
         if node is None or not (folder / "node_modules" / self.package).exists():
             skips.skip(skips.NODE, self.name)
         drivers = folder / "drivers"  # Node.js looks for packages in the folders above a module
-        if not drivers.exists():  # also if it is a link into a folder that was moved
-            drivers.unlink(missing_ok=True)
-        with suppress(FileExistsError):
-            drivers.symlink_to(DRIVERS)
+        if drivers.resolve() != DRIVERS:  # also if it is a link to those of another copy of the project
+            link = folder / f"drivers-{os.getpid()}"
+            link.symlink_to(DRIVERS)
+            link.replace(drivers)
         return [node, "--preserve-symlinks", "--preserve-symlinks-main", str(drivers / self.driver)]
 
 
@@ -119,7 +120,7 @@ class Connection:
 
     def tools(self) -> list[dict[str, Any]]:
         """List the tools."""
-        return list(self._done("list", {}))
+        return list(self.run("list", {}))
 
     def call(self, tool: str, arguments: Mapping[str, Any], *answers: Answer) -> Called:
         """Call a tool and answer its questions in their order; questions without an answer are cancelled."""
@@ -128,7 +129,8 @@ class Connection:
             return Called(asked, failure=message["failed"])
         return Called(asked, **message["done"])
 
-    def _done(self, command: str, given: Mapping[str, Any]) -> Any:
+    def run(self, command: str, given: Mapping[str, Any]) -> Any:
+        """Run a command of the driver and return its result."""
         message, _ = self._send(command, given)
         assert "done" in message, message
         return message["done"]
@@ -178,11 +180,11 @@ class ClientProcess(Connection):
     ) -> Iterator[Connection]:
         """Connect until the block ends: with a handler of questions, with tasks, opened by `initialize`."""
         options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize, "apps": apps}
-        self._done("connect", options)
+        self.run("connect", options)
         try:
             yield self
         finally:
-            self._done("close", {})
+            self.run("close", {})
 
 
 @contextmanager

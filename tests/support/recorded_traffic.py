@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from support.served_application import SIGNED_IN, signed_in
+from support.served_application import SIGNED_IN, serve, signed_in
 
 ENDPOINT = "/mcp"
 

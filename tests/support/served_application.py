@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools import run
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.authorization_server import AuthorizationServer, authorization_server
+from support.forked_programs import python_of_functions
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
 from support.source_template import read_template
@@ -31,6 +33,11 @@ def with_options(parameters: Mapping[str, str]) -> dict[str, str]:
     """Return parameters as `serve` takes them: those that template.yaml does not have are of the platform."""
     own = read_template(TEMPLATE)["Parameters"]
     return {name if name in own else f"Platform.{name}": value for name, value in parameters.items()}
+
+
+def serve(template: Path, **options: Any) -> AbstractContextManager[LocalApp]:
+    """Run a template as `run.serve` does, with execution environments that start in a tenth of the time."""
+    return run.serve(template, **{"python": python_of_functions(), **options})
 
 
 @dataclass
@@ -76,7 +83,7 @@ def serve_for_alice(
     mailbox: Mailbox,
     *,
     template: Path = TEMPLATE,
-    python: str = sys.executable,
+    python: str | None = None,
     variables: Mapping[str, str] | None = None,
     **parameters: str,
 ) -> Iterator[Served]:
@@ -88,7 +95,7 @@ def serve_for_alice(
         serve(
             template,
             parameters=parameters,
-            python=python,
+            python=python or python_of_functions(),
             log=lines.append,
             variables={"AWS_ENDPOINT_URL_SESV2": ses.url, "APPROVERS": APPROVERS, **(variables or {})},
         ) as app,

@@ -26,12 +26,12 @@ from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.exchange import Response as ClientResponse
 from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
 from mcp_roundtrip_tools.client.terminal_text import printable_json
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.issuer.users import User
 from support.project import ROOT
-from support.served_application import TEMPLATE
+from support.served_application import TEMPLATE, serve
 
 WEATHER = ("get_weather", "location=Hyderabad")
 SINDH = "Hyderabad, Sindh, Pakistan"

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from support import skips
 from support.project import FUNCTIONS
+from support.served_application import serve
 
 PROJECT: Final = FUNCTIONS.parent
 WEB: Final = PROJECT / "development/mcp_roundtrip_tools/console/web"

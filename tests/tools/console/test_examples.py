@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request as Message
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -22,6 +22,7 @@ from mcp_roundtrip_tools.run.issuer.users import make_users
 from mcp_roundtrip_tools.run.services.stand_ins import Respond, load_respond, serve_stand_ins
 from support.project import FUNCTIONS
 from support.sam_applications import rpc
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.console_browser import Console, Visit

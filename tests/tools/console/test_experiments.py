@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.issuer.users import make_users
 from support.project import FUNCTIONS
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.console_browser import Console, Visit

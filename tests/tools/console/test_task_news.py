@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.project import FUNCTIONS
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.console_browser import Console

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.invoke.__main__ import main
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.project import ROOT
 from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
+from support.served_application import serve
 from tools.invoke.conftest import Invoke
 
 TEMPLATE = ROOT / "template.yaml"

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 import pytest
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.smoke.__main__ import main, read_settings
 from mcp_roundtrip_tools.smoke.answers import content_for
 from mcp_roundtrip_tools.smoke.calls import Call
 from mcp_roundtrip_tools.smoke.findings import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Settings, check
 from support.scripted_server import Reply, respond, scripted
-from support.served_application import FRONT_DOOR, TEMPLATE
+from support.served_application import FRONT_DOOR, TEMPLATE, serve
 
 WEATHER = Call("get_weather", {"location": "Hyderabad"})
 ASK = "0123456789"

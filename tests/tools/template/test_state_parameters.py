@@ -11,13 +11,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION
 from mcp_roundtrip_tools.template.reader import Template, TemplateKey
 from support.messages import META
 from support.sam_applications import rpc
-from support.served_application import TEMPLATE, with_options
+from support.served_application import TEMPLATE, serve, with_options
 
 HYDERABAD = {"location": "Hyderabad"}
 PLACE = {"place": {"action": "accept", "content": {"value": "Hyderabad, Telangana, India"}}}

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.reader import Template
 from support import cloudformation
 from support.sam_applications import http, write_application
-from support.served_application import TEMPLATE, with_options
+from support.served_application import TEMPLATE, serve, with_options
 from support.transformed_template import load_template, of_type, transformed_file
 
 NOT_FOUND = (404, {"message": "Not Found"})

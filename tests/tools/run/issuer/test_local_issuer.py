@@ -12,14 +12,14 @@ import pytest
 from mcp.client.auth import oauth2
 from mcp.shared.auth import OAuthToken
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.run.issuer.users import User
 from support.authorized_server import deployed
 from support.clients import block_of
 from support.oauth_client import MemoryTokenStorage, post_call, signed_in_client
-from support.served_application import FRONT_DOOR, TEMPLATE
+from support.served_application import FRONT_DOOR, TEMPLATE, serve
 from support.sign_in_page import SigningIn
 
 WEATHER = {"location": "Tokyo"}
