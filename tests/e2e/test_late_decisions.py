@@ -16,7 +16,8 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from support.interpreters import TIMES_FASTER, python_with
+from support.forked_programs import python_with
+from support.interpreters import TIMES_FASTER
 from support.mailbox import Mailbox, decide
 from support.served_application import Served, serve_for_alice
 

@@ -6,7 +6,6 @@ and no others of this project, with the template's layer from the source.
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -23,6 +22,7 @@ from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.sam_local.__main__ import invoke_in
 from mcp_roundtrip_tools.sam_local.live_events import LIVE, live_events
 from mcp_roundtrip_tools.sam_local.variables import addresses, container_variables
+from support.forked_programs import python_of_functions
 from support.project import ROOT
 from support.sam_build import SAM, run
 from support.sample_events import ASKS, DONE, EVENTS, STABLE, Outcome, outcome
@@ -85,7 +85,7 @@ class Containers:
         [function] = [each for each in self._app.functions().values() if each.logical_id == name]
         runtime = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, function.path))}
         given = {key: str(value) for key, value in self._variables[name].items()}
-        process = ProcessEnvironment(function, {**given, **runtime}, python=sys.executable, log=print)
+        process = ProcessEnvironment(function, {**given, **runtime}, python=python_of_functions(), log=print)
         self._processes[name] = process
         return process
 

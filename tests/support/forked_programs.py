@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import pkgutil
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -66,7 +67,16 @@ def python_of_functions() -> str:
     """
     package = pkgutil.walk_packages(mcp_roundtrip.__path__, "mcp_roundtrip.")
     modules = [each.name for each in package]
-    return str(_serve(Path(sys.executable), "python", [*modules, "simplejson"]))
+    return str(_serve(Path(sys.executable), "python", [*modules, "boto3", "simplejson"]))
+
+
+def python_with(site: str, folder: Path) -> str:
+    """Write such an interpreter that imports `site/<site>/sitecustomize.py`, and return its path."""
+    path = folder / f"python-{site}"
+    added, interpreter = shlex.quote(str(SITE / site)), shlex.quote(python_of_functions())
+    path.write_text(f'#!/bin/sh\nPYTHONPATH={added}:"$PYTHONPATH" exec {interpreter} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
 
 
 def _serve(interpreter: Path, name: str, modules: list[str], *first: str) -> Path:

@@ -21,7 +21,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
-from support.interpreters import python_with
+from support.forked_programs import python_with
 from support.mailbox import Mailbox, decide
 from support.page_user import choose_first_on_page, link_in
 from support.project import FUNCTIONS

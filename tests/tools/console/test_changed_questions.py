@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
 from support.client_requests import APPS, QUESTIONS, answer_arguments, text
-from support.interpreters import python_with
+from support.forked_programs import python_with
 from support.page_user import answer_page, link_in
 from support.sam_applications import rpc, write_application
 
