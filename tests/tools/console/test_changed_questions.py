@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
 from support.client_requests import APPS, QUESTIONS, answer_arguments, text
 from support.forked_programs import python_with
 from support.page_user import answer_page, link_in
 from support.sam_applications import rpc, write_application
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.console_browser import Console

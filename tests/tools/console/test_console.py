@@ -14,10 +14,10 @@ from mcp_roundtrip_tools.console.guard import (
 )
 from mcp_roundtrip_tools.console.pages import page_file
 from mcp_roundtrip_tools.console.redirect import redirect_to_console
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.template.model import Route
 from support.sam_applications import Running, http, write_application
+from support.served_application import serve
 
 HOST = ("host", "127.0.0.1:3000")
 OWN_ORIGIN = ("origin", "http://127.0.0.1:3000")

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.client_requests import ASKABLE
 from support.sam_applications import Response, http, rpc, write_application
+from support.served_application import serve
 
 TEMPLATE = """
     Globals:

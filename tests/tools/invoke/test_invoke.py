@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.invoke.__main__ import main
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from support.served_application import serve
 from tools.invoke.conftest import Invoke
 
 TEMPLATE = """

@@ -13,12 +13,13 @@ from mcp_roundtrip_tools.growth.new_function import plan_function
 from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.clients import Person, official
 from support.documents import code_blocks, read_document
 from support.sam_applications import http, write_application
+from support.served_application import serve
 
 PAGE = "docs/guides/existing-application.md"
 LOCAL_VALUES, LAYER_OF_ANOTHER_STACK = code_blocks(PAGE, "yaml")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.template.model import EventInvokeConfig, Function
 from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import START_S, ManualTimers
 from support.sam_applications import write_application
+from support.served_application import serve
 
 WITHIN_S = 20
 QUEUE_ARN = "arn:aws:sqs:us-east-1:000000000000:Failures"

@@ -16,7 +16,6 @@ from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_s3 import S3Client
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services import ministack_installation
@@ -27,6 +26,7 @@ from mcp_roundtrip_tools.template.model import Storage
 from mcp_roundtrip_tools.template.reader import Template
 from support.project import ROOT
 from support.sam_applications import write_application
+from support.served_application import serve
 
 KEY = {
     "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],

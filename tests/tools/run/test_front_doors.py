@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.catalog.__main__ import main
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
+from support.served_application import serve
 
 TOOL = """
     from mcp_roundtrip import Server

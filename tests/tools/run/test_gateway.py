@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.api_gateway.cors import Cors
 from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
@@ -17,7 +16,7 @@ from mcp_roundtrip_tools.run.terminal.plain_lines import PlainLines
 from mcp_roundtrip_tools.template.model import Route
 from support.sam_applications import Running
 from support.sam_applications import http as request
-from support.served_application import TEMPLATE
+from support.served_application import TEMPLATE, serve
 
 ALLOWED = {"Origin": "https://app.example"}
 BROWSERS = {"Platform.AllowedOrigins": "https://app.example"}

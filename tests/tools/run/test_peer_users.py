@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.http.peer_users import TABLES, refuse_other_users
 from mcp_roundtrip_tools.run.issuer.users import User
 from support.sam_applications import write_application
+from support.served_application import serve
 
 OTHER = os.getuid() + 1
 NOBODY = "65534"

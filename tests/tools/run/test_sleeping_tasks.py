@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip_tools.run import serve
 from support.client_requests import TASKS
 from support.sam_applications import rpc, write_application
+from support.served_application import serve
 
 WITHIN_S = 30
 

@@ -15,7 +15,6 @@ import pytest
 from botocore.exceptions import ClientError
 from mypy_boto3_sqs import SQSClient
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.sqs import MAX_BODY, Queues
@@ -24,6 +23,7 @@ from mcp_roundtrip_tools.template.model import Queue
 from mcp_roundtrip_tools.template.reader import Template
 from support.manual_timers import ManualTimers
 from support.sam_applications import write_application
+from support.served_application import serve
 
 WITHIN_S = 5
 QUEUE = Queue("Jobs", "Worker", visibility_timeout_s=0.01, max_receives=3, dead_letter="Failures")

@@ -6,9 +6,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.model import TemplateError
+from support.served_application import serve
 
 TEMPLATE = """
     Metadata:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from mcp_roundtrip_tools.template.left_out import describe_left_out
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, Application, Queue, Route, TemplateError
 from mcp_roundtrip_tools.template.reader import Template, TemplateKey
 from support.sam_applications import http, write_application
+from support.served_application import serve
 
 API, SQS = "http://127.0.0.1:3000", "http://127.0.0.1:3001"
 
