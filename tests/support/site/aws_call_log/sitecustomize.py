@@ -58,5 +58,6 @@ boto3.setup_default_session()
 assert boto3.DEFAULT_SESSION is not None
 boto3.DEFAULT_SESSION.events.register("provide-client-params.*.*", print_call)
 
-if os.environ.get("_HANDLER") == "app.worker":  # always short of time, so that each step runs in another worker
+# A worker is always short of time, so that each step runs in another one.
+if os.environ.get("_HANDLER") == "app.worker":
     setattr(Deadline, "is_short_of", lambda self, needs_ms=None: True)  # noqa: B010 - mypy refuses the assignment
