@@ -208,10 +208,10 @@ def test_a_variable_that_no_goal_reads_is_refused(
 def test_every_variable_of_the_list_is_accepted_for_its_goals(makefile: Path, tmp_path: Path) -> None:
     listed = variables(makefile)
     assert len(listed) >= 12
-    for name, goals in listed.items():
-        for goal in goals:
-            done = make(tmp_path, goal, f"PYTHON={sys.executable}", f"{name}=http://t:1", makefile=makefile)
-            assert "has no variable" not in done.stderr
+    for goal in sorted({goal for goals in listed.values() for goal in goals}):
+        given = [f"{name}=http://t:1" for name, goals in listed.items() if goal in goals]
+        done = make(tmp_path, goal, f"PYTHON={sys.executable}", *given, makefile=makefile)
+        assert "has no variable" not in done.stderr
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
