@@ -16,7 +16,7 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from support.forked_programs import python_with
+from support.forked_programs import python_of_functions
 from support.interpreters import TIMES_FASTER
 from support.mailbox import Mailbox, decide
 from support.served_application import Served, serve_for_alice
@@ -44,19 +44,14 @@ class Approver(Mailbox):
         Timer(next(self._delays) / TIMES_FASTER, lambda: decide(link, approved=True)).start()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return tmp_path_factory.mktemp("hurried")
-
-
 @pytest.fixture
 def approver() -> Approver:
     return Approver(DELAYS_S)
 
 
 @pytest.fixture
-def served(approver: Approver, folder: Any) -> Iterator[Served]:
-    with serve_for_alice(approver, python=python_with("fast_clock", folder)) as served:
+def served(approver: Approver) -> Iterator[Served]:
+    with serve_for_alice(approver, python=python_of_functions("fast_clock")) as served:
         yield served
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -74,17 +74,27 @@ async def test_a_client_that_follows_tasks_gets_the_database_from_one(served: Se
     assert served.requests("tasks/get") >= 2
 
 
-@pytest.mark.parametrize("approved", [True, False])
-async def test_an_expense_is_approved_on_the_page(connect: Connect, approved: bool) -> None:
-    mailbox = Mailbox()
+@pytest.fixture(scope="module")
+def mailbox() -> Mailbox:
+    return Mailbox()
 
+
+@pytest.fixture(scope="module")
+def served_for_alice(mailbox: Mailbox) -> Iterator[Served]:
+    with serve_for_alice(mailbox) as served:
+        yield served
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_expense_is_approved_on_the_page(
+    served_for_alice: Served, mailbox: Mailbox, connect: Connect, approved: bool
+) -> None:
     def open_page(url: str) -> None:
         assert mailbox.link().startswith(url)
         decide(mailbox.link(), approved=approved)
 
-    with serve_for_alice(mailbox) as served:
-        async with connect(served.url, Person([open_page])) as client:
-            decision = await client.call("request_approval", EXPENSE)
+    async with connect(served_for_alice.url, Person([open_page])) as client:
+        decision = await client.call("request_approval", EXPENSE)
     assert decision["approved"] is approved
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from mcp_roundtrip import Context, Server
@@ -86,8 +87,9 @@ def examples(visit: Callable[[str], None], purpose: str) -> list[Example]:
     ]
 
 
+@cache
 def front_door() -> FrontDoor:
-    """Return the front door of the examples."""
+    """Return the front door of the examples, the same for all rounds, like the owners of its tools."""
     found: FrontDoor = load_module(FUNCTIONS / "front_door/app.py").front_door
     return found
 

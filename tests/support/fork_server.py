@@ -55,11 +55,7 @@ def run(client: socket.socket) -> int:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    added = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    sys.path[:0] = added
-    for program in (os.path.join(folder, "sitecustomize.py") for folder in added):
-        if os.path.exists(program):
-            runpy.run_path(program)
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     threading.Thread(target=kill_with, args=(client,), daemon=True).start()
     option, program, *arguments = request["arguments"]
     assert option in ("-m", "-c"), "the only ways to run a program in a fork"

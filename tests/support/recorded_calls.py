@@ -21,7 +21,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.stand_ins import MAX_BODY
 from support.clients import Answer, Connect, Person, block_of, fast_mcp, official
 from support.example_calls import CALLS
-from support.forked_programs import python_with
+from support.forked_programs import python_of_functions
 from support.mailbox import Mailbox, decide
 from support.page_user import choose_first_on_page, link_in
 from support.project import FUNCTIONS
@@ -62,7 +62,7 @@ DELETED_VERSION = r"\1MCP_TASK_WORKER: !Sub '${\2.Arn}:7'\n\1MCP_TASK_DELIVERY: 
 def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
     """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
     lines: list[str] = []
-    given: dict[str, Any] = {**with_options(options), "python": python_with("aws_call_log", folder)}
+    given: dict[str, Any] = {**with_options(options), "python": python_of_functions("aws_call_log")}
     mailbox = Mailbox()
     with (
         closing(HttpServer(secrets_manager, max_body=MAX_BODY).start()) as secrets,

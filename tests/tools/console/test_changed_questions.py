@@ -14,7 +14,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run.issuer.users import User
 from mcp_roundtrip_tools.run.observation.records import Event, Note
 from support.client_requests import APPS, QUESTIONS, answer_arguments, text
-from support.forked_programs import python_with
+from support.forked_programs import python_of_functions
 from support.page_user import answer_page, link_in
 from support.sam_applications import rpc, write_application
 from support.served_application import serve
@@ -104,7 +104,7 @@ class Run:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     found, folder = Run(), tmp_path_factory.mktemp("clock")
     template = write_application(folder, TEMPLATE, SOURCES)
-    hurried = python_with("fast_clock", folder)  # a call that is asked on the page waits for an answer
+    hurried = python_of_functions("fast_clock")  # a call that is asked on the page waits for an answer
     with serve(template, python=hurried, users=[User("ada")], log=None, listeners=[found.listen]) as app:
         assert app.issuer is not None
         found.url, found.token = app.url("/"), app.issuer.token("ada")

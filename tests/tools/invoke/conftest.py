@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.__main__ import main
+from support.forked_programs import python_of_functions
 
 
 @dataclass
@@ -42,5 +44,8 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def invoke(port: int, template: Path, capsys: pytest.CaptureFixture[str]) -> Invoke:
+def invoke(
+    port: int, template: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Invoke:
+    monkeypatch.setattr(sys, "executable", python_of_functions())
     return Invoke(template, port, capsys)
