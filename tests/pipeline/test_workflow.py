@@ -165,7 +165,11 @@ def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
 def repository(folder: Path, services: Mapping[str, str]) -> Path:
     """Copy the project with its virtual environments, and settings of both environments."""
     copy = copy_project(folder)
-    (copy / ".venv").symlink_to(ROOT / ".venv")
+    installed = copy / ".venv/bin"
+    installed.mkdir(parents=True)
+    (installed / "python").symlink_to(forked_programs.python_of_deploy())
+    for mark in (ROOT / ".venv").glob(".*"):
+        (installed.parent / mark.name).touch()
     programs = copy / ".venv-sam/bin"
     programs.mkdir(parents=True)
     (programs / "python").symlink_to(SAM.with_name("python"))
