@@ -22,6 +22,7 @@ from mcp_roundtrip_tools.growth.new_function import main, plan_function
 from mcp_roundtrip_tools.growth.tool_files import render_app, render_module, render_test
 from mcp_roundtrip_tools.growth.writing import write
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
+from support.served_application import serve
 
 BIN = Path(sys.executable).parent
 LONGEST = "a" * MAX_NAME
@@ -90,11 +91,7 @@ def test_function_test_events_template_entries_and_catalog_are_written(
 
 
 def test_the_tests_of_the_new_tools_pass(written: Path) -> None:
-    tests = [
-        *(f"functions/test_{tool}.py" for tool in (TOOL, TASK_TOOL)),
-        "functions/test_front_door.py",
-        "tools/events/test_events.py",
-    ]
+    tests = [f"functions/test_{tool}.py" for tool in (TOOL, TASK_TOOL)]
     done = run(BIN / "pytest", "-p", "no:cacheprovider", *(f"tests/{test}" for test in tests), cwd=written)
     assert done.returncode == 0, done.stdout
 
@@ -134,22 +131,14 @@ async def test_the_new_tools_are_served_and_ask_their_question(written: Path, an
     async def words(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"value": "words"})
 
-    command = [sys.executable, "-m", "mcp_roundtrip_tools.run", "--port", "0"]
-    with subprocess.Popen(command, cwd=written, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            origin = next(
-                found[1] for line in process.stdout if (found := re.search(r"(http://\S+)/mcp ", line))
-            )
-            for path, tool in (
-                *(("/mcp", tool) for tool in (TOOL, TASK_TOOL)),
-                *((f"/tools/{tool}", tool) for tool in (TOOL, TASK_TOOL)),
-            ):
-                async with Client(origin + path, elicitation_callback=words) as client:
-                    result = await client.call_tool(tool, {"text": TEXT})
-                assert result.structured_content == {"length": 4, "unit": "words"}
-        finally:
-            process.terminate()
+    with serve(written / "template.yaml", parameters={"AuthMode": "none"}, log=None) as app:
+        for path, tool in (
+            *(("/mcp", tool) for tool in (TOOL, TASK_TOOL)),
+            *((f"/tools/{tool}", tool) for tool in (TOOL, TASK_TOOL)),
+        ):
+            async with Client(app.url(path), elicitation_callback=words) as client:
+                result = await client.call_tool(tool, {"text": TEXT})
+            assert result.structured_content == {"length": 4, "unit": "words"}
 
 
 # -- refused names ------------------------------------------------------------------------------------
@@ -184,10 +173,8 @@ async def test_the_new_tools_are_served_and_ask_their_question(written: Path, an
 def test_an_invalid_name_is_refused(
     project: Path, name: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(GrowthError, match=reason):
-        plan_function(project, name)
     assert main(["--project", str(project), "--", name]) == 2
-    assert "error: " in capsys.readouterr().err
+    assert re.search(f"error: .*{reason}", capsys.readouterr().err, re.DOTALL)
 
 
 def test_make_names_the_missing_name(project: Path) -> None:
