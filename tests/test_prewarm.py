@@ -160,10 +160,11 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
             difflib auth.scopes engine.context schema.metadata schema.raw_arguments schema.string_arguments
-            schema.subschemas server.completions server.hooks server.prompts server.resources
+            server.completions server.hooks server.prompts server.resources
         """,
         "errors need them": """
-            engine.unawaited_errors engine.usage_errors redaction schema.json_errors schema.type_errors
+            engine.unawaited_errors engine.usage_errors redaction schema.explanation schema.json_errors
+            schema.type_errors
         """,
         "a complete deployment does not need it": "server.missing_settings",
         "no client waits for a worker": "entry.worker server.task_parking",

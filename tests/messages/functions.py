@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from unittest.mock import patch
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
@@ -588,14 +586,11 @@ def a_schema_that_leaves_the_document() -> None:
     raw({"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}})
 
 
-@says("find: a $ref points to '/$defs/absent', which input_schema does not have; define it under $defs")
+@says(
+    "find: input_schema: a $ref leads nowhere: Pointer '/$defs/absent' does not exist; define it under $defs"
+)
 def a_schema_with_a_reference_to_nowhere() -> None:
     raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}}, a=1)
-
-
-@says("find: a $ref of input_schema leads back to itself; remove that $ref")
-def a_schema_with_an_endless_reference() -> None:
-    raw({"type": "object", "$ref": "#"})
 
 
 @says(
@@ -616,17 +611,21 @@ def a_schema_with_a_pattern_that_is_too_large() -> None:
 
 
 @says(
-    "find: input_schema.properties.a.type: 'text' is not valid under any of the given schemas; write "
-    "what https://json-schema.org/draft/2020-12/schema allows"
+    'find: input_schema.properties.a.type: "text" is not valid under any of the schemas listed in the '
+    "'anyOf' keyword; write what https://json-schema.org/draft/2020-12/schema allows"
 )
 def a_schema_that_breaks_its_dialect() -> None:
     raw({"type": "object", "properties": {"a": {"type": "text"}}})
 
 
-@says("find: input_schema= needs jsonschema; run `pip install mcp-roundtrip[schema]`")
-def a_schema_where_jsonschema_is_not_installed() -> None:
-    with patch.dict(sys.modules, {"jsonschema": None}):
-        tool(annotated(str), input_schema={"type": "object"})
+@says(
+    "find: the return type: the pattern '(?i)^abc$' has '(?i)^abc$', which ECMA-262 with the flag u does not "
+    "have there; write it as JavaScript reads it"
+)
+def a_result_with_a_pattern_that_clients_cannot_compile() -> None:
+    def find() -> dict[str, Annotated[str, Field(pattern="(?i)^abc$")]]: ...
+
+    tool(find)
 
 
 @says("find: the schema has more than 2000 subschemas; use a smaller one")

@@ -32,7 +32,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.forms import Form
-from mcp_roundtrip.schema.json_schema_check import SchemaCheck
+from mcp_roundtrip.schema.schema_validator import SchemaValidator
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.json_values import values, verdicts
@@ -114,10 +114,10 @@ def check_form(form: Form) -> None:
 def test_arguments_are_accepted_exactly_as_by_the_schema_which_its_validation_agrees_with(name: str) -> None:
     found = arguments(ZOO[name])
     schema = found.json_schema()
-    validation = SchemaCheck(schema)
+    validation = SchemaValidator.compile(schema, asserts_formats=False)
 
     def read(value: Any) -> None:
-        if list(validation.problems(value)):
+        if not validation.is_valid(value):
             raise ArgumentsError(str(value))
 
     check(schema, found.validate, read)
@@ -204,10 +204,7 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any, bool]]] = {
     "hashes": [(set[Any], [[1]], True)],
     "hash collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)], True)],
     "nested json": [(Json[list[int]], f"[{'0,' * 20_000}0]", True)],
-    "own schemas": [
-        (Annotated[str, Field(json_schema_extra={"not": {"const": "a"}})], "a", False),
-        (Annotated[int, WithJsonSchema({"type": "string"})], "a", True),
-    ],
+    "own schemas": [(Annotated[int, WithJsonSchema({"type": "string"})], "a", True)],
     "infinity": [(FiniteFloat, 10**400, True)],
     "depth": [(Any, "\ud800", True)],
 }

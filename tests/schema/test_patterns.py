@@ -166,17 +166,17 @@ TEXT_TOO_LONG = "Input is too long to be matched with its pattern; send a shorte
 
 
 @pytest.mark.parametrize(
-    ("annotation", "value", "place"),
+    ("annotation", "value"),
     [
-        (Searched, "a" * 70_000, "value"),
-        (list[Searched], ["a-"] + ["a" * 999 + "-"] * 70, r"value\[67\]"),
-        (Page, {"text": "a" * 70_000 + "-"}, "value.text"),
-        (Page, {"text": "a" * 70_000 + "-", "number": 1.0}, "value.text"),
-        (Searched | int, "é" * 17_000, "value"),
+        (Searched, "a" * 350_000),
+        (list[Searched], ["a" * 999 + "-"] * 350),
+        (Page, {"text": "a" * 350_000 + "-"}),
+        (Page, {"text": "a" * 350_000 + "-", "number": 1.0}),
+        (Searched | int, "é" * 60_000),
     ],
 )
-def test_a_text_too_long_for_its_pattern_is_refused(annotation: Any, value: Any, place: str) -> None:
-    with pytest.raises(ArgumentsError, match=rf"arguments\.{place}.*: {TEXT_TOO_LONG}"):
+def test_a_text_too_long_for_its_pattern_is_refused(annotation: Any, value: Any) -> None:
+    with pytest.raises(ArgumentsError, match=TEXT_TOO_LONG):
         arguments(annotation).validate({"value": value})
 
 
@@ -184,7 +184,7 @@ def test_a_text_within_the_budget_is_matched_completely() -> None:
     text = "!" * 66_000 + "a-"
     assert arguments(Searched).validate({"value": text}) == {"value": text}
     assert arguments(Page).validate({"value": {"text": text, "number": 1.0}})["value"].number == 1
-    with pytest.raises(ArgumentsError, match="match pattern"):
+    with pytest.raises(ArgumentsError, match="match the pattern"):
         arguments(Searched).validate({"value": "!" * 66_000})
 
 
@@ -205,6 +205,6 @@ def test_patterns_in_an_own_schema_have_the_same_bounds() -> None:
     assert limited.validate({"value": "ab"})
     with pytest.raises(ArgumentsError) as refused:
         limited.validate({"value": "a" * 834})
-    assert str(refused.value) == "arguments.value: Input does not satisfy maxLength: 833"
+    assert str(refused.value) == "arguments.value: Input should have 833 characters at most"
     with pytest.raises(ArgumentsError, match=f"arguments: {TEXT_TOO_LONG}"):
-        raw(pattern=r"\w{1,100}-").validate({"value": "a" * 70_000})
+        raw(pattern=r"\w{1,100}-").validate({"value": "a" * 400_000})

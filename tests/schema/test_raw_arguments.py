@@ -1,7 +1,5 @@
 """Tools with their own JSON Schema."""
 
-import sys
-
 import pytest
 from mcp_types import Tool
 
@@ -151,13 +149,7 @@ def test_the_declared_dialect_is_applied():
         "definitions": {"a": {"type": "integer"}},
     }
     assert raw({"$schema": "http://json-schema.org/draft-07/schema#", **schema}).validate({"a": 5})
-    assert refusal(schema, {"a": 5}) == ["arguments.a: Input does not satisfy maximum: 1"]
-
-
-def test_without_jsonschema_the_message_names_the_package_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jsonschema", None)
-    with pytest.raises(DefinitionError, match=r"pip install mcp-roundtrip\[schema\]"):
-        raw(SCHEMA)
+    assert refusal(schema, {"a": 5}) == ["arguments.a: Input should be 1 or less"]
 
 
 # Validation
@@ -170,14 +162,14 @@ def test_the_function_gets_the_arguments_as_one_dict():
 def test_every_error_is_one_line_with_its_place():
     arguments = {"size": 17, "color": "green", "nested": {}, "never": 1, "x-a": 2, "y": 1, "z": 2}
     assert sorted(refusal(SCHEMA, arguments)) == [
-        'arguments.color: Input does not satisfy enum: ["red", "blue"]',
+        'arguments.color: Input should be "red" or "blue"',
         "arguments.nested.a: Field required",
         "arguments.nested.b: Field required",
-        "arguments.size: Input does not satisfy maximum: 16",
-        "arguments.x-a: Input should be of type string",
+        "arguments.never: Input is not allowed",
+        "arguments.size: Input should be 16 or less",
+        "arguments.x-a: Input should be a string",
         "arguments.y: unknown argument",
         "arguments.z: unknown argument",
-        "arguments: Input is not allowed",  # jsonschema does not name the member that met `false`
     ]
 
 
@@ -202,9 +194,11 @@ def test_the_number_of_reported_errors_is_bounded():
     assert len(refusal(schema, {"a": ["x"] * 1000})) < 30
 
 
-def test_a_long_rule_is_named_but_not_repeated():
+def test_a_long_rule_is_cut():
     schema = {"type": "object", "properties": {"a": {"enum": [str(n) for n in range(1000)]}}}
-    assert refusal(schema, {"a": "x"}) == ["arguments.a: Input does not satisfy enum"]
+    [line] = refusal(schema, {"a": "x"})
+    assert line.startswith('arguments.a: Input should be "0" or "1" or ')
+    assert len(line) < 200
 
 
 def test_an_invalid_schema_is_refused_at_first_use():
@@ -227,14 +221,38 @@ def test_a_remote_reference_hidden_in_a_value_is_never_fetched():
             "b": {"const": {"$ref": "http://127.0.0.1:9/x"}},
         },
     }
-    with pytest.raises(DefinitionError, match="define it under"):
+    with pytest.raises(DefinitionError, match="leads nowhere"):
         raw(schema).validate({"a": 1})
 
 
-def test_an_endless_reference_is_refused():
-    found = raw({"type": "object", "$ref": "#"})
-    with pytest.raises(DefinitionError, match="leads back to itself"):
-        found.validate({})
+def test_a_reference_that_leads_back_to_itself_demands_nothing():
+    found = raw({"type": "object", "$ref": "#", "required": ["a"]})
+    assert found.validate({"a": 1})
+    assert refusal(found.json_schema(), {}) == ["arguments.a: Field required"]
+
+
+def test_a_format_is_asserted():
+    schema = {"type": "object", "properties": {"a": {"format": "date"}}}
+    assert raw(schema).validate({"a": "2026-02-28"})
+    assert refusal(schema, {"a": "2026-02-30"}) == ['arguments.a: Input should have the format "date"']
+
+
+def test_a_multiple_is_decimal():
+    schema = {"type": "object", "properties": {"a": {"multipleOf": 0.01}}}
+    for cents in range(2_001):
+        assert raw(schema).validate({"a": cents / 100})
+    assert refusal(schema, {"a": 4.025})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [(r"^\d+$", "\u0661\u0662"), (r"^\w+$", "\u00e4"), ("^.$", "\r")]
+)
+def test_a_class_of_a_pattern_has_the_characters_that_it_has_in_javascript(pattern, text):
+    for schema in ({"pattern": pattern}, {"propertyNames": {"pattern": pattern}}):
+        value = text if "pattern" in schema else {text: 1}
+        assert refusal({"type": "object", "properties": {"a": schema}}, {"a": value})
+    by_name = {"patternProperties": {pattern: {}}, "additionalProperties": False}
+    assert refusal({"type": "object", **by_name}, {text: 1})
 
 
 def test_null_counts_as_left_out_where_the_schema_has_a_default_and_refuses_null():

@@ -36,7 +36,7 @@ _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
     # arguments and steps
     *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.long_inputs"),
-    *("schema.json_schema_check", "schema.patterns", "schema.revalidation", "server.async_pass"),
+    *("schema.schema_validator", "schema.patterns", "schema.revalidation", "server.async_pass"),
     # lines that tools log with Powertools
     "author_logs",
     # calls that ask, and their states

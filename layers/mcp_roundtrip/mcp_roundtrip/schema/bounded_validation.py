@@ -163,9 +163,9 @@ def _refuse_pattern(pattern: str | re.Pattern[str], max_length: int | None, is_p
             'write Field(pattern="...") without re.compile and without regex_engine="python-re", and check '
             "what needs look-around or back-references in the function"
         )
-    from mcp_roundtrip.schema.patterns import size_problem  # few types have patterns
+    from mcp_roundtrip.schema.patterns import pattern_problem, size_problem  # few types have patterns
 
-    if problem := size_problem(pattern, max_length, "max_length="):
+    if problem := pattern_problem(pattern) or size_problem(pattern, max_length, "max_length="):
         raise UnboundedType(f"the pattern {pattern!r} {problem}")
 
 

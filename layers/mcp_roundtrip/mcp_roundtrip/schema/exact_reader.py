@@ -9,16 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from itertools import islice
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.schema.bounded_validation import MAX_COPIED_CHARACTERS, bound_validator, text_copies
+from mcp_roundtrip.schema.bounded_validation import (
+    MAX_COPIED_CHARACTERS,
+    SHORT_INPUT,
+    bound_validator,
+    text_copies,
+)
 from mcp_roundtrip.schema.strict_mode import strict_mode_is_exact
-from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, describe_errors, format_location
+from mcp_roundtrip.schema.type_adapters import describe_errors, format_location
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator
 
 _WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
 """Matches 2.0 and 1e300 as Python writes them within an array or object."""
@@ -35,7 +43,7 @@ class InvalidValue(ValueError):
         self.text_for_log = text_for_log or (lambda: text)
 
 
-class ExactReader(Struct, frozen=True, eq=False):
+class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """Reads JSON objects. `root` is their name in messages, `json_schema` returns what was advertised."""
 
     types: TypeAdapter[Any]
@@ -76,7 +84,7 @@ class ExactReader(Struct, frozen=True, eq=False):
                 invalid = _invalid_value(error, self.root)
             if not re.search(_WHOLE_FLOAT, text):
                 raise invalid
-        if lines := self._check(raw):
+        if lines := self._check(raw, text):
             own = "\n".join(lines)
             raise InvalidValue(own if is_costly else self._add_pydantic_errors(lines, text), lambda: own)
         return self._validate_lax(raw, text)
@@ -86,11 +94,8 @@ class ExactReader(Struct, frozen=True, eq=False):
 
         Clients send null for what was left out. Where null is a value of the schema, it stays one.
         """
-        from mcp_roundtrip.schema.json_schema_check import SchemaCheck  # few requests have nulls
-
-        nulls = {name: None for name, member in raw.items() if member is None and name in optional}
-        problems = SchemaCheck(self.json_schema()).problems(nulls)
-        refused = nulls.keys() & {path[0] for path, _ in problems if path}
+        nulls = [name for name, member in raw.items() if member is None and name in optional]
+        refused = {name for name in nulls if not self._validator.is_valid_member(name, None)}
         return {name: member for name, member in raw.items() if name not in refused}
 
     def read_strings(self, raw: Mapping[str, str]) -> Any:
@@ -103,17 +108,27 @@ class ExactReader(Struct, frozen=True, eq=False):
         except (TypeError, ValueError):
             raise InvalidValue(f"{format_location(self.root, ())}: Input should be JSON") from None
 
-    def _check(self, raw: Mapping[str, Any]) -> list[str]:
-        from mcp_roundtrip.schema.json_schema_check import SchemaCheck  # most types do not need it
-        from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, TextTooLong
-
+    def _check(self, raw: Mapping[str, Any], text: str) -> list[str]:
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        try:
-            found = list(islice(SchemaCheck(self.json_schema()).problems(value), MAX_PROBLEMS + 1))
-        except TextTooLong as error:
-            return [f"{format_location(self.root, error.args[0])}: {TEXT_TOO_LONG}"]
-        lines = [f"{format_location(self.root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
-        return [*lines, *(["and more"] if len(found) > MAX_PROBLEMS else [])]
+        if len(text) > SHORT_INPUT and (line := self._pattern_problem(text)):
+            return [line]
+        if self._validator.is_valid(value):
+            return []
+        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+
+        return problem_lines(self._validator, value, self.root)
+
+    def _pattern_problem(self, text: str) -> str | None:
+        from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, total_size  # for long inputs
+
+        is_too_long = len(text) * total_size(self.json_schema()) > MAX_MATCHING
+        return f"{format_location(self.root, ())}: {TEXT_TOO_LONG}" if is_too_long else None
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # most types do not need it
+
+        return SchemaValidator.compile(self.json_schema(), asserts_formats=False)
 
     def _add_pydantic_errors(self, lines: list[str], text: str) -> str:
         """Add pydantic's errors in other places, so that one refusal lists all problems."""

@@ -9,6 +9,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
+from mcp_roundtrip.errors import DefinitionError
+
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""
 
@@ -85,9 +87,28 @@ def build_json_schema(
     mode: JsonSchemaMode = "validation",
     generator: type[GenerateJsonSchema] = JsonSchemaGenerator,
 ) -> dict[str, Any]:
-    """Return the JSON Schema 2020-12 of the adapter's type, with members named by alias and `type` first."""
+    """Return the JSON Schema 2020-12 of the adapter's type, with members named by alias and `type` first.
+
+    Raises DefinitionError for a pattern that clients cannot compile.
+    """
     schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
+    _refuse_patterns(schema)
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
+
+
+def _refuse_patterns(node: Any) -> None:
+    if isinstance(node, list):
+        for item in node:
+            _refuse_patterns(item)
+    elif isinstance(node, dict):
+        for child in node.values():
+            _refuse_patterns(child)
+        own = node.get("pattern")
+        for pattern in (*node.get("patternProperties", ()), *((own,) if isinstance(own, str) else ())):
+            from mcp_roundtrip.schema.ecma_patterns import syntax_problem  # few types have patterns
+
+            if problem := syntax_problem(pattern):
+                raise DefinitionError(f"the pattern {pattern!r} {problem}")
 
 
 def _untitled(schema: JsonSchemaValue, cls: Any) -> JsonSchemaValue:

@@ -8,16 +8,21 @@ with short texts. `MAX_PATTERN_STEPS` bounds the product.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from mcp_roundtrip.schema.ecma_patterns import NONLINEAR, syntax_problem
+
 MAX_PATTERN_STEPS: Final = 20_000_000
 """Bytes of text times `pattern_size` for one pass over a request: 0.3 s, at 15 ns for the costliest step."""
+
+MAX_MATCHING: Final = 100_000_000
+"""Characters of an input times the size of all patterns of its schema: 1.5 s, if each text meets each one."""
 
 LONGEST_UNLIMITED: Final = 16_384
 """Bytes of text that each pattern without `maxLength` has to match within the budget."""
@@ -80,7 +85,9 @@ class PatternBudget(Struct):
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why the engine cannot compile an author's pattern, with a remedy; None if it can."""
+    """Return why clients or the engine cannot compile a pattern, with a remedy; None if they can."""
+    if problem := syntax_problem(pattern):
+        return problem
     try:
         _compile(pattern)
     except SchemaError as error:
@@ -113,11 +120,25 @@ def compile_problem(error: SchemaError) -> str | None:
     """Return why the engine refused to compile a pattern, with a remedy; None for another error."""
     text = str(error)
     if "regex parse error" in text:
-        return (
-            "is not one that can be matched in linear time; write it without look-around and "
-            "back-references, and check the rest in the function"
-        )
+        return NONLINEAR
     return f"is too large to compile; {_SMALLER}" if "exceeds size limit" in text else None
+
+
+def total_size(schema: Any) -> int:
+    """Return the size of all patterns of a JSON Schema, however often it refers to them."""
+    if isinstance(schema, dict):
+        own = sum(map(pattern_size, patterns_of(schema)))
+        return own + sum(map(total_size, schema.values()))
+    return sum(map(total_size, schema)) if isinstance(schema, list) else 0
+
+
+def patterns_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the patterns of a JSON Schema itself, with the `maxLength` of their texts."""
+    names = schema.get("patternProperties")
+    limits: dict[str, Any] = dict.fromkeys(names) if isinstance(names, Mapping) else {}
+    if isinstance(pattern := schema.get("pattern"), str):
+        limits[pattern] = schema.get("maxLength")
+    return limits
 
 
 @lru_cache(maxsize=256)

@@ -46,6 +46,9 @@ _TRANSFORMATIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
 _STRING_LIMITS: Final = ("min_length", "max_length", "pattern")
 
+_READ_DIFFERENTLY: Final = (".", *(f"\\{letter}" for letter in "dDsSwWbB"))
+"""What pydantic's engine reads differently from ECMA-262 in a pattern."""
+
 _ASSERTIONS: Final = frozenset(
     (
         *("type", "enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "$ref", "format"),
@@ -108,7 +111,9 @@ def _is_exact(schema: Mapping[str, Any], path: FieldPath, transforms: bool) -> b
         )
     if kind == "str":
         limited = transforms and any(limit in schema for limit in _STRING_LIMITS)
-        return not limited and not any(schema.get(name) for name in _TRANSFORMATIONS)
+        pattern = str(schema.get("pattern", ""))
+        is_alike = not any(each in pattern for each in _READ_DIFFERENTLY)
+        return is_alike and not limited and not any(schema.get(name) for name in _TRANSFORMATIONS)
     if kind == "bytes":
         return not any(limit in schema for limit in _STRING_LIMITS)
     if kind in ("dict", "counter", "ordered-dict"):

@@ -1,4 +1,4 @@
-"""Iteration over the subschemas of a JSON Schema, within bounds."""
+"""The dialect of a JSON Schema, and iteration over its subschemas, within bounds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
+
+DEFAULT_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+DIALECTS: Final = {
+    DEFAULT_DIALECT: "Draft202012Validator",
+    "https://json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "http://json-schema.org/draft-07/schema": "Draft7Validator",
+    "http://json-schema.org/draft-06/schema": "Draft6Validator",
+    "http://json-schema.org/draft-04/schema": "Draft4Validator",
+}
+"""Supported values of `$schema`, and jsonschema-rs's class for each."""
 
 # basic/index "Composition-Keyword Resource Use" asks for bounds.
 MAX_SCHEMA_DEPTH: Final = 64
@@ -17,6 +27,11 @@ _DATA: Final = frozenset({"const", "enum", "default", "examples"})
 _MAPS: Final = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
+
+
+def dialect_of(schema: Mapping[str, Any]) -> str:
+    """Return the `$schema` of a schema, or that of MCP."""
+    return str(schema.get("$schema", DEFAULT_DIALECT)).removesuffix("#")
 
 
 def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,97 @@
+"""Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
+
+Its own errors are not used: those of alternatives within alternatives take exponential time and memory.
+`explanation` finds the reasons of a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import jsonschema_rs
+from msgspec import Struct
+
+from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of
+
+
+class InvalidSchema(ValueError):
+    """A schema that its dialect does not allow, or whose `$ref` leads nowhere.
+
+    `path` leads to the place in the schema; that of a reference is unknown, and empty.
+    """
+
+    def __init__(self, error: jsonschema_rs.ValidationError) -> None:
+        self.is_reference = error.kind.name == "$ref"
+        super().__init__(f"a $ref leads nowhere: {error.message}" if self.is_reference else error.message)
+        self.path = list(error.instance_path)
+
+
+class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """A compiled JSON Schema. Do not change `schema`."""
+
+    schema: Mapping[str, Any]
+    asserts_formats: bool
+    whole: jsonschema_rs.Validator
+
+    @classmethod
+    def compile(cls, schema: Mapping[str, Any], *, asserts_formats: bool) -> Self:
+        """Compile a schema of one of `DIALECTS`. Raises InvalidSchema, also for a `$ref` to nothing."""
+        try:
+            return cls(schema, asserts_formats, _compile(schema, asserts_formats))
+        except jsonschema_rs.ValidationError as error:
+            raise InvalidSchema(error) from None
+
+    def is_valid(self, value: Any) -> bool:
+        """Return whether JSON data is valid."""
+        return _is_valid(self.whole, value)
+
+    def is_valid_by(self, pointer: str, value: Any) -> bool:
+        """Return whether JSON data is valid by the subschema at a JSON pointer, such as ``#/$defs/size``."""
+        part = self._parts.get(pointer)
+        return part is None or _is_valid(part, value)
+
+    def is_valid_member(self, name: str, value: Any) -> bool:
+        """Return whether JSON data is valid by the property of this name."""
+        return self.is_valid_by(f"#/properties/{escaped(name)}", value)
+
+    def satisfies(self, rule: Mapping[str, Any], value: Any) -> bool:
+        """Return whether JSON data is valid by keywords of this schema that refer to no other place."""
+        dialect = {"$schema": dialect_of(self.schema)}
+        return _is_valid(_compile({**dialect, **rule}, self.asserts_formats), value)
+
+    @cached_property
+    def _parts(self) -> jsonschema_rs.ValidatorMap:
+        return jsonschema_rs.validator_map_for(dict(self.schema), **_options(self.asserts_formats))
+
+
+def escaped(name: str) -> str:
+    """Return a name as a step of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
+    try:
+        return validator.is_valid(value)
+    except UnicodeEncodeError:  # half of a surrogate pair, which only the escapes of JSON can write
+        return validator.is_valid(_replace_surrogates(value))
+
+
+def _replace_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_replace_surrogates(name): _replace_surrogates(member) for name, member in value.items()}
+    return list(map(_replace_surrogates, value)) if isinstance(value, list) else value
+
+
+def _compile(schema: Mapping[str, Any], asserts_formats: bool) -> jsonschema_rs.Validator:
+    dialect: type[jsonschema_rs.Validator] = getattr(jsonschema_rs, DIALECTS[dialect_of(schema)])
+    return dialect(dict(schema), **_options(asserts_formats))
+
+
+def _options(asserts_formats: bool) -> dict[str, Any]:
+    # The default engine backtracks. A document of the network is never fetched.
+    engine = jsonschema_rs.RegexOptions()
+    return {"pattern_options": engine, "validate_formats": asserts_formats, "offline": True}
