@@ -3,71 +3,66 @@
 from __future__ import annotations
 
 import os
+import platform
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 
 from mcp_roundtrip_tools.run import LocalApp
-from mcp_roundtrip_tools.run.http.peer_users import TABLES, refuse_other_users
+from mcp_roundtrip_tools.run.http import peer_users
+from mcp_roundtrip_tools.run.http.peer_users import refuse_other_users, socket_owner
 from mcp_roundtrip_tools.run.issuer.users import User
 from support.sam_applications import write_application
 from support.served_application import serve
 
 OTHER = os.getuid() + 1
 NOBODY = "65534"
-HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
-ZEROS = "00000000:00000000 00:00000000 00000000"
-IPV4 = "0100007F"
-MAPPED = "0000000000000000FFFF00000100007F"
-
-needs_linux = pytest.mark.skipif(not TABLES[0].exists(), reason="needs Linux")
-
-Row = tuple[str, int, int, int]
-"""Address, port, user id and inode."""
-
-
-def refused(folder: Path, *rows: Row) -> bool:
-    lines = [
-        f"  {number}: {ip}:{port:04X} {IPV4}:0BB8 01 {ZEROS} {uid:5} 0 {inode}"
-        for number, (ip, port, uid, inode) in enumerate(rows)
-    ]
-    table = folder / "tcp"
-    table.write_text("\n".join([HEADER, *lines]))
-    return refuse_other_users("127.0.0.1", 40_000, [table]) is not None
-
-
-@pytest.mark.parametrize("ip", [IPV4, MAPPED])
-def test_the_owner_of_the_client_s_socket_decides(tmp_path: Path, ip: str) -> None:
-    def owned_by(uid: int) -> Sequence[Row]:
-        return ((ip, 40_001, OTHER, 7), (ip, 40_000, uid, 8), (ip, 4_000, OTHER, 9))
-
-    assert not refused(tmp_path, *owned_by(os.getuid()))
-    assert not refused(tmp_path, *owned_by(0))
-    assert refused(tmp_path, *owned_by(OTHER))
-
-
-def test_a_client_that_has_left_is_refused_because_its_owner_is_unknown(tmp_path: Path) -> None:
-    assert refused(tmp_path)
-    assert refused(tmp_path, (IPV4, 40_000, 0, 0))  # the row of a closed socket shows root
-
-
-def test_nothing_is_refused_on_a_system_that_does_not_list_owners(tmp_path: Path) -> None:
-    assert refuse_other_users("127.0.0.1", 40_000, [tmp_path / "missing"]) is None
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 
 @needs_linux
-def test_a_client_that_only_waits_for_the_response_is_accepted() -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_the_owner_of_the_client_s_socket_decides(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, connected(host, server) as client:
+        addresses = ("127.0.0.1", client.getsockname()[1]), server.getsockname()
+        assert socket_owner(*addresses) == os.getuid()
+        assert refuse_other_users(*addresses) is None
+        client.shutdown(socket.SHUT_WR)  # it waits for the response
+        assert refuse_other_users(*addresses) is None
+        monkeypatch.setattr(peer_users, "socket_owner", lambda *_: OTHER)
+        assert refuse_other_users(*addresses) is not None
+
+
+def connected(host: str, server: socket.socket) -> socket.socket:
+    client = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    client.connect((host, server.getsockname()[1]))
+    return client
+
+
+@needs_linux
+def test_a_client_that_has_left_is_refused_because_its_owner_is_unknown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname()) as client:
-            assert refuse_other_users(*client.getsockname()) is None
-            client.shutdown(socket.SHUT_WR)
-            assert refuse_other_users(*client.getsockname()) is None
-        assert refuse_other_users("127.0.0.1", 1) is not None
+        with connected("127.0.0.1", server) as client:
+            left = client.getsockname()
+        for address in (left, ("127.0.0.1", 1)):
+            assert socket_owner(address, server.getsockname()) is None
+            assert refuse_other_users(address, server.getsockname()) is not None
+
+
+def test_nothing_is_refused_on_a_system_that_does_not_tell_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    address = ("127.0.0.1", 1)
+    monkeypatch.setattr(peer_users, "socket_owner", refuse)
+    assert refuse_other_users(address, address) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    assert refuse_other_users(address, address) is None
 
 
 @pytest.fixture(scope="module")

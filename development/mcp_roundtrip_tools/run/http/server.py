@@ -143,7 +143,7 @@ class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD)
-        self._refusal = refuse_other_users(*self.client_address)
+        self._refusal = refuse_other_users(self.client_address, self.request.getsockname())
         while self._exchange():
             self._http.start_next_cycle()
 
