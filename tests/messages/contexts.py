@@ -6,7 +6,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, field_serializer
 
 from mcp_roundtrip import (
     AsyncContext,
@@ -66,6 +66,14 @@ async def pay_later() -> str:
 
 
 # -- keys -----------------------------------------------------------------------------------------------
+
+
+class Priced(BaseModel):
+    euros: int
+
+    @field_serializer("euros")
+    def written(self, value: int) -> str:
+        return f"{value} EUR"
 
 
 @says(
@@ -430,6 +438,31 @@ def a_step_that_returns_another_type() -> None:
         return "two"  # type: ignore[return-value]
 
     run(lambda ctx: ctx.step("count", count))
+
+
+@says(
+    "step 'read' returned bytes, which cannot be read back from JSON as str | bytes: it becomes str; use a "
+    "type that JSON tells apart, or return JSON data",
+    UsageError,
+)
+def a_step_whose_value_becomes_another_one() -> None:
+    def read() -> str | bytes:
+        return b"a"
+
+    run(lambda ctx: ctx.step("read", read))
+
+
+@says(
+    "step 'bill' returned Priced, which cannot be read back from JSON as Priced: result.euros: Input should "
+    "be a valid integer, unable to parse string as an integer; use a type that JSON tells apart, or return "
+    "JSON data",
+    UsageError,
+)
+def a_step_whose_json_is_not_that_of_its_type() -> None:
+    def bill() -> Priced:
+        return Priced(euros=1)
+
+    run(lambda ctx: ctx.step("bill", bill))
 
 
 @says("step 'nest' returned a value nested deeper than 64 levels; return a flatter one", UsageError)

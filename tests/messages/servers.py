@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from mcp_roundtrip import (
     Completion,
     Context,
@@ -363,6 +365,21 @@ def a_typed_result_that_is_no_number() -> None:
     returned([math.nan], list[Any])
 
 
+@says(
+    "find returned a value that does not fit its return type int; return what the annotation says, or change "
+    "it\n"
+    "result: Input should be 1 or more",
+    UsageError,
+)
+def a_result_that_its_schema_refuses() -> None:
+    returned(0, Annotated[int, Field(ge=1)])
+
+
+@says("find returned a dict with two keys that have one name in JSON; use other keys", UsageError)
+def a_result_with_two_keys_of_one_name() -> None:
+    returned({1: "a", "1": "b"})
+
+
 @says("find returned a coroutine without awaiting it; write `async def find`", UsageError)
 def a_coroutine_as_a_result() -> None:
     async def later() -> str:
@@ -396,6 +413,21 @@ def an_image_of_text() -> None:
     Image("…", "image/png")  # type: ignore[arg-type]
 
 
+@says("resource docs://guide: meta must be a mapping")
+def metadata_that_are_no_mapping() -> None:
+    Server("x").resource("docs://guide", meta=["a"])(lambda: "")  # type: ignore[arg-type]
+
+
+@says("Text.annotations must be a mapping", UsageError)
+def annotations_of_a_block_that_are_no_mapping() -> None:
+    Text("a", annotations="user")  # type: ignore[arg-type]
+
+
+@says('Text.annotations.audience must be a list of "user" and "assistant"', UsageError)
+def an_audience_that_is_no_list() -> None:
+    Text("a", annotations={"audience": "user"})
+
+
 @says("Text.annotations must be JSON, at Text.annotations.a: object", UsageError)
 def annotations_that_are_no_json() -> None:
     Text("a", annotations={"a": object()}).to_wire()
@@ -409,6 +441,15 @@ def a_link_with_a_size_that_is_none() -> None:
 @says("EmbeddedResource has both text and blob, or neither; pass one of them", UsageError)
 def a_resource_with_two_contents() -> None:
     EmbeddedResource("docs://guide", text="a", blob=b"a")
+
+
+@says(
+    "guide returned ResourceLink, which is no contents of a resource; return text, bytes, Image, Audio or "
+    "ResourceContents",
+    UsageError,
+)
+def a_link_as_contents() -> None:
+    resource_contents("guide", ResourceLink("docs://guide", "guide"), "docs://guide", None)
 
 
 @says("ResourceContents has both text and blob, or neither; pass one of them", UsageError)

@@ -99,7 +99,7 @@ def test_an_embedded_resource_has_either_text_or_bytes(contents):
     [
         (lambda: Text(5), "Text.text must be str"),
         (lambda: Text(None), "Text.text must be str"),
-        (lambda: Text("a", annotations=[]), "Text.annotations must be Mapping or None"),
+        (lambda: Text("a", annotations=[]), "Text.annotations must be a mapping"),
         (lambda: Image("aGk=", "image/png"), "Image.data must be bytes"),
         (lambda: Image(b"", None), "Image.mime_type must be str"),
         (lambda: Audio(bytearray(), "audio/wav"), "Audio.data must be bytes"),

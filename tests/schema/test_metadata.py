@@ -52,8 +52,8 @@ def test_later_mutations_of_metadata_are_not_listed() -> None:
         ({"icons": ICON}, "icons must be a list of mappings, each with src"),
         ({"icons": "a"}, "icons must be a list of mappings, each with src"),
         ({"icons": [{"x": 1}]}, "icons must be a list of mappings, each with src"),
-        ({"icons": [ICON, {"src": 1}]}, "icons must be a list of mappings, each with src"),
-        ({"icons": [{**ICON, "sizes": {"a": object()}}]}, "icons must be JSON, at icons[0].sizes.a: object"),
+        ({"icons": [ICON, {"src": 1}]}, "icons[1].src must be text"),
+        ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons must be JSON, at icons[0].x.a: object"),
         ({"annotations": ["a"]}, "annotations must be a mapping"),
         ({"_meta": "a"}, "meta must be a mapping"),
         ({"_meta": {"x": object()}}, "meta must be JSON, at meta.x: object"),
@@ -88,3 +88,25 @@ def test_a_mapping_of_any_kind_is_listed() -> None:
     server.tool(name="a", annotations=annotations, icons=(ICON,), meta=MappingProxyType({}))(lambda: None)
     listed = server.tools["a"].definition()
     assert (listed["annotations"], listed["icons"], listed["_meta"]) == ({"readOnlyHint": True}, [ICON], {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("tool", {"icons": [{**ICON, "sizes": "48x48"}]}, r"icons\[0\]\.sizes must be a list"),
+        ("tool", {"icons": [{**ICON, "theme": "blue"}]}, "theme"),
+        ("tool", {"icons": [{"src": 1}]}, "src must be text"),
+        ("tool", {"annotations": {"readOnlyHint": "yes"}}, "readOnlyHint must be True or False"),
+        ("tool", {"annotations": {"title": 1}}, "title must be text"),
+        ("resource", {"annotations": {"priority": 5}}, "priority must be a number from 0 to 1"),
+        ("resource", {"annotations": {"priority": True}}, "priority"),
+        ("resource", {"annotations": {"audience": "user"}}, "audience must be a list"),
+        ("resource", {"annotations": {"audience": ["model"]}}, "audience"),
+        ("resource", {"annotations": {"lastModified": 5}}, "lastModified must be a time"),
+    ],
+)
+def test_a_member_of_another_type_than_the_specification_has_is_refused(
+    kind: str, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(DefinitionError, match=said):
+        metadata_members(kind, "a", given)

@@ -3,8 +3,9 @@
 import json
 import math
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from ipaddress import IPv6Address
 from typing import Annotated, Any, Literal, Optional, Union
 
 import jsonschema
@@ -12,8 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import CallToolResult, Tool
-from pydantic import BaseModel, ConfigDict, Field, computed_field
-from typing_extensions import TypedDict
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    Base64Bytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    computed_field,
+)
+from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.content_blocks import Image, Text
@@ -346,3 +356,84 @@ def test_a_value_without_json_form_is_refused(output):
     for value in ([math.nan], math.inf, [math.inf], [object()]):
         with pytest.raises(UsageError):
             output.dump(value)
+
+
+# Values of the declared type are serialized once
+
+
+ESCAPED = Annotated[str, AfterValidator(lambda text: text.replace("&", "&amp;"))]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "data"),
+    [
+        (dict[str, Base64Bytes], {"a": b"\x00\xff"}, {"a": "AP8="}),
+        (Base64Bytes, b"hi", "aGk="),
+        (Json[list[int]], [1], [1]),
+        (dict[str, ESCAPED], {"a": "&amp;"}, {"a": "&amp;"}),
+        (Literal[1] | bool, True, True),
+        (bool | int, 1, 1),
+    ],
+)
+def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, data):
+    _, structured = returning(annotation).dump(value)
+    assert repr(structured) == repr(data)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "has_format"),
+    [
+        (datetime, datetime(2026, 1, 2), False),
+        (time, time(10), False),
+        (timedelta, timedelta(seconds=0.5), False),
+        (AwareDatetime, datetime(2026, 1, 2, tzinfo=UTC), True),
+        (date, date(2026, 1, 2), True),
+    ],
+)
+def test_a_result_has_a_format_only_if_every_value_of_its_type_has_it(annotation, value, has_format):
+    output = returning(annotation)
+    assert ("format" in output.json_schema()) is has_format
+    assert isinstance(output.dump(value)[1], str)
+
+
+def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_place():
+    output = returning(dict[str, IPv6Address])
+    assert output.dump({"a": IPv6Address("fe80::1")})
+    with pytest.raises(UsageError, match=r"result\.a: Input should have the format"):
+        output.dump({"a": IPv6Address("fe80::1%eth0")})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[int, Field(ge=1)], 0),
+        (Database, Database.model_construct(id="a" * 9)),
+        (Point, Point("a")),
+        (list[Row], [{}]),
+        (Literal[1], True),
+    ],
+)
+def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):
+    with pytest.raises(UsageError, match="does not fit its return type"):
+        returning(annotation).dump(value)
+
+
+@pytest.mark.parametrize("annotation", [dict, Any, dict[Any, str], list[dict]])
+def test_two_keys_with_one_name_in_json_are_an_error(annotation):
+    value = {1: "a", "1": "b"}
+    with pytest.raises(UsageError, match="one name"):
+        returning(annotation).dump([value] if annotation == list[dict] else value)
+
+
+@pytest.mark.parametrize("annotation", [list, tuple])
+def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
+    output = returning(annotation)
+    assert output.json_schema() is None
+    assert output.dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert output.dump([1])[1] == [1]
+
+
+def test_an_alias_is_the_type_that_it_names():
+    blocks = TypeAliasType("blocks", Text | Image)
+    assert returning(blocks).json_schema() is None
+    assert returning(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]

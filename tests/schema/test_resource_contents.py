@@ -7,6 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.content_blocks import Image, ResourceLink, Text
 from mcp_roundtrip.schema.resource_contents import ResourceContents, resource_contents
 
 URI = "a://b"
@@ -60,3 +61,12 @@ def test_a_list_without_contents_is_serialized_as_json():
     with pytest.raises(UsageError):
         resource_contents("r", [ResourceContents(text="a"), "b"], URI, None)
     assert resource_contents("r", [], URI, None)[0]["text"] == "[]"
+
+
+def test_a_content_block_becomes_the_contents():
+    [image] = resource_contents("a", Image(b"\x89P", "image/png"), URI, None)
+    assert image == {"uri": URI, "blob": "iVA=", "mimeType": "image/png"}
+    [text] = resource_contents("a", Text("a"), URI, None)
+    assert text == {"uri": URI, "text": "a", "mimeType": "text/plain"}
+    with pytest.raises(UsageError, match="ResourceLink"):
+        resource_contents("a", ResourceLink("b://c", "c"), URI, None)

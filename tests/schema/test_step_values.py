@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
 from typing_extensions import TypedDict
 
 from mcp_roundtrip import canonical
@@ -361,3 +361,36 @@ def test_reviving_primitive_results_calls_few_functions():
         revive(None, Any)
 
     assert count_function_calls(revive_four) <= 50
+
+
+# Values that JSON does not tell apart
+
+
+class Priced(BaseModel):
+    price: Decimal
+
+    @field_serializer("price")
+    def written(self, value):
+        return f"{value} EUR"
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "said"),
+    [
+        (b"a", str | bytes, "becomes str"),
+        (datetime(2026, 1, 2, tzinfo=UTC), str | datetime, "becomes str"),
+        ([datetime(2026, 1, 2, tzinfo=UTC)], list[str | datetime], "becomes another value"),
+        (Priced(price=Decimal(1)), Priced, "result.price"),
+    ],
+)
+def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, said):
+    with pytest.raises(UsageError, match=f"cannot be read back.*{said}"):
+        dump(value, annotation)
+
+
+def test_objects_that_compare_by_identity_are_read_back_by_their_type():
+    @dataclass(eq=False)
+    class Held:
+        x: int
+
+    assert dump(Held(1), Held) == {"x": 1}

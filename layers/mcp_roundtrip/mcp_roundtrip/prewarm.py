@@ -35,8 +35,14 @@ _EVERY_FUNCTION: Final = (
 _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
     # arguments and steps
-    *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.long_inputs"),
-    *("schema.schema_validator", "schema.patterns", "schema.revalidation", "server.async_pass"),
+    *("engine.steps", "protocol.parameter_headers", "schema.booleans", "schema.core_schema_text"),
+    *(
+        "schema.long_inputs",
+        "schema.schema_validator",
+        "schema.patterns",
+        "schema.plain_types",
+        "server.async_pass",
+    ),
     # lines that tools log with Powertools
     "author_logs",
     # calls that ask, and their states

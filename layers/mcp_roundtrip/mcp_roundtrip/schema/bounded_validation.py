@@ -25,6 +25,7 @@ from mcp_roundtrip.schema.core_schemas import (
     nodes,
     reachable_definitions,
     recursive_types,
+    validator_of,
 )
 
 SHORT_INPUT: Final = 16_384
@@ -63,7 +64,13 @@ def bound_validator(types: TypeAdapter[T]) -> TypeAdapter[T]:
     _refuse_ambiguous_unions(schema)
     _refuse_patterns(schema, is_python_re=False)
     short = min(SHORT_INPUT, _affordable_length(schema))
-    types.validator = _BoundedValidator(types.validator, schema, short)  # type: ignore[assignment]  # same methods
+    validator = types.validator
+    if any(node["type"] == "union" for node in nodes(schema)):
+        from mcp_roundtrip.schema.booleans import distinguish_booleans  # many types have no union
+
+        schema = distinguish_booleans(schema)
+        validator = validator_of(schema)
+    types.validator = _BoundedValidator(validator, schema, short)  # type: ignore[assignment]  # same methods
     return types
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.block_base import ContentBlock
 from mcp_roundtrip.schema.member_checks import (
+    check_annotations,
     check_icons,
     check_size,
     check_types,
@@ -34,7 +35,8 @@ class Text(ContentBlock):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, text=str, annotations=_OBJECT, meta=_OBJECT)
+        check_types(self, text=str, meta=_OBJECT)
+        check_annotations("Text.annotations", self.annotations)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `TextContent`."""
@@ -51,7 +53,8 @@ class Image(ContentBlock):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, data=bytes, mime_type=str, annotations=_OBJECT, meta=_OBJECT)
+        check_types(self, data=bytes, mime_type=str, meta=_OBJECT)
+        check_annotations(f"{type(self).__name__}.annotations", self.annotations)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `ImageContent`."""
@@ -68,7 +71,8 @@ class Audio(ContentBlock):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, data=bytes, mime_type=str, annotations=_OBJECT, meta=_OBJECT)
+        check_types(self, data=bytes, mime_type=str, meta=_OBJECT)
+        check_annotations(f"{type(self).__name__}.annotations", self.annotations)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `AudioContent`."""
@@ -90,7 +94,8 @@ class ResourceLink(ContentBlock):
     icons: Sequence[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, uri=str, name=str, annotations=_OBJECT, meta=_OBJECT)
+        check_types(self, uri=str, name=str, meta=_OBJECT)
+        check_annotations("ResourceLink.annotations", self.annotations)
         check_types(self, description=_TEXT, mime_type=_TEXT, title=_TEXT)
         check_size("ResourceLink.size", self.size)
         check_icons("ResourceLink.icons", self.icons)
@@ -125,7 +130,8 @@ class EmbeddedResource(ContentBlock):
         if (self.text is None) == (self.blob is None):
             raise UsageError("EmbeddedResource has both text and blob, or neither; pass one of them")
         check_types(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT)
-        check_types(self, annotations=_OBJECT, meta=_OBJECT)
+        check_types(self, meta=_OBJECT)
+        check_annotations("EmbeddedResource.annotations", self.annotations)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `EmbeddedResource`."""

@@ -1,9 +1,11 @@
-"""Iteration over the core schemas of pydantic, and their definitions."""
+"""The core schemas of pydantic: iteration, changed copies, and their definitions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+
+from pydantic_core import SchemaValidator
 
 CoreSchema = Mapping[str, Any]
 
@@ -34,6 +36,31 @@ def nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
     while waiting:
         waiting += children(node := waiting.pop())
         yield node
+
+
+def transform(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """Return a copy of a core schema in which `change` has replaced each schema, the inner ones first."""
+    if isinstance(schema, (list, tuple)):
+        return type(schema)(transform(each, change) for each in schema)
+    if not isinstance(schema, dict):
+        return schema
+    copy = {
+        name: value
+        if name in WITHOUT_SCHEMAS
+        else {own: transform(each, change) for own, each in value.items()}
+        if name in MEMBERS_BY_NAME and isinstance(value, dict)
+        else transform(value, change)
+        for name, value in schema.items()
+    }
+    return change(copy)
+
+
+def validator_of(changed: Any) -> SchemaValidator:
+    """Return the validator of a changed copy, in which models do not use the validators that they have."""
+    try:
+        return SchemaValidator(changed, _use_prebuilt=False)
+    except TypeError:  # an older pydantic does not know the argument
+        return SchemaValidator(changed)
 
 
 def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:

@@ -58,6 +58,21 @@ class JsonSchemaGenerator(GenerateJsonSchema):
                 made.setdefault("additionalProperties", False)
         return made
 
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        return self._of_every_value(super().datetime_schema(schema), schema)
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        return self._of_every_value(super().time_schema(schema), schema)
+
+    def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
+        return self._of_every_value(super().timedelta_schema(schema), schema)
+
+    def _of_every_value(self, made: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
+        """Leave out the format of results that do not always have it: a time zone, whole seconds."""
+        if self.mode == "serialization" and schema.get("tz_constraint") != "aware":
+            made.pop("format", None)
+        return made
+
     def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> JsonSchemaValue:
         made = super().tagged_union_schema(schema)
         tag = made.get("discriminator", {}).get("propertyName")

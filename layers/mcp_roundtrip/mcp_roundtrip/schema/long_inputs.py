@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
-from mcp_roundtrip.schema.core_schemas import MEMBERS_BY_NAME, WITHOUT_SCHEMAS
+from mcp_roundtrip.schema.core_schemas import transform, validator_of
 from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, PatternBudget, TextTooLong
 
 MAX_COLLISIONS: Final = 64
@@ -50,14 +50,8 @@ def fail_fast_validator(schema: Mapping[str, Any], recursive: Mapping[str, str])
 
     `recursive` are the references of recursive definitions, with the names of their types.
     """
-    changed = _fail_fast(schema, recursive)
-    if changed == schema:
-        return None
-    # A model's prebuilt validator would collect all errors again.
-    try:
-        return SchemaValidator(changed, _use_prebuilt=False)
-    except TypeError:  # an older pydantic does not know the argument
-        return SchemaValidator(changed)
+    changed = transform(schema, partial(_fail_fast, recursive))
+    return None if changed == schema else validator_of(changed)
 
 
 @contextmanager
@@ -81,22 +75,10 @@ class _InputBudget(Struct):
 _current: ContextVar[_InputBudget] = ContextVar("input_budget")
 
 
-def _fail_fast(schema: Any, recursive: Mapping[str, str]) -> Any:
-    if isinstance(schema, (list, tuple)):
-        return type(schema)(_fail_fast(each, recursive) for each in schema)
-    if not isinstance(schema, dict):
-        return schema
-    copy = {
-        name: value
-        if name in WITHOUT_SCHEMAS
-        else {own: _fail_fast(each, recursive) for own, each in value.items()}
-        if name in MEMBERS_BY_NAME and isinstance(value, dict)
-        else _fail_fast(value, recursive)
-        for name, value in schema.items()
-    }
+def _fail_fast(recursive: Mapping[str, str], copy: dict[str, Any]) -> dict[str, Any]:
     if copy.get("type") in _CONTAINERS:
         copy["fail_fast"] = True
-    if copy.get("type") == "definition-ref" and (name := recursive.get(schema["schema_ref"])):
+    if copy.get("type") == "definition-ref" and (name := recursive.get(copy["schema_ref"])):
         return _with_one_error(copy, name)
     return _with_limits(copy)
 

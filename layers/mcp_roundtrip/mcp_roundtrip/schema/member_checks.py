@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, get_args
 
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.block_base import check_text
 from mcp_roundtrip.schema.type_adapters import to_json
+
+Member = tuple[str, Callable[[Any], bool]]
+"""What a member must be, in words, and the check."""
 
 
 def check_types(holder: Any, **kinds: Any) -> None:
@@ -31,15 +34,81 @@ def check_size(where: str, size: Any) -> None:
 
 
 def check_icons(where: str, icons: Any) -> None:
-    """Raise UsageError for `icons` that are neither None nor mappings with `src`."""
+    """Raise UsageError for `icons` that are neither None nor a list of `Icon` of the specification."""
     if icons is None:
         return
-    if not isinstance(icons, (list, tuple)) or not all(map(_is_icon, icons)):
+    if not isinstance(icons, (list, tuple)) or not all(map(_has_source, icons)):
         raise UsageError(f"{where} must be a list of mappings, each with src")
+    for number, icon in enumerate(icons):
+        _check_members(f"{where}[{number}]", icon, _ICON)
 
 
-def _is_icon(icon: Any) -> bool:
-    return isinstance(icon, Mapping) and isinstance(icon.get("src"), str)
+def check_annotations(where: str, annotations: Any, *, of_tool: bool = False) -> None:
+    """Raise UsageError for what is neither None nor `Annotations` or `ToolAnnotations`."""
+    if annotations is None:
+        return
+    if not isinstance(annotations, Mapping):
+        raise UsageError(f"{where} must be a mapping")
+    _check_members(where, annotations, _TOOL_ANNOTATIONS if of_tool else _ANNOTATIONS)
+
+
+def _check_members(where: str, given: Mapping[str, Any], members: Mapping[str, Member]) -> None:
+    for name, value in given.items():
+        if name in members:
+            expected, accepts = members[name]
+            if not accepts(value):
+                raise UsageError(f"{where}.{name} must be {expected}")
+
+
+def _has_source(icon: Any) -> bool:
+    return isinstance(icon, Mapping) and "src" in icon
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) or hasattr(value, "isoformat")  # that of a datetime is written
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(map(_is_text, value))
+
+
+def _are_roles(value: Any) -> bool:
+    return _are_texts(value) and all(each in _ROLES for each in value)
+
+
+def _is_priority(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+_ROLES: Final = ("user", "assistant")
+
+_TEXT: Final[Member] = ("text", _is_text)
+_ICON: Final[Mapping[str, Member]] = {
+    "src": _TEXT,
+    "mimeType": _TEXT,
+    "sizes": ('a list of texts, such as "48x48"', _are_texts),
+    "theme": ('"light" or "dark"', lambda value: value in ("light", "dark")),
+}
+_TOOL_ANNOTATIONS: Final[Mapping[str, Member]] = {
+    "title": _TEXT,
+    **dict.fromkeys(
+        ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), ("True or False", _is_boolean)
+    ),
+}
+_ANNOTATIONS: Final[Mapping[str, Member]] = {
+    "audience": ('a list of "user" and "assistant"', _are_roles),
+    "priority": ("a number from 0 to 1", _is_priority),
+    "lastModified": ("a time", _is_time),
+}
+"""Members of `Icon`, `ToolAnnotations` and `Annotations` of the specification. Others may have any type."""
 
 
 def member_to_json(holder: Any, name: str) -> Any:

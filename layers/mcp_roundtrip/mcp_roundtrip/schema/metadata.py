@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.block_base import check_text
-from mcp_roundtrip.schema.member_checks import check_icons, check_size, mappings_to_json
+from mcp_roundtrip.schema.member_checks import check_annotations, check_icons, check_size, mappings_to_json
 
 _PARAMETERS: Final = {"_meta": "meta", "mimeType": "mime_type"}
 """Member -> name of the decorator's parameter, where they differ."""
@@ -21,7 +21,7 @@ def metadata_members(kind: str, name: str | None, given: Mapping[str, Any]) -> d
     """
     try:
         return {
-            member: _to_json(member, _PARAMETERS.get(member, member), value)
+            member: _to_json(kind, member, _PARAMETERS.get(member, member), value)
             for member, value in given.items()
         }
     except UsageError as error:
@@ -29,14 +29,17 @@ def metadata_members(kind: str, name: str | None, given: Mapping[str, Any]) -> d
         raise DefinitionError(f"{whose}: {error}") from None
 
 
-def _to_json(member: str, parameter: str, value: Any) -> Any:
+def _to_json(kind: str, member: str, parameter: str, value: Any) -> Any:
     if member == "size":
         check_size(parameter, value)
         return value
     if member == "icons":
         check_icons(parameter, value)
         return mappings_to_json(parameter, value)
-    if member in ("annotations", "_meta"):
+    if member == "annotations":
+        check_annotations(parameter, value, of_tool=kind == "tool")
+        return mappings_to_json(parameter, value)
+    if member == "_meta":
         if not isinstance(value, Mapping):
             raise UsageError(f"{parameter} must be a mapping")
         return mappings_to_json(parameter, value)

@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cached_property
 from inspect import Signature, isclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
 from msgspec import Struct
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.block_base import ContentBlock, text_block
-from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name
+from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name, unwrap_alias
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     describe_errors,
@@ -23,6 +23,11 @@ from mcp_roundtrip.schema.type_adapters import (
     to_json,
     type_adapter,
 )
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator
 
 
 class NoStructuredContent(Enum):
@@ -33,9 +38,14 @@ class NoStructuredContent(Enum):
 
 NO_STRUCTURED_CONTENT: Final = NoStructuredContent.MARK
 
+_UNTYPED = (Signature.empty, Any, object, list, tuple)
+"""Annotations that do not say whether the function returns content blocks or data."""
+
+_NUMBERS = (int, float, bool)
+"""Types of results that the serializer checks completely."""
+
 _UNION = (Union, UnionType)
 _SEQUENCE = (list, tuple)
-_INSTANCES = ("model", "dataclass")
 
 
 class _Kind(Enum):
@@ -60,7 +70,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         """
         name = function_name(function)
         annotation = resolve_type_hints(function).get("return", Signature.empty)
-        if annotation in (Signature.empty, Any, object):
+        if annotation in _UNTYPED:
             return cls(name, annotation, _Kind.UNTYPED)
         if _is_content(annotation):
             return cls(name, annotation, _Kind.CONTENT)
@@ -125,19 +135,23 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         return DefinitionError(f"{self.name}: the return type: {explain_type_error(self.annotation, error)}")
 
     @cached_property
-    def _has_instances(self) -> bool:
-        return _instances_in(type_adapter(self.annotation).core_schema)
+    def _is_plain(self) -> bool:
+        from mcp_roundtrip.schema.plain_types import is_plain  # only typed tools need it
+
+        return is_plain(type_adapter(self.annotation).core_schema)
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
+
+        schema = self._json_schema
+        assert schema is not None
+        return SchemaValidator.compile(schema, asserts_formats=True)
 
     def _typed(self, value: Any) -> tuple[Any, str]:
         try:
             types = type_adapter(self.annotation)
-            # Validation accepts a dict for a model and checks the constraints of the schema.
-            fitting = types.validate_python(value, by_alias=True, by_name=True)
-            data = types.dump_python(fitting, mode="json", by_alias=True, warnings="error")
-            if self._has_instances:
-                from mcp_roundtrip.schema.revalidation import revalidate  # many results are plain data
-
-                revalidate(types, fitting)
+            typed, data = _serialize(types, value)
         except TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
@@ -145,20 +159,59 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         except (PydanticSerializationError, UnicodeError):
             raise UsageError(self._mismatch(_place(value))) from None
         try:
-            return data, encode_json(data, lambda: types.dump_python(fitting, warnings=False))
+            text = encode_json(data, lambda: types.dump_python(typed, warnings=False))
         except ValueError:
             raise _not_json(self.name, value) from None
+        is_number = self.annotation in _NUMBERS
+        if not is_number and not (self._is_plain and _is_complete(types, data)):
+            _refuse_lost_names(self.name, typed, data)
+            self._refuse_invalid(data)
+        return data, text
+
+    def _refuse_invalid(self, data: Any) -> None:
+        """Raise UsageError for data that the outputSchema refuses."""
+        if not self._validator.is_valid(data):
+            from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+
+            lines = "\n".join(problem_lines(self._validator, data, "result"))
+            raise UsageError(f"{self._mismatch()}\n{lines}")
 
     def _mismatch(self, place: str = "") -> str:
         what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"
         return f"{what}{place}; return what the annotation says, or change it"
 
 
-def _instances_in(schema: Any) -> bool:
-    """Return whether a core schema has a model or a dataclass."""
-    if isinstance(schema, Mapping):
-        return schema.get("type") in _INSTANCES or any(map(_instances_in, schema.values()))
-    return isinstance(schema, _SEQUENCE) and any(map(_instances_in, schema))
+def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, Any]:
+    """Return a value of the type, and its JSON data.
+
+    A value of the type is not validated again, because validators may convert it. A value of another type is,
+    such as a dict for a model.
+    """
+    try:
+        return value, types.dump_python(value, mode="json", by_alias=True, warnings="error")
+    except PydanticSerializationError:
+        typed = types.validate_python(value, by_alias=True, by_name=True)
+        return typed, types.dump_python(typed, mode="json", by_alias=True, warnings="error")
+
+
+def _is_complete(types: TypeAdapter[Any], data: Any) -> bool:
+    from mcp_roundtrip.schema.plain_types import is_complete  # only typed tools need it
+
+    return is_complete(types.core_schema, data)
+
+
+def _refuse_lost_names(name: str, value: Any, data: Any) -> None:
+    """Raise UsageError if two keys of a dict have one name in JSON, such as 1 and "1"."""
+    if isinstance(value, Mapping) and isinstance(data, dict):
+        if len(value) > len(data):
+            raise UsageError(
+                f"{name} returned a dict with two keys that have one name in JSON; use other keys"
+            )
+        for member, written in zip(value.values(), data.values(), strict=False):
+            _refuse_lost_names(name, member, written)
+    elif isinstance(value, _SEQUENCE) and isinstance(data, list):
+        for item, written in zip(value, data, strict=False):
+            _refuse_lost_names(name, item, written)
 
 
 def untyped_to_json(name: str, value: Any) -> tuple[Any, str]:
@@ -167,9 +220,11 @@ def untyped_to_json(name: str, value: Any) -> tuple[Any, str]:
     Raises UsageError, which names the place and quotes no value, for a value that JSON cannot hold.
     """
     try:
-        return to_json(value)
+        data, text = to_json(value)
     except ValueError:
         raise _not_json(name, value) from None
+    _refuse_lost_names(name, value, data)
+    return data, text
 
 
 def _not_json(name: str, value: Any) -> UsageError:
@@ -208,6 +263,7 @@ def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:
 
 def _is_content(annotation: Any, *, item: bool = False) -> bool:
     """Return whether the type is None, str, a block, a union of these, or a list or tuple with blocks."""
+    annotation = unwrap_alias(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _is_content(arguments[0], item=item)
@@ -220,6 +276,7 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
 
 
 def _mentions_block(annotation: Any) -> bool:
+    annotation = unwrap_alias(annotation)
     return _is_block(annotation) or any(map(_mentions_block, _type_arguments(annotation)))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.schema.block_base import ContentBlock
 from mcp_roundtrip.schema.member_checks import check_types, member_to_json
 from mcp_roundtrip.schema.output import untyped_to_json
 
@@ -70,6 +71,21 @@ def _one(name: str, value: Any, mime_type: str | None) -> ResourceContents:
         return ResourceContents(blob=bytes(value), mime_type=mime_type or "application/octet-stream")
     if value is None:
         raise UsageError(f"{name} returned None; return contents, or raise ResourceNotFound")
+    if isinstance(value, ContentBlock):
+        return _from_block(name, value, mime_type)
     data, _ = untyped_to_json(name, value)
     text = json.dumps(data, ensure_ascii=False)
     return ResourceContents(text=text, mime_type=mime_type or "application/json")
+
+
+def _from_block(name: str, block: ContentBlock, mime_type: str | None) -> ResourceContents:
+    """Return the contents of a content block. Raises UsageError for a block that links to a resource."""
+    match block.to_wire():
+        case {"type": "text", "text": text}:
+            return ResourceContents(text=text, mime_type=mime_type or "text/plain")
+        case {"data": data, "mimeType": own}:
+            return ResourceContents(blob=b64decode(data), mime_type=own)
+    raise UsageError(
+        f"{name} returned {type(block).__name__}, which is no contents of a resource; return text, bytes, "
+        "Image, Audio or ResourceContents"
+    )

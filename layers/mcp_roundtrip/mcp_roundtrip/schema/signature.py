@@ -197,6 +197,13 @@ def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
         ) from None
 
 
+def unwrap_alias(annotation: Any) -> Any:
+    """Return the type that a `type` statement names (PEP 695)."""
+    while type(annotation).__name__ == "TypeAliasType":  # typing's, or that of typing_extensions
+        annotation = annotation.__value__
+    return annotation
+
+
 def type_name(annotation: Any) -> str:
     """Return an annotation as text, without modules."""
     if get_origin(annotation) is Annotated:

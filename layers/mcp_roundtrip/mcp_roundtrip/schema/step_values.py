@@ -123,8 +123,7 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
     try:
         types = type_adapter(annotation, base64_bytes=True)
         data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
-        # pydantic serializes an instance without validation, so read it back before it is journaled.
-        result = types.validate_json(_STRICT.encode(data).encode(), by_alias=False, by_name=True)
+        text = _STRICT.encode(data).encode()
     except TYPE_ERRORS as error:
         raise UsageError(_unusable(annotation, error)) from None
     except (PydanticSerializationError, ValueError):
@@ -132,7 +131,41 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
             f"returned {type(value).__name__}, which does not fit its return type {type_name(annotation)}; "
             "return what the annotation says, or change it"
         ) from None
+    try:
+        result = types.validate_json(text, by_alias=False, by_name=True)
+    except ValueError as error:
+        raise UsageError(_unreadable(value, annotation, _first_problem(error))) from None
+    if not _is_same(value, result):
+        became = type(result).__name__ if type(result) is not type(value) else "another value"
+        raise UsageError(_unreadable(value, annotation, f"it becomes {became}"))
     return data, result
+
+
+def _unreadable(value: Any, annotation: Any, problem: str) -> str:
+    return (
+        f"returned {type(value).__name__}, which cannot be read back from JSON as {type_name(annotation)}: "
+        f"{problem}; use a type that JSON tells apart, or return JSON data"
+    )
+
+
+def _first_problem(error: ValueError) -> str:
+    text = describe_errors(error, "result") if isinstance(error, ValidationError) else str(error)
+    return text.partition("\n")[0]
+
+
+def _is_same(value: Any, result: Any) -> bool:
+    """Return whether a value is equal to what was read back; of objects without equality, the types count."""
+    if isinstance(value, (list, tuple)) and isinstance(result, (list, tuple)):
+        return len(value) == len(result) and all(map(_is_same, value, result))
+    if isinstance(value, dict) and isinstance(result, dict):
+        return value.keys() == result.keys() and all(_is_same(value[name], result[name]) for name in value)
+    try:
+        if value == result or (value != value and result != result):  # NaN
+            return True
+    except Exception:  # an author's __eq__ may raise anything
+        return type(value) is type(result)
+    has_equality = getattr(type(value), "__eq__", None) is not getattr(object, "__eq__", None)
+    return type(value) is type(result) and not has_equality
 
 
 def _unusable(annotation: Any, error: Exception) -> str:

@@ -101,7 +101,7 @@ def _is_schema(value: Any) -> bool:
 
 def _is_exact(schema: Mapping[str, Any], path: FieldPath, transforms: bool) -> bool:
     kind = schema["type"]
-    if kind not in _EXACT or not _has_pydantics_schema(schema):
+    if kind not in _EXACT or not has_pydantics_schema(schema):
         return False
     if kind == "literal":
         return _is_exact_literal(schema["expected"], path)
@@ -158,7 +158,7 @@ def _named(path: FieldPath) -> str:
     return f"member {'.'.join(path)!r}" if path else "the type"
 
 
-def _has_pydantics_schema(schema: Mapping[str, Any]) -> bool:
+def has_pydantics_schema(schema: Mapping[str, Any]) -> bool:
     """Return whether pydantic wrote the JSON Schema, without assertions that the author added or replaced."""
     if metadata := schema.get("metadata"):
         for name in ("pydantic_js_functions", "pydantic_js_annotation_functions"):

@@ -15,7 +15,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.exact_reader import InvalidValue
-from mcp_roundtrip.schema.signature import type_name
+from mcp_roundtrip.schema.signature import type_name, unwrap_alias
 
 
 class StringArguments(Arguments, frozen=True):
@@ -92,7 +92,8 @@ def _choices(annotation: Any) -> Iterator[str]:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """Yield the members of a union, without Annotated and NewType."""
+    """Yield the members of a union, without Annotated, NewType and aliases."""
+    annotation = unwrap_alias(annotation)
     if get_origin(annotation) is Annotated:
         yield from _alternatives(get_args(annotation)[0])
     elif get_origin(annotation) in (Union, UnionType):
