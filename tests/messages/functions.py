@@ -566,6 +566,26 @@ def a_schema_for_two_parameters() -> None:
     tool(find, input_schema={"type": "object"})
 
 
+@says("find: input_schema is a JSON Schema; write a dict, or leave it out for the parameters' own types")
+def a_schema_that_is_no_mapping() -> None:
+    tool(annotated(str), input_schema=True)
+
+
+@says("tool name '' is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - .")
+def a_name_without_characters() -> None:
+    tool(annotated(str), name="")
+
+
+@says("find: member 'query': JSON cannot hold a class; write a Literal of names")
+def a_parameter_that_is_a_class() -> None:
+    tool(annotated(type[int]))
+
+
+@says("find: member 'query': Enum has no members; write an enumeration that has some")
+def a_parameter_of_no_enumeration() -> None:
+    tool(annotated(Enum))
+
+
 @says('find: input_schema is not that of an object; write "type": "object" at its root')
 def a_schema_of_no_object() -> None:
     raw({"type": "string"})

@@ -83,3 +83,13 @@ def test_a_section_without_entries_stays_in_the_prose():
 def test_a_missing_docstring_is_read_as_empty(text):
     assert parse_docstring(text).prose == ""
     assert parse_docstring(text).parameters == {}
+
+
+def test_every_section_on_parameters_is_read():
+    google = "Do.\n\nArgs:\n    x: It.\n\nKeyword Args:\n    y: That.\n\nOther Parameters:\n    z: More.\n"
+    numpy = (
+        "Do.\n\nParameters\n----------\nx\n    It.\n\nOther Parameters\n----------------\ny, z\n    That.\n"
+    )
+    assert parse_docstring(google).parameters == {"x": "It.", "y": "That.", "z": "More."}
+    assert parse_docstring(numpy).parameters == {"x": "It.", "y": "That.", "z": "That."}
+    assert parse_docstring(google).prose == parse_docstring(numpy).prose == "Do."

@@ -11,7 +11,10 @@ from inspect import cleandoc
 
 from msgspec import Struct, field
 
-_GOOGLE_HEADERS = ("Args:", "Arguments:", "Parameters:", "Params:")
+_GOOGLE_HEADERS = (
+    *("Args:", "Arguments:", "Parameters:", "Params:"),
+    *("Keyword Args:", "Keyword Arguments:", "Other Parameters:"),
+)
 _NUMPY_HEADERS = ("Parameters", "Other Parameters")
 
 # Not compiled here, because few docstrings have more than prose.
@@ -33,8 +36,10 @@ def parse_docstring(text: str | None) -> Docstring:
     lines = cleandoc(text or "").splitlines()
     parameters: dict[str, str] = {}
     for style in (_google, _numpy, _rest):
-        lines, found = style(lines)
-        parameters = found | parameters
+        found = None
+        while found is None or found:  # a docstring may have several sections
+            lines, found = style(lines)
+            parameters = found | parameters
     prose = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return Docstring(prose, {name: words for name, words in parameters.items() if words})
 
@@ -43,7 +48,8 @@ def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     for start, line in enumerate(lines):
         if line.rstrip() in _GOOGLE_HEADERS:
             stop = _end_of_indented(lines, start + 1)
-            return _cut(lines, start, stop, _entries(lines[start + 1 : stop], _GOOGLE_ENTRY))
+            if found := _entries(lines[start + 1 : stop], _GOOGLE_ENTRY):
+                return _cut(lines, start, stop, found)
     return lines, {}
 
 
@@ -53,7 +59,8 @@ def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
         if lines[underline - 1].strip() in _NUMPY_HEADERS:
             following = headers[position + 1 :]
             stop = following[0] - 1 if following else len(lines)
-            return _cut(lines, underline - 1, stop, _entries(lines[underline + 1 : stop], _NUMPY_ENTRY))
+            if found := _entries(lines[underline + 1 : stop], _NUMPY_ENTRY):
+                return _cut(lines, underline - 1, stop, found)
     return lines, {}
 
 
@@ -86,7 +93,7 @@ def _end_of_indented(lines: list[str], start: int) -> int:
 
 
 def _cut(lines: list[str], start: int, stop: int, found: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    return ([*lines[:start], "", *lines[stop:]], found) if found else (lines, {})
+    return [*lines[:start], "", *lines[stop:]], found
 
 
 def _entries(block: Iterable[str], pattern: str) -> dict[str, str]:

@@ -56,6 +56,11 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
                 f"{signature.name}: with input_schema= the function takes one parameter besides the context, "
                 f"not {len(signature.parameters)}; write `arguments: dict[str, Any]` in their place"
             )
+        if not isinstance(input_schema, Mapping):
+            raise DefinitionError(
+                f"{signature.name}: input_schema is a JSON Schema; write a dict, or leave it out for the "
+                "parameters' own types"
+            )
         schema = dict(input_schema)
         try:
             _check(schema)

@@ -101,6 +101,10 @@ def _is_schema(value: Any) -> bool:
 
 def _is_exact(schema: Mapping[str, Any], path: FieldPath, transforms: bool) -> bool:
     kind = schema["type"]
+    if kind == "is-subclass":
+        raise DefinitionError(f"{_named(path)}: JSON cannot hold a class; write a Literal of names")
+    if kind == "is-instance" and issubclass(schema["cls"], Enum):
+        raise DefinitionError(f"{_named(path)}: Enum has no members; write an enumeration that has some")
     if kind not in _EXACT or not has_pydantics_schema(schema):
         return False
     if kind == "literal":

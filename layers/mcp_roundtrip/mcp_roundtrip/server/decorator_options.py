@@ -99,7 +99,7 @@ def check_task_support(name: str, task: TaskSupport | None) -> TaskSupport | Non
 def feature_name(decorator: str, name: str | None, function: Any) -> str:
     """Return the given name or else the one of the function. Raises DefinitionError."""
     check_callable(decorator, function)
-    found = name or function_name(function)
+    found = function_name(function) if name is None else name
     if found == "<lambda>":
         raise DefinitionError(f"{decorator}: a lambda has no name; pass name=, or write a `def`")
     return found
