@@ -30,7 +30,7 @@ from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support import cloudformation, skips, whole_template
+from support import cloudformation, forked_programs, skips, whole_template
 from support.aws_account import Cloud, Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
@@ -81,7 +81,7 @@ def shell(commands: str, folder: Path, **variables: str) -> str:
 def of_stranger(**variables: str) -> dict[str, str]:
     """Return the environment of somebody who has Python and sam, and no checkout."""
     of_sam = environment()
-    path = os.pathsep.join([of_sam["PATH"], str(SAM.parent)])
+    path = os.pathsep.join([of_sam["PATH"], str(forked_programs.sam().parent)])
     # A few of the installed modules are imported: those are compiled then.
     return {**of_sam, "PATH": path, "PIP_NO_COMPILE": "1", **variables}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,17 @@ class ServedWithIssuer(Served):
     issuer: AuthorizationServer
 
 
+def unused_port() -> int:
+    """Return a port that is not open, below those that the system gives to connections meanwhile."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port of 100 is unused")
+
+
 @contextmanager
 def serve_with_issuer() -> Iterator[ServedWithIssuer]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = unused_port()
     url, lines = f"http://127.0.0.1:{port}{FRONT_DOOR}", list[str]()
     with authorization_server() as issuer:
         parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "Platform.EndpointUri": url}
