@@ -44,16 +44,17 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unwritten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return a copy of the project that must stay unchanged."""
-    return copy_project(tmp_path_factory.mktemp("unwritten"))
+    project = copy_project(tmp_path_factory.mktemp("unwritten"))
+    before = contents(project)
+    yield project
+    assert contents(project) == before
 
 
 @pytest.fixture
-def project(unwritten: Path) -> Iterator[Path]:
-    before = contents(unwritten)
-    yield unwritten
-    assert contents(unwritten) == before
+def project(unwritten: Path) -> Path:
+    return unwritten
 
 
 def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
