@@ -124,7 +124,10 @@ NOT_RUN: Final[Mapping[str, Mapping[str, str]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A server the suite is run against. `record` names its figures in `expected.json`."""
+    """A server the suite is run against. `record` names its figures in `expected.json`.
+
+    `origins` is the parameter with the accepted origins: the suite says the server's own address is one.
+    """
 
     title: str
     record: str
@@ -134,6 +137,7 @@ class Target:
     revision: str = REVISION
     fresh: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
+    origins: str = "AllowedOrigins"
     excused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -170,6 +174,7 @@ _CURRENT: Final = (
         EXAMPLES,
         ANY_SERVER,
         parameters={"AuthMode": "none"},
+        origins="Platform.AllowedOrigins",
         excused=_NO_FIXTURE,
     ),
 )

@@ -82,7 +82,6 @@ def run(
     results = CACHE / "results" / target.title.replace(" ", "_").replace(",", "")
     results.mkdir(parents=True, exist_ok=True)
     port = _free_port()
-    origin = {"AllowedOrigins": f"http://127.0.0.1:{port}"}
     rows = []
     with (
         (results / "functions.log").open("w") as log,
@@ -90,7 +89,7 @@ def run(
             target.template,
             port=port,
             fresh=target.fresh,
-            parameters={**target.parameters, **origin},
+            parameters={**target.parameters, target.origins: f"http://127.0.0.1:{port}"},
             log=lambda line: print(line, file=log, flush=True),
         ) as app,
     ):
