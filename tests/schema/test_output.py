@@ -437,3 +437,12 @@ def test_an_alias_is_the_type_that_it_names():
     blocks = TypeAliasType("blocks", Text | Image)
     assert returning(blocks).json_schema() is None
     assert returning(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]
+
+
+def test_data_that_looks_like_a_pattern_is_none():
+    class Search(BaseModel):
+        pattern: str = "(?i)a"
+        options: dict[str, str] = {"pattern": "(?P<n>a)"}
+
+    schema = returning(Search).json_schema()
+    assert schema["properties"]["options"]["default"] == {"pattern": "(?P<n>a)"}

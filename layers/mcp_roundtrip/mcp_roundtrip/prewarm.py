@@ -36,13 +36,8 @@ _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
     # arguments and steps
     *("engine.steps", "protocol.parameter_headers", "schema.booleans", "schema.core_schema_text"),
-    *(
-        "schema.long_inputs",
-        "schema.schema_validator",
-        "schema.patterns",
-        "schema.plain_types",
-        "server.async_pass",
-    ),
+    *("schema.long_inputs", "schema.patterns", "schema.plain_types", "schema.schema_validator"),
+    "server.async_pass",
     # lines that tools log with Powertools
     "author_logs",
     # calls that ask, and their states

@@ -35,8 +35,7 @@ class Text(ContentBlock):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, text=str, meta=_OBJECT)
-        check_annotations("Text.annotations", self.annotations)
+        _check(self, text=str)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `TextContent`."""
@@ -53,8 +52,7 @@ class Image(ContentBlock):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, data=bytes, mime_type=str, meta=_OBJECT)
-        check_annotations(f"{type(self).__name__}.annotations", self.annotations)
+        _check(self, data=bytes, mime_type=str)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `ImageContent`."""
@@ -71,8 +69,7 @@ class Audio(ContentBlock):
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, data=bytes, mime_type=str, meta=_OBJECT)
-        check_annotations(f"{type(self).__name__}.annotations", self.annotations)
+        _check(self, data=bytes, mime_type=str)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `AudioContent`."""
@@ -94,9 +91,7 @@ class ResourceLink(ContentBlock):
     icons: Sequence[Mapping[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self, uri=str, name=str, meta=_OBJECT)
-        check_annotations("ResourceLink.annotations", self.annotations)
-        check_types(self, description=_TEXT, mime_type=_TEXT, title=_TEXT)
+        _check(self, uri=str, name=str, description=_TEXT, mime_type=_TEXT, title=_TEXT)
         check_size("ResourceLink.size", self.size)
         check_icons("ResourceLink.icons", self.icons)
 
@@ -129,9 +124,7 @@ class EmbeddedResource(ContentBlock):
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise UsageError("EmbeddedResource has both text and blob, or neither; pass one of them")
-        check_types(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT)
-        check_types(self, meta=_OBJECT)
-        check_annotations("EmbeddedResource.annotations", self.annotations)
+        _check(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT)
 
     def to_wire(self) -> dict[str, Any]:
         """Return `EmbeddedResource`."""
@@ -142,6 +135,12 @@ class EmbeddedResource(ContentBlock):
             blob=None if self.blob is None else _base64(self.blob),
         )
         return _present(type="resource", resource=resource, **_annotations_and_meta(self))
+
+
+def _check(block: Any, **kinds: Any) -> None:
+    """Raise UsageError for a member of another type than these, and for the members that every block has."""
+    check_types(block, **kinds, meta=_OBJECT)
+    check_annotations(f"{type(block).__name__}.annotations", block.annotations)
 
 
 def _annotations_and_meta(block: Any) -> dict[str, Any]:

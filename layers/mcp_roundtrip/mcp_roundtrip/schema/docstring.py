@@ -36,9 +36,10 @@ def parse_docstring(text: str | None) -> Docstring:
     lines = cleandoc(text or "").splitlines()
     parameters: dict[str, str] = {}
     for style in (_google, _numpy, _rest):
-        found = None
-        while found is None or found:  # a docstring may have several sections
+        while True:  # a docstring may have several sections
             lines, found = style(lines)
+            if not found:
+                break
             parameters = found | parameters
     prose = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return Docstring(prose, {name: words for name, words in parameters.items() if words})

@@ -24,11 +24,22 @@ Problem = tuple[ValuePath, str]
 MAX_CHECKS: Final = 20_000
 """Checks by a subschema for one explanation."""
 
+
+def _is_number(value: Any) -> bool:
+    """Return whether `value` is a JSON number; a Python bool is an int, but not a JSON number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    """Return whether `value` is an integer to JSON Schema, as 2.0 is."""
+    return _is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
 _TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "null": ("null", lambda value: value is None),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "integer": ("an integer", lambda value: is_integer(value)),
-    "number": ("a number", lambda value: is_number(value)),
+    "integer": ("an integer", _is_integer),
+    "number": ("a number", _is_number),
     "string": ("a string", lambda value: isinstance(value, str)),
     "array": ("an array", lambda value: isinstance(value, list)),
     "object": ("an object", lambda value: isinstance(value, dict)),
@@ -57,16 +68,6 @@ _COMPANIONS: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximu
 
 _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 """Dialects in which `$ref` hides the keywords beside it."""
-
-
-def is_number(value: Any) -> bool:
-    """Return whether `value` is a JSON number; a Python bool is an int, but not a JSON number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def is_integer(value: Any) -> bool:
-    """Return whether `value` is an integer to JSON Schema, as 2.0 is."""
-    return is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
 def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
@@ -268,16 +269,14 @@ class _Explanation(Struct, eq=False):
         match keyword:
             case "not":
                 fits = not self._is_valid(at, value)
-            case "contains":
-                fits = not isinstance(value, list) or any(self._is_valid(at, item) for item in value)
             case "if":
                 branch = "then" if self._is_valid(at, value) else "else"
                 pointer = f"{at.removesuffix('/if')}/{branch}"
                 if branch in schema:
                     yield from self.problems(pointer, schema[branch], value, path)
                 return
-            case _:
-                fits = True
+            case _:  # contains
+                fits = not isinstance(value, list) or any(self._is_valid(at, item) for item in value)
         if not fits:
             yield path, f"Input does not satisfy {keyword}: {_quote(schema[keyword])}"
 

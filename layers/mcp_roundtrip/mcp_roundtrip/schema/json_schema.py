@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.subschemas import nodes, patterns_of
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""
@@ -111,19 +112,12 @@ def build_json_schema(
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
 
 
-def _refuse_patterns(node: Any) -> None:
-    if isinstance(node, list):
-        for item in node:
-            _refuse_patterns(item)
-    elif isinstance(node, dict):
-        for child in node.values():
-            _refuse_patterns(child)
-        own = node.get("pattern")
-        for pattern in (*node.get("patternProperties", ()), *((own,) if isinstance(own, str) else ())):
-            from mcp_roundtrip.schema.ecma_patterns import syntax_problem  # few types have patterns
+def _refuse_patterns(schema: JsonSchemaValue) -> None:
+    for pattern in (each for node in nodes(schema) for each in patterns_of(node)):
+        from mcp_roundtrip.schema.ecma_patterns import syntax_problem  # few types have patterns
 
-            if problem := syntax_problem(pattern):
-                raise DefinitionError(f"the pattern {pattern!r} {problem}")
+        if problem := syntax_problem(pattern):
+            raise DefinitionError(f"the pattern {pattern!r} {problem}")
 
 
 def _untitled(schema: JsonSchemaValue, cls: Any) -> JsonSchemaValue:

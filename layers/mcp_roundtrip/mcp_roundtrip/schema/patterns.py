@@ -17,6 +17,7 @@ from msgspec import Struct
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from mcp_roundtrip.schema.ecma_patterns import NONLINEAR, syntax_problem
+from mcp_roundtrip.schema.subschemas import nodes, patterns_of
 
 MAX_PATTERN_STEPS: Final = 20_000_000
 """Bytes of text times `pattern_size` for one pass over a request: 0.3 s, at 15 ns for the costliest step."""
@@ -124,21 +125,9 @@ def compile_problem(error: SchemaError) -> str | None:
     return f"is too large to compile; {_SMALLER}" if "exceeds size limit" in text else None
 
 
-def total_size(schema: Any) -> int:
+def total_size(schema: Mapping[str, Any]) -> int:
     """Return the size of all patterns of a JSON Schema, however often it refers to them."""
-    if isinstance(schema, dict):
-        own = sum(map(pattern_size, patterns_of(schema)))
-        return own + sum(map(total_size, schema.values()))
-    return sum(map(total_size, schema)) if isinstance(schema, list) else 0
-
-
-def patterns_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patterns of a JSON Schema itself, with the `maxLength` of their texts."""
-    names = schema.get("patternProperties")
-    limits: dict[str, Any] = dict.fromkeys(names) if isinstance(names, Mapping) else {}
-    if isinstance(pattern := schema.get("pattern"), str):
-        limits[pattern] = schema.get("maxLength")
-    return limits
+    return sum(pattern_size(pattern) for node in nodes(schema) for pattern in patterns_of(node))
 
 
 @lru_cache(maxsize=256)

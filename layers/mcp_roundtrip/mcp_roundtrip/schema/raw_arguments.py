@@ -17,12 +17,11 @@ from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,
     TEXT_TOO_LONG,
     pattern_problem,
-    patterns_of,
     size_problem,
     total_size,
 )
 from mcp_roundtrip.schema.signature import FunctionArguments, Signature
-from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, subschemas
+from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, patterns_of, subschemas
 from mcp_roundtrip.schema.type_adapters import format_location
 
 if TYPE_CHECKING:

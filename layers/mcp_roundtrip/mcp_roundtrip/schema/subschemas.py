@@ -1,4 +1,4 @@
-"""The dialect of a JSON Schema, and iteration over its subschemas, within bounds."""
+"""The dialect of a JSON Schema, iteration over its subschemas, within bounds, and their patterns."""
 
 from __future__ import annotations
 
@@ -47,18 +47,42 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             raise DefinitionError(
                 f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; use a flatter one"
             )
-        if isinstance(node, list):
-            waiting += [(depth + 1, item) for item in node]
-        elif isinstance(node, dict):
+        if isinstance(node, dict):
             count += 1
             if count > MAX_SUBSCHEMAS:
                 raise DefinitionError(
                     f"the schema has more than {MAX_SUBSCHEMAS} subschemas; use a smaller one"
                 )
             yield node
-            for keyword, value in node.items():
-                if keyword in _DATA:
-                    continue
-                # `properties` maps names to schemas: a name "$ref" is not a reference.
-                named = keyword in _MAPS and isinstance(value, dict)
-                waiting += [(depth + 1, item) for item in (value.values() if named else [value])]
+        waiting += [(depth + 1, child) for child in _children(node)]
+
+
+def nodes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what `subschemas` yields, of a schema that is known to be finite."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+        waiting += _children(node)
+
+
+def patterns_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the patterns of a schema itself, with the `maxLength` of their texts."""
+    names = schema.get("patternProperties")
+    limits: dict[str, Any] = dict.fromkeys(names) if isinstance(names, Mapping) else {}
+    if isinstance(pattern := schema.get("pattern"), str):
+        limits[pattern] = schema.get("maxLength")
+    return limits
+
+
+def _children(node: Any) -> Iterator[Any]:
+    if isinstance(node, list):
+        yield from node
+    elif isinstance(node, dict):
+        for keyword, value in node.items():
+            # `properties` maps names to schemas: a name "$ref" is not a reference.
+            if keyword in _MAPS and isinstance(value, dict):
+                yield from value.values()
+            elif keyword not in _DATA:
+                yield value
