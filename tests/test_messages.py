@@ -23,7 +23,7 @@ from messages.cases import CASES, Case
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 
 KINDS = {
-    *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift", "UnboundedType"),
+    *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift"),
     "SettingsError",
 }
 """The exceptions that authors see."""

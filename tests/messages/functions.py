@@ -259,8 +259,9 @@ def a_model_with_a_type_that_is_not_defined() -> None:
 
 
 @says(
-    "find: parameter 'query': the pattern of str is not one that can be matched in linear time; "
-    "write it without look-around and back-references, and check the rest in the function"
+    "find: parameter 'query': the pattern of str is not compiled by the engine, or "
+    "too large to match long texts; write it as JavaScript reads it, with `+` or `*` in place of large "
+    "counts, and check what needs look-around in the function"
 )
 def a_pattern_that_is_none() -> None:
     tool(annotated(Annotated[str, Field(pattern="(")]))
@@ -413,20 +414,12 @@ def a_pattern_of_python() -> None:
 
 
 @says(
-    "find: parameter 'query': the pattern '(a{1,300}){1,20}b' has the size 6,000 with its counted "
-    "repetitions written out, too large to match long texts; write `+` or `*` in place of the counts, or "
-    "limit the text with max_length=833 or less beside the pattern"
+    "find: parameter 'query': the pattern '(a{1,300}){1,20}b' is not compiled by the engine, or "
+    "too large to match long texts; write it as JavaScript reads it, with `+` or `*` in place of large "
+    "counts, and check what needs look-around in the function"
 )
 def a_pattern_with_nested_counts() -> None:
     tool(annotated(Annotated[str, Field(pattern="(a{1,300}){1,20}b")]))
-
-
-@says(
-    "find: parameter 'query': the pattern of str is too large to compile; write `+` or `*` in place of the "
-    "counts"
-)
-def a_pattern_that_is_too_large_to_compile() -> None:
-    tool(annotated(Annotated[str, Field(pattern=r"\w{1,3000}")]))
 
 
 @says("find: parameter 'query': re.Pattern would run what a client sends as a pattern; take a str instead")
@@ -450,8 +443,8 @@ class Right(BaseModel):
 
 
 @says(
-    "find: parameter 'query': Left: several members of a union in it are JSON objects that may hold "
-    "Left again, and checking them takes exponential time; give each a Literal field, and name that "
+    "find: Left: several members of a union in it are JSON objects that may hold Left "
+    "again, and checking them takes exponential time; give each a Literal field, and name that "
     "field in Field(discriminator=...)"
 )
 def a_union_that_takes_exponential_time() -> None:
@@ -459,14 +452,14 @@ def a_union_that_takes_exponential_time() -> None:
 
 
 @says(
-    "find: member 'query': JSON cannot hold <Color.RED: (1, 2)>; write the enumeration itself, or Literal "
+    "find: parameter 'query': JSON cannot hold <Color.RED: (1, 2)>; write the enumeration itself, or Literal "
     "of its value"
 )
 def a_literal_that_json_does_not_have() -> None:
     tool(annotated(Literal[Color.RED]))
 
 
-@says("find: member 'query': an alias is a name here, not a path; write Field(alias=...)")
+@says("find: parameter 'query': an alias is a name here, not a path; write Field(alias=...)")
 def an_alias_that_is_a_path() -> None:
     tool(annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))]))
 
@@ -576,12 +569,12 @@ def a_name_without_characters() -> None:
     tool(annotated(str), name="")
 
 
-@says("find: member 'query': JSON cannot hold a class; write a Literal of names")
+@says("find: parameter 'query': JSON cannot hold a class; write a Literal of names")
 def a_parameter_that_is_a_class() -> None:
     tool(annotated(type[int]))
 
 
-@says("find: member 'query': Enum has no members; write an enumeration that has some")
+@says("find: parameter 'query': Enum has no members; write an enumeration that has some")
 def a_parameter_of_no_enumeration() -> None:
     tool(annotated(Enum))
 
@@ -607,6 +600,14 @@ def a_schema_that_leaves_the_document() -> None:
 
 
 @says(
+    "find: more than 2000 subschemas apply to one value, or an enum has more than 200 arrays and objects; "
+    "use fewer alternatives"
+)
+def a_schema_with_an_enumeration_of_many_objects() -> None:
+    raw({"type": "object", "properties": {"a": {"enum": [{"a": number} for number in range(300)]}}})
+
+
+@says(
     "find: input_schema: a $ref leads nowhere: Pointer '/$defs/absent' does not exist; define it under $defs"
 )
 def a_schema_with_a_reference_to_nowhere() -> None:
@@ -622,12 +623,12 @@ def a_schema_with_a_pattern_that_looks_ahead() -> None:
 
 
 @says(
-    "find: input_schema.properties.a: the pattern 'a{5000}' has the size 4,999 with its counted repetitions "
-    "written out, too large to match long texts; write `+` or `*` in place of the counts, or limit the "
-    'text with "maxLength": 1000 or less beside the pattern'
+    "find: input_schema.properties.a: the pattern '(a{1,300}){1,20}b' is not compiled by the engine, or "
+    "too large to match long texts; write it as JavaScript reads it, with `+` or `*` in place of large "
+    "counts, and check what needs look-around in the function"
 )
 def a_schema_with_a_pattern_that_is_too_large() -> None:
-    raw({"type": "object", "properties": {"a": {"type": "string", "pattern": "a{5000}"}}})
+    raw({"type": "object", "properties": {"a": {"type": "string", "pattern": "(a{1,300}){1,20}b"}}})
 
 
 @says(

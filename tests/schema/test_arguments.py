@@ -342,7 +342,7 @@ def test_an_integer_may_be_written_as_a_float():
     found = arguments(tool).validate({"count": 2.0, "either": 3.0, "anything": 4.0})
     assert [repr(value) for value in found.values()] == ["2", "3.0", "4.0"]
     assert arguments(tool).validate({"count": 1e300}) == {"count": int(1e300), "either": 0, "anything": None}
-    assert refusal(tool, {"count": 2.5}) == ["arguments.count: Input should be a valid integer"]
+    assert refusal(tool, {"count": 2.5}) == ["arguments.count: Input should be an integer"]
 
 
 def test_every_error_is_one_line_with_its_place():
@@ -353,8 +353,8 @@ def test_every_error_is_one_line_with_its_place():
     assert [line.partition(": ")[0] for line in lines] == [
         "arguments.size.vcpus",
         "arguments.sizes[1].vcpus",
-        "arguments.name",
         "arguments.when",
+        "arguments.name",
         "arguments.nmae",
     ]
     assert lines[-1] == "arguments.nmae: unknown argument"
@@ -417,6 +417,8 @@ def test_a_lone_surrogate_is_refused():
     for half in ("\ud800", "\udc00", "\ud83dx"):
         assert refusal(tool, {"name": half}) == ["arguments: a string holds half of a surrogate pair"]
         assert refusal(tool, {half: "a"}) == ["arguments: a string holds half of a surrogate pair"]
+    for text in ("😀", r"\ud800"):
+        assert arguments(tool).validate({"name": text}) == {"name": text}
 
 
 def test_deeply_nested_arguments_are_not_reported_as_a_lone_surrogate():

@@ -114,6 +114,9 @@ BROKEN = [
     (set[Frozen], {Frozen(-5)}, "[0].n"),
     (deque[Plain], deque([Plain(-5)]), "[0].n"),
     (Checked, changed(Checked(1), n=-5), "n"),
+    (list[int], [1, None], "[1]"),
+    (dict[str, bool], {"a": None}, "a"),
+    (Choice, changed(Choice(), size=None), "size"),
     (Model, BAD, "num"),
     (Model, Model.model_construct(n=-5, other=2), "num"),
     (Model, Model.model_construct(), "num"),
@@ -286,3 +289,8 @@ print("mcp_roundtrip.schema.revalidation" in sys.modules)
 def test_a_result_without_instances_does_not_import_revalidation():
     done = run_program(PROGRAM)
     assert done.stdout.strip() == "False"
+
+
+def test_none_is_no_number() -> None:
+    with pytest.raises(UsageError):
+        returning(int).dump(None)

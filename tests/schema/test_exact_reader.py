@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pydantic import (
     AfterValidator,
-    AliasPath,
     BaseModel,
     BeforeValidator,
     ByteSize,
@@ -36,7 +35,7 @@ from mcp_roundtrip.schema.schema_validator import SchemaValidator
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.json_values import values, verdicts
-from support.type_samples import FORMS, ZOO, Color, Level
+from support.type_samples import FORMS, ZOO, Level
 
 ROOT = Path(__file__).parents[2]
 
@@ -185,32 +184,31 @@ class Window(BaseModel):
     note: str | None = None
 
 
-EXCEPTIONS: dict[str, list[tuple[Any, Any, bool]]] = {
-    "formats": [(date, "soon", True), (date, "2026-02-30", True)],
-    "texts": [(complex, "a", True), (ByteSize, "3 elephants", True)],
-    "limits": [
-        (Annotated[date, Field(ge=date(2026, 1, 1))], "2025-12-31", True),
-        (Annotated[Decimal, Field(max_digits=3)], 1234, True),
-        (Annotated[Decimal, Field(ge=1)], "0", True),
-        (Annotated[bytes, Field(max_length=1)], "é", True),
+EXCEPTIONS: dict[str, list[tuple[Any, Any]]] = {
+    "types": [
+        (complex, "a"),
+        (ByteSize, "3 elephants"),
+        (Annotated[date, Field(ge=date(2026, 1, 1))], "2025-12-31"),
+        (Annotated[Decimal, Field(max_digits=3)], 1234),
+        (Annotated[Decimal, Field(ge=1)], "0"),
+        (Annotated[bytes, Field(max_length=1)], "é"),
+        (Json[list[int]], "["),
+        (FiniteFloat, 10**400),
+        (set[Any], [[1]]),
+        (Annotated[int, WithJsonSchema({"type": "string"})], "a"),
     ],
     "validators": [
-        (Annotated[int, AfterValidator(refuse)], 1, True),
-        (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], " ", True),
+        (Annotated[int, AfterValidator(refuse)], 1),
+        (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], " "),
     ],
-    "multiples": [(Annotated[float, Field(multiple_of=0.1)], 0.3, False)],
-    "patterns": [(Annotated[str, Field(pattern="^a$")], "a\n", True)],
-    "long texts": [(Annotated[str, Field(pattern="[a-z]{1,128}")], "a" * 160_000, True)],
-    "hashes": [(set[Any], [[1]], True)],
-    "hash collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)], True)],
-    "nested json": [(Json[list[int]], f"[{'0,' * 20_000}0]", True)],
-    "own schemas": [(Annotated[int, WithJsonSchema({"type": "string"})], "a", True)],
-    "infinity": [(FiniteFloat, 10**400, True)],
-    "depth": [(Any, "\ud800", True)],
+    "limits": [(Annotated[str, Field(pattern="[a-z]{1,128}")], "a" * 400_000)],
+    "collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)])],
+    "nested json": [(Json[list[int]], f"[{'0,' * 20_000}0]")],
+    "depth": [(Any, "\ud800")],
 }
-"""Exception -> types, and a value on which schema and reader disagree."""
+"""Exception -> types, and a value that the schema accepts and the reader refuses."""
 
-OF_FORMS = {"forms": ({"code": "b"}, True), "null": ({"note": None}, False)}
+OF_FORMS = {"forms": {"code": "b"}}
 
 ELSEWHERE = {"headers"}
 """Exceptions tested in other modules: tests/protocol/test_parameter_headers.py."""
@@ -218,19 +216,18 @@ ELSEWHERE = {"headers"}
 
 @pytest.mark.parametrize("name", EXCEPTIONS)
 def test_each_exception_is_a_disagreement_with_the_schema(name: str) -> None:
-    for annotation, value, by_schema in EXCEPTIONS[name]:
+    for annotation, value in EXCEPTIONS[name]:
         found = arguments(annotation)
-        schema = jsonschema.Draft202012Validator(found.json_schema())
-        assert schema.is_valid({"x": value}) is by_schema
-        assert is_accepted(found.validate, {"x": value}) is not by_schema
+        assert SchemaValidator.compile(found.json_schema(), asserts_formats=True).is_valid({"x": value})
+        assert not is_accepted(found.validate, {"x": value})
 
 
 @pytest.mark.parametrize("name", OF_FORMS)
 def test_each_exception_of_forms_is_a_disagreement_with_the_schema(name: str) -> None:
-    content, by_schema = OF_FORMS[name]
     form = Form.from_model(Window)
-    assert jsonschema.Draft202012Validator(form.requested_schema).is_valid(content) is by_schema
-    assert is_accepted(form.parse, content) is not by_schema
+    assert SchemaValidator.compile(form.requested_schema, asserts_formats=True).is_valid(OF_FORMS[name])
+    assert not is_accepted(form.parse, OF_FORMS[name])
+    assert is_accepted(form.parse, {"note": None})  # null, which a form cannot describe
 
 
 def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
@@ -313,11 +310,11 @@ def test_a_refusal_names_each_member_and_the_accepted_values() -> None:
     with pytest.raises(ArgumentsError) as caught:
         arguments(Shelf | None).validate({"x": value, "y": 1})
     assert str(caught.value).splitlines() == [
-        "arguments.y: unknown argument",
         "arguments.x.tags: Input should have no item twice",
         "arguments.x.level: Input should be 1 or 2",
         "arguments.x.pair: Input should have 2 items or more",
-        "arguments.x.when: Input should be a valid date or datetime, input is too short",
+        'arguments.x.when: Input should have the format "date", such as 2026-07-28',
+        "arguments.y: unknown argument",
     ]
 
 
@@ -329,22 +326,6 @@ def test_validators_are_not_called_with_values_that_the_schema_refuses() -> None
     assert read({"x": " a "}) == {"x": "a"}
     with pytest.raises(ArgumentsError, match=r"^arguments\.x: Input should be a string$"):
         read({"x": 1})
-
-
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        Annotated[int, Field(validation_alias=AliasPath("a", 0))],
-        Literal[Color.RED],
-        list[Literal[b"a"]],
-    ],
-)
-def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
-    class Model(BaseModel):
-        inner: annotation
-
-    with pytest.raises(DefinitionError, match=r"^tool: .*inner.*; write "):
-        arguments(Model).json_schema()
 
 
 def test_nested_alternatives_do_not_take_exponential_time() -> None:

@@ -91,7 +91,9 @@ def test_validation_agrees_with_jsonschema_and_each_refusal_has_a_reason(
         expected = dialect(whole, registry=Registry()).is_valid(value)
     except OverflowError:  # jsonschema divides floats
         return
-    except jsonschema.SchemaError:  # a draft in which a boolean is no schema, or items are others
+    except jsonschema.SchemaError as error:  # a draft in which a boolean is no schema, or items are others
+        if error.validator == "uniqueItems":  # of an enum: it changes no verdict
+            return
         with pytest.raises(InvalidSchema):
             SchemaValidator.compile(whole, asserts_formats=False)
         return

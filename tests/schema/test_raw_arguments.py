@@ -135,6 +135,32 @@ def test_a_schema_with_too_many_subschemas_is_refused():
         raw({"type": "object", "anyOf": [{} for _ in range(MAX_SUBSCHEMAS)]})
 
 
+def doubling(steps):
+    definitions = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(steps)}
+    return {"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": definitions}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        doubling(30),
+        doubling(300),
+        {"type": "object", "properties": {"a": {"items": {"enum": [{"a": n} for n in range(300)]}}}},
+    ],
+)
+def test_a_schema_that_compares_one_value_too_often_is_refused(schema):
+    with pytest.raises(DefinitionError, match="one value"):
+        raw(schema)
+
+
+def test_references_to_themselves_and_large_enumerations_of_texts_are_accepted():
+    tree = {"anyOf": [{"type": "null"}, {"properties": {"child": {"$ref": "#/$defs/tree"}}}]}
+    names = {"enum": [f"name {n}" for n in range(9_000)]}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": names}}
+    assert raw({**schema, "$defs": {"tree": tree}}).validate({"b": "name 8999"})
+    assert raw(doubling(5)).json_schema()
+
+
 @pytest.mark.parametrize("dialect", ["https://example.com/dialect", 7, "draft-07"])
 def test_an_unknown_dialect_is_refused(dialect):
     with pytest.raises(DefinitionError, match="not supported"):
@@ -234,7 +260,9 @@ def test_a_reference_that_leads_back_to_itself_demands_nothing():
 def test_a_format_is_asserted():
     schema = {"type": "object", "properties": {"a": {"format": "date"}}}
     assert raw(schema).validate({"a": "2026-02-28"})
-    assert refusal(schema, {"a": "2026-02-30"}) == ['arguments.a: Input should have the format "date"']
+    assert refusal(schema, {"a": "2026-02-30"}) == [
+        'arguments.a: Input should have the format "date", such as 2026-07-28'
+    ]
 
 
 def test_a_multiple_is_decimal():

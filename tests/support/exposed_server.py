@@ -73,7 +73,7 @@ class Point:
 SEARCH = r"\w{1,100}-"
 """A common pattern that keeps an engine in 100 states, because a match can begin anywhere."""
 
-NESTED = "(a{1,300}){1,20}[bc]"
+NESTED = "(a{1,90}){1,20}[bc]"
 
 Searched = Annotated[str, Field(pattern=SEARCH)]
 Counted = Annotated[str, Field(pattern=NESTED, max_length=800)]

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.schema.patterns import MAX_PATTERN_STEPS, pattern_size
+from mcp_roundtrip.schema.patterns import MAX_MATCHING, pattern_size
 from support.event_sources import sent_by, with_header
 from support.exposed_server import SEARCH
 from support.messages import META, call, headers, http_event, message
@@ -56,8 +56,8 @@ def string(unit: str, room: int = ROOM) -> str:
 
 def words(pattern: str, unit: str = "a") -> str:
     """Return the longest string that is matched with such a pattern."""
-    longest = MAX_PATTERN_STEPS // pattern_size(pattern) - 8
-    return string(unit, longest if unit.isascii() else longest // 4 * len(unit.encode()))
+    longest = MAX_MATCHING // pattern_size(pattern) - 200  # characters of JSON, with what is around the text
+    return string(unit, longest if unit.isascii() else longest // 6 * len(unit.encode()))
 
 
 def nested(inner: str, levels: int, around: str) -> str:

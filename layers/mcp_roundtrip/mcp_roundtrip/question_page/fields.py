@@ -64,7 +64,6 @@ class TextField(Struct, frozen=True):
     format: str | None = None
     min_length: int = 0
     max_length: int | None = None
-    pattern: str | None = None
     default: str | None = None
 
     def initial(self) -> tuple[str, ...]:
@@ -257,7 +256,7 @@ def make_field(key: str, schema: Mapping[str, Any], *, required: bool, fallback_
     if schema.get("format") == "date-time":
         return DateTimeField(label, text)
     lengths = (schema.get("minLength", 0), schema.get("maxLength"))
-    return TextField(label, schema.get("format"), *lengths, schema.get("pattern"), text)
+    return TextField(label, schema.get("format"), *lengths, text)
 
 
 def _options(schema: Mapping[str, Any], titled: str) -> tuple[tuple[str | bool, str], ...]:

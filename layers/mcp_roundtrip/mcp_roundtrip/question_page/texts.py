@@ -1,4 +1,4 @@
-"""Check a text against the length, the format and the pattern of its field, in bounded time.
+"""Check a text against the length and the format of its field, in bounded time.
 
 The checks are no stricter than the formats, because the server validates each answer again: they let the user
 correct a slip before the form is gone.
@@ -23,8 +23,6 @@ class TextRules(Protocol):
     def min_length(self) -> int: ...
     @property
     def max_length(self) -> int | None: ...
-    @property
-    def pattern(self) -> str | None: ...
 
 
 def check_text(text: str, rules: TextRules) -> str | None:
@@ -35,8 +33,6 @@ def check_text(text: str, rules: TextRules) -> str | None:
         return f"Enter at most {rules.max_length} characters: there are {len(text)}."
     if rules.format is not None and (problem := _check_format(text, rules.format)):
         return problem
-    if rules.pattern is not None and not _matches(rules.pattern, text):
-        return "Enter a text of the required form."
     return None
 
 
@@ -70,12 +66,3 @@ def _is_date_time(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _matches(pattern: str, text: str) -> bool:
-    from mcp_roundtrip.schema.patterns import PatternBudget, TextTooLong  # few fields have a pattern
-
-    try:
-        return PatternBudget().matches(pattern, text)
-    except TextTooLong:
-        return False

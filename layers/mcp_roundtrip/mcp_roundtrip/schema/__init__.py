@@ -2,12 +2,10 @@
 
 - Signatures: `signature`, `docstring`, `arguments`, `string_arguments`, `raw_arguments`, `mcp_header`.
 - Schemas: `json_schema`, `forms`, `form_schema`, `output`, `subschemas`.
-- Accepted values: `exact_reader` reads with pydantic's strict mode where `strict_mode` says that it is exact,
-  and else asks `schema_validator`, which jsonschema-rs runs; `explanation` finds the reasons of a refusal.
-  `bounded_validation`, `long_inputs` and `patterns` bound memory and time; `ecma_patterns` has the syntax of
-  patterns, and `booleans` keeps booleans and numbers apart in unions.
-- Results: `block_base`, `content_blocks`, `resource_contents`, `prompt_messages`, `step_values`,
-  `plain_types`.
+- Accepted values: `exact_reader` asks `schema_validator`, which runs jsonschema-rs, then `typed_validator`,
+  which makes the typed value. For `plain_types`, pydantic alone decides. `explanation` has the reasons of a
+  refusal, `patterns` their syntax and their time, `unusable_types` what is refused at definition.
+- Results: `block_base`, `content_blocks`, `resource_contents`, `prompt_messages`, `step_values`.
 - Messages to authors: `type_errors`, `json_errors`, `metadata`, `member_checks`.
 
 Nothing here imports the engine or the server. Importing a module imports pydantic at most;

@@ -15,7 +15,6 @@ from typing_extensions import TypedDict  # pydantic refuses typing's before Pyth
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.bounded_validation import UnboundedType
 from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
 from mcp_roundtrip.schema.mcp_header import (
     ParameterHeaders,
@@ -98,8 +97,6 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         try:
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
             return ExactReader.from_types(types, self.json_schema, "arguments")
-        except UnboundedType as error:
-            raise self._unusable(error) from None
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         except Exception as error:  # an author's annotation may raise anything

@@ -5,36 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from pydantic_core import SchemaValidator
-
 CoreSchema = Mapping[str, Any]
 
-WITHOUT_SCHEMAS: Final = frozenset(
+_WITHOUT_SCHEMAS: Final = frozenset(
     {"metadata", "serialization", "config", "default", "expected", "members", "computed_fields", "function"}
 )
 """Members of core schemas that contain no schemas for validation."""
 
-MEMBERS_BY_NAME: Final = frozenset({"fields", "choices"})
+_MEMBERS_BY_NAME: Final = frozenset({"fields", "choices"})
 """Members of core schemas that map names, which the author chose, to schemas."""
 
 
-def children(schema: CoreSchema) -> Iterator[CoreSchema]:
-    """Yield the schemas directly in the schema."""
-    for name, value in schema.items():
-        if name in WITHOUT_SCHEMAS:
+def children(schema: CoreSchema) -> Iterator[tuple[str, CoreSchema]]:
+    """Yield the schemas directly in the schema, those of fields with the name of the field."""
+    for member, value in schema.items():
+        if member in _WITHOUT_SCHEMAS:
             continue
-        named = name in MEMBERS_BY_NAME and isinstance(value, dict)
-        for each in value.values() if named else value if isinstance(value, list) else (value,):
+        is_named = member in _MEMBERS_BY_NAME and isinstance(value, dict)
+        each_of = (
+            value.items() if is_named else enumerate(value) if isinstance(value, list) else [("", value)]
+        )
+        for name, each in each_of:
             each = each[0] if isinstance(each, tuple) else each  # a choice of a union with its label
             if isinstance(each, dict) and isinstance(each.get("type"), str):
-                yield each
+                yield str(each.get("name", name)) if member == "fields" else "", each
 
 
 def nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
     """Yield the schema and all schemas in it."""
     waiting = [schema]
     while waiting:
-        waiting += children(node := waiting.pop())
+        node = waiting.pop()
+        waiting += (child for _, child in children(node))
         yield node
 
 
@@ -46,21 +48,13 @@ def transform(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -
         return schema
     copy = {
         name: value
-        if name in WITHOUT_SCHEMAS
+        if name in _WITHOUT_SCHEMAS
         else {own: transform(each, change) for own, each in value.items()}
-        if name in MEMBERS_BY_NAME and isinstance(value, dict)
+        if name in _MEMBERS_BY_NAME and isinstance(value, dict)
         else transform(value, change)
         for name, value in schema.items()
     }
     return change(copy)
-
-
-def validator_of(changed: Any) -> SchemaValidator:
-    """Return the validator of a changed copy, in which models do not use the validators that they have."""
-    try:
-        return SchemaValidator(changed, _use_prebuilt=False)
-    except TypeError:  # an older pydantic does not know the argument
-        return SchemaValidator(changed)
 
 
 def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
@@ -80,13 +74,6 @@ def reachable_definitions(schema: CoreSchema, definitions: Mapping[str, CoreSche
         found |= waiting
         waiting = {ref for each in waiting for ref in _references(definitions[each])}
     return found
-
-
-def recursive_types(schema: CoreSchema) -> dict[str, str]:
-    """Return the definitions that use themselves, with the names of their types."""
-    definitions = definitions_of(schema)
-    found = (ref for ref in definitions if ref in reachable_definitions(definitions[ref], definitions))
-    return {ref: name_of_type(definitions[ref]) for ref in found}
 
 
 def name_of_type(schema: CoreSchema) -> str:

@@ -1,11 +1,13 @@
 """Validation that accepts exactly the JSON that the advertised JSON Schema accepts.
 
-`docs/reference/accepted-values.md` lists the exceptions. pydantic's strict mode validates. The JSON Schema
-itself is built and checked only where strict mode differs from it, so most calls never build one.
+The JSON Schema decides, with formats asserted, and after it the author's validators, which pydantic runs. For
+plain types, pydantic's strict mode decides the same without a JSON Schema, so most calls never build one.
+`docs/reference/accepted-values.md` lists the exceptions.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -16,17 +18,18 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.schema.bounded_validation import (
-    MAX_COPIED_CHARACTERS,
-    SHORT_INPUT,
-    bound_validator,
-    text_copies,
-)
-from mcp_roundtrip.schema.strict_mode import strict_mode_is_exact
+from mcp_roundtrip.schema.core_schemas import nodes
+from mcp_roundtrip.schema.plain_types import is_plain_to_read
 from mcp_roundtrip.schema.type_adapters import describe_errors, format_location
+from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.typed_validator import TypedValidator
+
+SHORT_INPUT: Final = 4_096
+"""The longest input, in characters, that pydantic's strict mode checks. It collects every error, and each may
+copy the input."""
 
 _WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
 """Matches 2.0 and 1e300 as Python writes them within an array or object."""
@@ -49,9 +52,8 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     types: TypeAdapter[Any]
     json_schema: Callable[[], Mapping[str, Any]]
     root: str
-    is_strict_exact: bool
+    is_plain: bool
     nullable: frozenset[str]
-    text_copies: int
 
     @classmethod
     def from_types(
@@ -64,30 +66,23 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     ) -> ExactReader:
         """Create a reader that calls `json_schema` only when a value needs it.
 
-        Members in `nullable` may be null even if the JSON Schema refuses null. Raises UnboundedType (see
-        `bounded_validation`), and DefinitionError for a type that accepts nothing that its JSON Schema does.
+        Members in `nullable` may be null even if the JSON Schema refuses null. Raises DefinitionError for a
+        type that JSON cannot hold or that cannot be checked in bounded time.
         """
-        types = bound_validator(types)
-        schema = types.core_schema
-        return cls(types, json_schema, root, strict_mode_is_exact(schema), nullable, text_copies(schema))
+        refuse_unusable(types.core_schema, "parameter" if root else "field")
+        return cls(types, json_schema, root, is_plain_to_read(types.core_schema), nullable)
 
     def read(self, raw: Mapping[str, Any]) -> Any:
         """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
         text = self._encode(raw)
-        # pydantic does not explain what the JSON Schema refuses if that would take too much memory.
-        is_costly = len(text) * self.text_copies > MAX_COPIED_CHARACTERS
-        if self.is_strict_exact and not is_costly:
+        if self.is_plain and len(text) <= SHORT_INPUT:
             try:
-                # JSON mode: the schema promises that even a `strict` model reads dates from strings.
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
-                invalid = _invalid_value(error, self.root)
-            if not re.search(_WHOLE_FLOAT, text):
-                raise invalid
-        if lines := self._check(raw, text):
-            own = "\n".join(lines)
-            raise InvalidValue(own if is_costly else self._add_pydantic_errors(lines, text), lambda: own)
-        return self._validate_lax(raw, text)
+                if not re.search(_WHOLE_FLOAT, text):
+                    raise _invalid_value(error, self.root) from None
+        self._check(raw, text)
+        return self._typed_value(self._validator, text)
 
     def without_refused_nulls(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
         """Return `raw` without those `optional` members that are null and whose schema refuses null.
@@ -95,82 +90,115 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         Clients send null for what was left out. Where null is a value of the schema, it stays one.
         """
         nulls = [name for name, member in raw.items() if member is None and name in optional]
-        refused = {name for name in nulls if not self._validator.is_valid_member(name, None)}
+        refused = {name for name in nulls if not self._schema_validator.is_valid_member(name, None)}
         return {name: member for name, member in raw.items() if name not in refused}
 
     def read_strings(self, raw: Mapping[str, str]) -> Any:
         """Return the value of `raw`, whose strings may stand for numbers. Raises InvalidValue."""
-        return self._validate_lax(raw, self._encode(raw))
+        text = self._encode(raw)
+        self._limit_matching(raw, text)
+        return self._typed_value(self._string_validator, text)
 
     def _encode(self, raw: Mapping[str, Any]) -> str:
         try:
-            return compact_json(dict(raw))
+            text = compact_json(dict(raw))
         except (TypeError, ValueError):
             raise InvalidValue(f"{format_location(self.root, ())}: Input should be JSON") from None
+        if r"\ud" in text and _has_half_of_a_pair(raw):
+            raise InvalidValue(f"{format_location(self.root, ())}: a string holds half of a surrogate pair")
+        return text
 
-    def _check(self, raw: Mapping[str, Any], text: str) -> list[str]:
+    def _check(self, raw: Mapping[str, Any], text: str) -> None:
+        """Raise InvalidValue for what the JSON Schema refuses."""
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        if len(text) > SHORT_INPUT and (line := self._pattern_problem(text)):
-            return [line]
-        if self._validator.is_valid(value):
+        self._limit_matching(value, text)
+        if not self._schema_validator.is_valid(value):
+            from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+
+            lines = problem_lines(self._schema_validator, value, self.root)
+            more = self._other_problems(lines, text) if len(text) <= SHORT_INPUT else []
+            raise InvalidValue("\n".join([*lines, *more]), lambda: "\n".join(lines))
+
+    def _other_problems(self, lines: list[str], text: str) -> list[str]:
+        """Return pydantic's errors in other places, so that one refusal lists all problems."""
+        try:
+            self._validator.validate_json(text, strict=False)
+        except ValidationError as error:
+            places = [line.partition(": ")[0] for line in lines]
+            others = describe_errors(error, self.root).splitlines()
+            return [line for line in others if not _is_about(places, line.partition(": ")[0])]
+        except Exception:  # an author's validator got an invalid value and raised something else
             return []
-        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+        return []
 
-        return problem_lines(self._validator, value, self.root)
+    def _limit_matching(self, value: Mapping[str, Any], text: str) -> None:
+        if not self._patterns:
+            return
+        from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching  # few types have patterns
 
-    def _pattern_problem(self, text: str) -> str | None:
-        from mcp_roundtrip.schema.patterns import MAX_MATCHING, TEXT_TOO_LONG, total_size  # for long inputs
-
-        is_too_long = len(text) * total_size(self.json_schema()) > MAX_MATCHING
-        return f"{format_location(self.root, ())}: {TEXT_TOO_LONG}" if is_too_long else None
+        if exceeds_matching(self._patterns, value, len(text)):
+            raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
 
     @cached_property
-    def _validator(self) -> SchemaValidator:
-        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # most types do not need it
+    def _patterns(self) -> frozenset[str]:
+        """The patterns of the type, and those of the JSON Schema, such as that of a Decimal."""
+        own = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
+        return frozenset(own) | self._advertised_patterns
 
-        return SchemaValidator.compile(self.json_schema(), asserts_formats=False)
+    @cached_property
+    def _advertised_patterns(self) -> frozenset[str]:
+        from mcp_roundtrip.schema.subschemas import all_patterns  # as above
 
-    def _add_pydantic_errors(self, lines: list[str], text: str) -> str:
-        """Add pydantic's errors in other places, so that one refusal lists all problems."""
+        return all_patterns(self.json_schema())
+
+    @cached_property
+    def _schema_validator(self) -> SchemaValidator:
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
+
+        return SchemaValidator.compile(self.json_schema(), asserts_formats=True)
+
+    @cached_property
+    def _validator(self) -> TypedValidator:
+        return self._typed_validator(self._advertised_patterns)
+
+    @cached_property
+    def _string_validator(self) -> TypedValidator:
+        return self._typed_validator(frozenset())  # the JSON Schema has checked nothing
+
+    def _typed_validator(self, patterns: frozenset[str]) -> TypedValidator:
+        from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need it
+
+        return TypedValidator.from_core_schema(self.types.core_schema, patterns)
+
+    def _typed_value(self, validator: TypedValidator, text: str) -> Any:
+        """Return the value of JSON that the JSON Schema accepts. Raises InvalidValue.
+
+        Strict mode comes first, so that a union takes the alternative that needs no conversion. Lax mode
+        reads a date from the str that a BeforeValidator returns.
+        """
+        with suppress(ValidationError):
+            return validator.validate_json(text, strict=True)
         try:
-            self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
+            return validator.validate_json(text, strict=False)
         except ValidationError as error:
-            places = tuple(f"{line.partition(': ')[0]}{end}" for line in lines for end in ":.[")
-            others = str(_invalid_value(error, self.root)).splitlines()
-            lines = [*lines, *(line for line in others if not line.startswith(places))]
-        except Exception:  # an author's validator got an invalid value and raised something else
-            return "\n".join(lines)
-        return "\n".join(lines)
-
-    def _validate_lax(self, raw: Mapping[str, Any], text: str) -> Any:
-        # Lax mode after the check: 2.0 becomes an integer, and a date is read from the str that a
-        # BeforeValidator returns, which strict mode reads from JSON only.
-        try:
-            return self.types.validate_json(text, strict=False, by_alias=True, by_name=False)
-        except ValidationError as error:
-            invalid = _invalid_value(error, self.root)
-        if re.search(_WHOLE_FLOAT, text):  # 1e300 is an integer in JSON Schema, but not to pydantic
-            with suppress(ValidationError):
-                whole = compact_json(_with_integers(dict(raw)))
-                return self.types.validate_json(whole, strict=False, by_alias=True, by_name=False)
-        raise invalid
+            raise _invalid_value(error, self.root) from None
 
 
-def _with_integers(value: Any) -> Any:
-    """Replace whole floats by integers."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _with_integers(member) for name, member in value.items()}
-    return [_with_integers(item) for item in value] if isinstance(value, list) else value
+def _is_about(places: list[str], other: str) -> bool:
+    """Return whether a place is one of those, within one, or around one."""
+    return any(
+        f"{each}.".startswith((f"{other}.", f"{other}[")) or other.startswith((f"{each}.", f"{each}["))
+        for each in places
+    )
+
+
+def _has_half_of_a_pair(raw: Mapping[str, Any]) -> bool:
+    try:
+        json.dumps(raw, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _invalid_value(error: ValidationError, root: str) -> InvalidValue:
-    problems = describe_errors(error, root)
-    # pydantic rejects the JSON of `compact_json` for two reasons: half of a surrogate pair, and 200 levels.
-    is_invalid_json = (
-        error.error_count() == 1 and error.errors(include_input=False)[0]["type"] == "json_invalid"
-    )
-    if is_invalid_json and "recursion" not in problems:
-        return InvalidValue(f"{format_location(root, ())}: a string holds half of a surrogate pair")
-    return InvalidValue(problems, lambda: describe_errors(error, root, for_log=True))
+    return InvalidValue(describe_errors(error, root), lambda: describe_errors(error, root, for_log=True))

@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import unquote
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.schema.schema_validator import SchemaValidator, escaped
+from mcp_roundtrip.schema.subschemas import resolve
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
 
 ValuePath = tuple[str | int, ...]
@@ -63,6 +63,14 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 """What a keyword demands. Its value refers to no other schema."""
 
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "date-time": "2026-07-28T14:30:00Z",
+    "date": "2026-07-28",
+    "time": "14:30:00Z",
+    "duration": "PT90M",
+}
+"""Formats with a value of each."""
+
 _COMPANIONS: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 """The keyword that changes the meaning of another one in draft 4."""
 
@@ -80,6 +88,20 @@ def problem_lines(validator: SchemaValidator, value: Any, root: str) -> list[str
     found = list(islice(explain(validator, value), MAX_PROBLEMS + 1))
     lines = [f"{format_location(root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
     return [*dict.fromkeys(lines), *(["and more"] if len(found) > MAX_PROBLEMS else [])]
+
+
+class _Rule(Struct, frozen=True, eq=False):
+    """A keyword of a schema, and the value that it applies to.
+
+    `at` is the JSON pointer of the keyword, `operand` what the schema has under it.
+    """
+
+    at: str
+    keyword: str
+    operand: Any
+    schema: Mapping[str, Any]
+    value: Any
+    path: ValuePath
 
 
 class _Explanation(Struct, eq=False):
@@ -102,8 +124,9 @@ class _Explanation(Struct, eq=False):
             return
         found = False
         for keyword in self._keywords(schema):
-            explained = _APPLICATORS.get(keyword, _Explanation._rule)
-            for problem in explained(self, f"{pointer}/{keyword}", keyword, schema, value, path):
+            explain_keyword = _APPLICATORS.get(keyword, _Explanation._assertion)
+            rule = _Rule(f"{pointer}/{keyword}", keyword, schema[keyword], schema, value, path)
+            for problem in explain_keyword(self, rule):
                 found = True
                 yield problem
         if not found:
@@ -112,146 +135,128 @@ class _Explanation(Struct, eq=False):
     def _keywords(self, schema: Mapping[str, Any]) -> Iterable[str]:
         dialect = str(self.validator.schema.get("$schema"))
         is_hidden = "$ref" in schema and any(name in dialect for name in _ONLY_REFERENCE)
-        return ("$ref",) if is_hidden else schema
+        last = "additionalProperties"  # what is wrong in known members comes first
+        return ("$ref",) if is_hidden else sorted(schema, key=last.__eq__)
 
     def _is_valid(self, pointer: str, value: Any) -> bool:
         """Return whether a subschema accepts a value; also if no check is left."""
         self.checks_left -= 1
         return self.checks_left < 0 or self.validator.is_valid_by(pointer, value)
 
-    def _rule(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
+    def _assertion(self, rule: _Rule) -> Iterator[Problem]:
         """Yield the problem of a keyword that does not lead to another place."""
-        is_too_long = isinstance(value, str) and len(value) > schema.get("maxLength", len(value))
-        if keyword not in _WORDS or (keyword == "pattern" and is_too_long):
+        length = len(rule.value) if isinstance(rule.value, str) else 0
+        is_too_long = length > rule.schema.get("maxLength", length)
+        if rule.keyword not in _WORDS or (rule.keyword == "pattern" and is_too_long):
             return
-        names = (keyword, _COMPANIONS.get(keyword, keyword))
-        if not self.validator.satisfies({name: schema[name] for name in names if name in schema}, value):
-            yield path, f"Input should {_WORDS[keyword].format(_quote(schema[keyword]))}"
+        names = (rule.keyword, _COMPANIONS.get(rule.keyword, rule.keyword))
+        demanded = {name: rule.schema[name] for name in names if name in rule.schema}
+        if not self.validator.satisfies(demanded, rule.value):
+            example = _EXAMPLES.get(rule.operand) if rule.keyword == "format" else None
+            such_as = f", such as {example}" if example else ""
+            yield rule.path, f"Input should {_WORDS[rule.keyword].format(_quote(rule.operand))}{such_as}"
 
     # Keywords that apply subschemas or depend on each other
 
-    def _ref(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        pointer = str(schema["$ref"])
-        key = (pointer, id(value))
+    def _ref(self, rule: _Rule) -> Iterator[Problem]:
+        pointer = str(rule.operand)
+        key = (pointer, id(rule.value))
         if key in self.open_references or not (pointer == "#" or pointer.startswith("#/")):
             return
         self.open_references.add(key)
-        yield from self.problems(pointer, self._target(pointer), value, path)
+        yield from self.problems(pointer, resolve(self.validator.schema, pointer), rule.value, rule.path)
         self.open_references.discard(key)
 
-    def _target(self, pointer: str) -> Any:
-        node: Any = self.validator.schema
-        for step in pointer.split("/")[1:]:
-            name = unquote(step).replace("~1", "/").replace("~0", "~")
-            node = node[int(name)] if isinstance(node, list) else node[name]
-        return node
+    def _enumeration(self, rule: _Rule) -> Iterator[Problem]:
+        if not self.validator.satisfies({rule.keyword: rule.operand}, rule.value):
+            options = rule.operand if rule.keyword == "enum" else [rule.operand]
+            yield rule.path, f"Input should be {_options(options)}"
 
-    def _enumeration(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if not self.validator.satisfies({keyword: schema[keyword]}, value):
-            options = schema["enum"] if keyword == "enum" else [schema["const"]]
-            yield path, f"Input should be {_options(options)}"
+    def _properties(self, rule: _Rule) -> Iterator[Problem]:
+        members = rule.value if isinstance(rule.value, dict) else {}
+        for name, schema in rule.operand.items():
+            if name in members:
+                yield from self._member(f"{rule.at}/{escaped(name)}", schema, rule, name)
 
-    def _properties(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if isinstance(value, dict):
-            for name, member in schema["properties"].items():
-                if name in value:
-                    yield from self.problems(f"{at}/{escaped(name)}", member, value[name], (*path, name))
+    def _required(self, rule: _Rule) -> Iterator[Problem]:
+        if isinstance(rule.value, dict) and isinstance(rule.operand, list):
+            missing = (name for name in rule.operand if name not in rule.value)
+            yield from (((*rule.path, name), "Field required") for name in missing)
 
-    def _required(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if isinstance(value, dict) and isinstance(schema["required"], list):
-            yield from (((*path, name), "Field required") for name in schema["required"] if name not in value)
+    def _pattern_properties(self, rule: _Rule) -> Iterator[Problem]:
+        members = rule.value if isinstance(rule.value, dict) else {}
+        for pattern, schema in rule.operand.items():
+            for name in self._matching(pattern, members):
+                yield from self._member(f"{rule.at}/{escaped(pattern)}", schema, rule, name)
 
-    def _pattern_properties(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if isinstance(value, dict):
-            for pattern, member in schema["patternProperties"].items():
-                for name in self._matching(pattern, value):
-                    yield from self.problems(f"{at}/{escaped(pattern)}", member, value[name], (*path, name))
-
-    def _additional(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if not isinstance(value, dict):
-            return
-        known = {*schema.get("properties", ())}
-        for pattern in schema.get("patternProperties", ()):
-            known |= {*self._matching(pattern, value)}
-        for name in value:
+    def _additional(self, rule: _Rule) -> Iterator[Problem]:
+        members = rule.value if isinstance(rule.value, dict) else {}
+        known = {*rule.schema.get("properties", ())}
+        for pattern in rule.schema.get("patternProperties", ()):
+            known |= {*self._matching(pattern, members)}
+        for name in members:
             if name in known:
                 continue
-            if schema[keyword] is False:
-                yield (*path, name), "unknown member" if path else "unknown argument"
+            if rule.operand is False:
+                yield (*rule.path, name), "unknown member" if rule.path else "unknown argument"
             else:
-                yield from self.problems(at, schema[keyword], value[name], (*path, name))
+                yield from self._member(rule.at, rule.operand, rule, name)
+
+    def _member(self, at: str, schema: Any, rule: _Rule, step: str | int) -> Iterator[Problem]:
+        """Yield the problems of a member or an item of the rule's value."""
+        yield from self.problems(at, schema, rule.value[step], (*rule.path, step))
 
     def _matching(self, pattern: str, names: Iterable[str]) -> list[str]:
         return [name for name in names if self.validator.satisfies({"pattern": pattern}, name)]
 
-    def _names(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if isinstance(value, dict):
-            for name in value:
-                for _, problem in self.problems(at, schema[keyword], name, ()):
-                    yield (*path, name), problem.replace("Input", "The name", 1)
+    def _names(self, rule: _Rule) -> Iterator[Problem]:
+        for name in rule.value if isinstance(rule.value, dict) else ():
+            for _, problem in self.problems(rule.at, rule.operand, name, ()):
+                yield (*rule.path, name), problem.replace("Input", "The name", 1)
 
-    def _items(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        if not isinstance(value, list):
+    def _items(self, rule: _Rule) -> Iterator[Problem]:
+        items = rule.value if isinstance(rule.value, list) else []
+        if isinstance(rule.operand, list):  # a tuple: `items` was one before 2020-12
+            for number, schema in enumerate(rule.operand[: len(items)]):
+                yield from self._member(f"{rule.at}/{number}", schema, rule, number)
             return
-        if isinstance(members := schema[keyword], list):  # a tuple: `items` was one before 2020-12
-            for number, (member, item) in enumerate(zip(members, value, strict=False)):
-                yield from self.problems(f"{at}/{number}", member, item, (*path, number))
-            return
-        first = {"items": "prefixItems", "additionalItems": "items"}[keyword]
-        for number in range(len(schema.get(first, ())), len(value)):
-            yield from self.problems(at, members, value[number], (*path, number))
+        first = {"items": "prefixItems", "additionalItems": "items"}[rule.keyword]
+        for number in range(len(rule.schema.get(first, ())), len(items)):
+            yield from self._member(rule.at, rule.operand, rule, number)
 
-    def _all_of(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        for number, branch in enumerate(schema["allOf"]):
-            yield from self.problems(f"{at}/{number}", branch, value, path)
+    def _all_of(self, rule: _Rule) -> Iterator[Problem]:
+        for number, branch in enumerate(rule.operand):
+            yield from self.problems(f"{rule.at}/{number}", branch, rule.value, rule.path)
 
-    def _alternatives(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        fitting = sum(self._is_valid(f"{at}/{number}", value) for number in range(len(schema[keyword])))
+    def _alternatives(self, rule: _Rule) -> Iterator[Problem]:
+        fitting = sum(
+            self._is_valid(f"{rule.at}/{number}", rule.value) for number in range(len(rule.operand))
+        )
         if not fitting:
-            yield from self._closest(at, schema[keyword], value, path)
-        elif keyword == "oneOf" and fitting > 1:
-            yield path, f"Input should fit one of the alternatives, not {fitting} of them"
+            yield from self._closest(rule)
+        elif rule.keyword == "oneOf" and fitting > 1:
+            yield rule.path, f"Input should fit one of the alternatives, not {fitting} of them"
 
-    def _closest(self, at: str, branches: list[Any], value: Any, path: ValuePath) -> Iterator[Problem]:
+    def _closest(self, rule: _Rule) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest."""
-        resolved = [self._resolved(f"{at}/{number}", branch) for number, branch in enumerate(branches)]
-        alike = [each for each in resolved if isinstance(each[1], dict) and _is_alike(each[1], value)]
+        resolved = [self._resolved(f"{rule.at}/{n}", branch) for n, branch in enumerate(rule.operand)]
+        schemas = [(pointer, schema) for pointer, schema in resolved if isinstance(schema, dict)]
+        alike = [each for each in schemas if "type" in each[1] and _has_type(each[1]["type"], rule.value)]
         if alike and self.is_counting:  # counting within counting would take exponential time
-            yield path, "Input should fit an alternative"
+            yield rule.path, "Input should fit an alternative"
         elif alike:
-            yield from self.problems(*min(alike, key=lambda each: self._distance(each, value)), value, path)
+            closest = min(alike, key=lambda each: self._distance(each, rule.value))
+            yield from self.problems(*closest, rule.value, rule.path)
         else:
-            names = (_type_names(schema) for _, schema in resolved if isinstance(schema, dict))
-            yield path, f"Input should be {' or '.join(dict.fromkeys(names)) or 'another value'}"
+            names = dict.fromkeys(_type_names(schema) for _, schema in schemas)
+            yield rule.path, f"Input should be {' or '.join(names) or 'another value'}"
 
     def _resolved(self, pointer: str, schema: Any) -> tuple[str, Any]:
         seen = set[str]()
         while isinstance(schema, dict) and str(schema.get("$ref")).startswith("#/") and pointer not in seen:
             seen.add(pointer)
             pointer = str(schema["$ref"])
-            schema = self._target(pointer)
+            schema = resolve(self.validator.schema, pointer)
         return pointer, schema
 
     def _distance(self, alternative: tuple[str, Any], value: Any) -> int:
@@ -262,28 +267,24 @@ class _Explanation(Struct, eq=False):
         finally:
             self.is_counting = False
 
-    def _other(
-        self, at: str, keyword: str, schema: Mapping[str, Any], value: Any, path: ValuePath
-    ) -> Iterator[Problem]:
-        """Yield the problem of a keyword that says little about the place."""
-        match keyword:
-            case "not":
-                fits = not self._is_valid(at, value)
-            case "if":
-                branch = "then" if self._is_valid(at, value) else "else"
-                pointer = f"{at.removesuffix('/if')}/{branch}"
-                if branch in schema:
-                    yield from self.problems(pointer, schema[branch], value, path)
-                return
-            case _:  # contains
-                fits = not isinstance(value, list) or any(self._is_valid(at, item) for item in value)
-        if not fits:
-            yield path, f"Input does not satisfy {keyword}: {_quote(schema[keyword])}"
+    def _condition(self, rule: _Rule) -> Iterator[Problem]:
+        branch = "then" if self._is_valid(rule.at, rule.value) else "else"
+        if branch in rule.schema:
+            pointer = f"{rule.at.removesuffix('/if')}/{branch}"
+            yield from self.problems(pointer, rule.schema[branch], rule.value, rule.path)
+
+    def _unexplained(self, rule: _Rule) -> Iterator[Problem]:
+        """Yield the problem of `not` and `contains`, which say little about the place."""
+        if rule.keyword == "not":
+            is_refused = self._is_valid(rule.at, rule.value)
+        else:
+            items = rule.value if isinstance(rule.value, list) else None
+            is_refused = items is not None and not any(self._is_valid(rule.at, item) for item in items)
+        if is_refused:
+            yield rule.path, f"Input does not satisfy {rule.keyword}: {_quote(rule.operand)}"
 
 
-Explain = Callable[[_Explanation, str, str, Mapping[str, Any], Any, ValuePath], Iterator[Problem]]
-
-_APPLICATORS: Final[Mapping[str, Explain]] = {
+_APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Problem]]]] = {
     "$ref": _Explanation._ref,
     "enum": _Explanation._enumeration,
     "const": _Explanation._enumeration,
@@ -298,18 +299,14 @@ _APPLICATORS: Final[Mapping[str, Explain]] = {
     "allOf": _Explanation._all_of,
     "anyOf": _Explanation._alternatives,
     "oneOf": _Explanation._alternatives,
-    "not": _Explanation._other,
-    "contains": _Explanation._other,
-    "if": _Explanation._other,
+    "not": _Explanation._unexplained,
+    "contains": _Explanation._unexplained,
+    "if": _Explanation._condition,
 }
 
 
 def _has_type(kinds: Any, value: Any) -> bool:
     return any(_TYPES[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
-
-
-def _is_alike(schema: Mapping[str, Any], value: Any) -> bool:
-    return "type" in schema and _has_type(schema["type"], value)
 
 
 def _type_names(schema: Mapping[str, Any]) -> str:

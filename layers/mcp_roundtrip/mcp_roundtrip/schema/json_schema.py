@@ -10,11 +10,15 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import nodes, patterns_of
+from mcp_roundtrip.schema.subschemas import all_patterns
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""
 
+
+_DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_HOUR: Final = "([01][0-9]|2[0-3]):[0-5][0-9]"
+_TIME: Final = rf"{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?"
 
 _KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {
     "int": {"pattern": "^(0|-?[1-9][0-9]*)$"},
@@ -60,9 +64,17 @@ class JsonSchemaGenerator(GenerateJsonSchema):
         return made
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        return self._of_every_value(super().datetime_schema(schema), schema)
+        made = super().datetime_schema(schema)
+        if self.mode == "validation" and schema.get("tz_constraint") == "naive":
+            return {"type": "string", "pattern": f"^{_DATE}[Tt ]{_TIME}$"}
+        return self._of_every_value(made, schema)
 
     def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        if self.mode == "validation" and schema.get("tz_constraint") != "aware":
+            return {
+                "type": "string",
+                "pattern": f"^{_TIME}(Z|[+-]{_HOUR})?$",
+            }  # the format demands a time zone
         return self._of_every_value(super().time_schema(schema), schema)
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
@@ -113,8 +125,8 @@ def build_json_schema(
 
 
 def _refuse_patterns(schema: JsonSchemaValue) -> None:
-    for pattern in (each for node in nodes(schema) for each in patterns_of(node)):
-        from mcp_roundtrip.schema.ecma_patterns import syntax_problem  # few types have patterns
+    for pattern in all_patterns(schema):
+        from mcp_roundtrip.schema.patterns import syntax_problem  # few types have patterns
 
         if problem := syntax_problem(pattern):
             raise DefinitionError(f"the pattern {pattern!r} {problem}")

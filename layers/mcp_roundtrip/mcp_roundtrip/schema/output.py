@@ -136,9 +136,9 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
     @cached_property
     def _is_plain(self) -> bool:
-        from mcp_roundtrip.schema.plain_types import is_plain  # only typed tools need it
+        from mcp_roundtrip.schema.plain_types import is_plain_to_write  # only typed tools need it
 
-        return is_plain(type_adapter(self.annotation).core_schema)
+        return is_plain_to_write(type_adapter(self.annotation).core_schema)
 
     @cached_property
     def _validator(self) -> SchemaValidator:
@@ -162,7 +162,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             text = encode_json(data, lambda: types.dump_python(typed, warnings=False))
         except ValueError:
             raise _not_json(self.name, value) from None
-        is_number = self.annotation in _NUMBERS
+        is_number = self.annotation in _NUMBERS and data is not None
         if not is_number and not (self._is_plain and _is_complete(types, data)):
             _refuse_lost_names(self.name, typed, data)
             self._refuse_invalid(data)

@@ -1,178 +1,148 @@
-"""Matching of patterns in bounded time, on the regular expression engine of pydantic-core (Rust's `regex`).
+"""Patterns: the regular expressions of ECMA-262 with the flag `u`, matched in bounded time.
 
-The engine never backtracks: its time is at most the length of the text times the size of the pattern after
-its counted repetitions are written out. Small patterns with long texts are cheap, and so are large patterns
-with short texts. `MAX_PATTERN_STEPS` bounds the product.
+Clients compile the patterns of a schema, and some lose every tool if they cannot compile one. Look-around and
+back-references are refused, because they cannot be matched in linear time. So are `&&`, `--`, `~~` and an
+unescaped `[` in a class, which the engine reads as operators and ECMA-262 as characters.
+
+The engine (Rust's `regex`, in jsonschema-rs) never backtracks: its time is at most the length of the text
+times the size of the compiled pattern.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from math import prod
 from typing import Any, Final
 
-from msgspec import Struct
-from pydantic_core import SchemaError, SchemaValidator, core_schema
+MAX_PATTERN_SIZE: Final = 256 * 1024
+"""Bytes of a compiled pattern."""
 
-from mcp_roundtrip.schema.ecma_patterns import NONLINEAR, syntax_problem
-from mcp_roundtrip.schema.subschemas import nodes, patterns_of
+MAX_MATCHING: Final = 2_500_000_000
+"""Characters of text times bytes of compiled patterns: 1 s, at 0.4 ns for the costliest known pattern."""
 
-MAX_PATTERN_STEPS: Final = 20_000_000
-"""Bytes of text times `pattern_size` for one pass over a request: 0.3 s, at 15 ns for the costliest step."""
+TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
 
-MAX_MATCHING: Final = 100_000_000
-"""Characters of an input times the size of all patterns of its schema: 1.5 s, if each text meets each one."""
+_BYTES_PER_STATE: Final = 16
+"""A compiled pattern has fewer states than its bytes divided by this."""
 
-LONGEST_UNLIMITED: Final = 16_384
-"""Bytes of text that each pattern without `maxLength` has to match within the budget."""
-
-_BYTES_PER_CHARACTER: Final = 4
-
-_UNICODE_CLASS: Final = 3
-"""The size of a class with characters outside ASCII, which the engine expands to sequences of bytes."""
-
-_SMALLER: Final = "write `+` or `*` in place of the counts"
+_SET: Final = r"\\[dDsSwW]|\\[pP]\{\w+(?:=\w+)?\}"
+_CHARACTER: Final = (
+    r"\\[fnrtv]|\\c[a-zA-Z]|\\0(?![0-9])|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
+    r"|\\u\{0*(?:10|[0-9a-fA-F])?[0-9a-fA-F]{1,4}\}|\\[\^$\\.*+?()\[\]{}|/]"
+)
+_MEMBER: Final = rf"(?:{_CHARACTER}|\\[b-]|[^\\\[\]-])"
 
 _TOKEN: Final = re.compile(
-    r"""
-    (?P<assertion> \\[bBAzZ<>](?:\{[a-z-]*\})? | \(\?[a-zA-Z-]*\) | [*+?^$|])
-  | (?P<unicode>   \\[pP]\{[^}]*\} | \\[pP]. | \\[wWdDsS] | \. )
-  | (?P<literal>   \\[xuU]\{[^}]*\} | \\. | [^][(){}\\.*+?^$|] )
-  | (?P<class>     \[ \^?\]? (?: \\. | \[ (?: \\. | [^]\\] )* \] | [^][\\] )* \] )
-  | (?P<open>      \( (?: \? (?: P?<[^>]*> | [a-zA-Z-]*: ) )? )
-  | (?P<close>     \) )
-  | \{ \s* (?P<least> \d* ) \s* (?: , \s* (?P<most> \d* ) \s* )? \}
+    rf"""
+    (?P<nonlinear>  \( \? <? [=!] | \\[1-9] | \\k )
+  | (?P<open>       \( (?: \?: | \? < (?P<name> [A-Za-z_$][\w$]* ) > | (?! \? ) ) )
+  | (?P<close>      \) )
+  | (?P<quantifier> (?: [*+?] | \{{ (?P<least> \d+ ) (?: , (?P<most> \d* ) )? \}} ) \?? )
+  | (?P<between>    \^ | \$ | \\[bB] | \| )
+  | (?P<class>      \[ \^? -? (?: {_MEMBER}-{_MEMBER} | {_MEMBER} | {_SET} )* -? \] )
+  | (?P<atom>       {_SET} | {_CHARACTER} | [^\\()\[\]{{}}|*+?^$] )
     """,
     re.VERBOSE | re.DOTALL,
 )
 
-_BEYOND_ASCII: Final = re.compile(r"\[:?\^|\\[wWdDsSpPuU]|\\x(?![0-7][0-9a-fA-F])")
-"""What gives a class in ASCII characters outside ASCII: a negation, a Perl or Unicode class, a code point."""
+_REPEATABLE: Final = ("close", "class", "atom")
 
-_COUNT: Final = re.compile(r"\{\s*(\d*)[\s,]*(\d*)\s*\}")
+NOT_COMPILED: Final = (
+    "is not compiled by the engine, or too large to match long texts; write it as JavaScript reads it, with "
+    "`+` or `*` in place of large counts, and check what needs look-around in the function"
+)
 
-_VERBOSE_FLAG: Final = re.compile(r"\(\?[a-zA-Z]*x")
-
-TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a shorter text"
-
-
-class TextTooLong(Exception):
-    """Matching a text with its pattern takes more than `MAX_PATTERN_STEPS` steps."""
+NONLINEAR: Final = (
+    "is not one that can be matched in linear time; write it without look-around and back-references, and "
+    "check the rest in the function"
+)
 
 
-class PatternBudget(Struct):
-    """The steps that one pass over a request has spent on patterns."""
-
-    steps: int = 0
-
-    def matches(self, pattern: str, text: str) -> bool:
-        """Return whether `pattern` is found in `text`; a pattern unknown to the engine is found in any text.
-
-        Raises TextTooLong.
-        """
-        compiled = _compiled(pattern)
-        if compiled is None:
-            return True
-        self.spend(pattern, text)
-        return compiled.isinstance_python(text)
-
-    def spend(self, pattern: str, text: str) -> None:
-        """Count the steps of one match. Raises TextTooLong."""
-        self.steps += len(text) * (1 if text.isascii() else _BYTES_PER_CHARACTER) * pattern_size(pattern)
-        if self.steps > MAX_PATTERN_STEPS:
-            raise TextTooLong
+_UNLIMITED: Final = re.compile(r"\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|)", re.DOTALL)
+"""Finds what lets a match be longer than the pattern, or begin elsewhere."""
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Return why clients or the engine cannot compile a pattern, with a remedy; None if they can."""
+    """Return why clients or the engine would not compile a pattern, with a remedy; None if they would."""
     if problem := syntax_problem(pattern):
         return problem
-    try:
-        _compile(pattern)
-    except SchemaError as error:
-        return compile_problem(error)
+    if pattern_size(pattern) > MAX_PATTERN_SIZE:
+        return NOT_COMPILED
     return None
-
-
-def size_problem(pattern: str, max_length: int | None, keyword: str) -> str | None:
-    """Return why a pattern is too large for texts of `max_length` characters, with a remedy, or None.
-
-    `keyword` is how the author writes `max_length`.
-    """
-    size = pattern_size(pattern)
-    longest = MAX_PATTERN_STEPS // (size * _BYTES_PER_CHARACTER) if size else MAX_PATTERN_STEPS
-    if size <= MAX_PATTERN_STEPS // LONGEST_UNLIMITED or (max_length is not None and max_length <= longest):
-        return None
-    limit = f", or limit the text with {keyword}{longest} or less beside the pattern" if longest else ""
-    return (
-        f"has the size {size:,} with its counted repetitions written out, too large to match long texts; "
-        f"{_SMALLER}{limit}"
-    )
-
-
-def affordable_length(patterns: Iterable[str]) -> int:
-    """Return how many bytes each of these patterns can be matched with."""
-    return MAX_PATTERN_STEPS // max(sum(map(pattern_size, patterns)), 1)
-
-
-def compile_problem(error: SchemaError) -> str | None:
-    """Return why the engine refused to compile a pattern, with a remedy; None for another error."""
-    text = str(error)
-    if "regex parse error" in text:
-        return NONLINEAR
-    return f"is too large to compile; {_SMALLER}" if "exceeds size limit" in text else None
-
-
-def total_size(schema: Mapping[str, Any]) -> int:
-    """Return the size of all patterns of a JSON Schema, however often it refers to them."""
-    return sum(pattern_size(pattern) for node in nodes(schema) for pattern in patterns_of(node))
 
 
 @lru_cache(maxsize=256)
 def pattern_size(pattern: str) -> int:
-    """Return the size of a pattern with its counted repetitions written out, in characters and classes.
+    """Return the size of a compiled pattern in bytes, rounded up to a power of two."""
+    from jsonschema_rs import Draft202012Validator, RegexOptions  # few types have patterns
 
-    Literal characters outside groups and counts add nothing: the engine keeps few states for them.
+    size = 1024
+    while size <= MAX_PATTERN_SIZE:
+        try:
+            Draft202012Validator({"pattern": pattern}, pattern_options=RegexOptions(size_limit=size))
+        except ValueError:
+            size *= 2
+        else:
+            break
+    return size
+
+
+def exceeds_matching(patterns: Iterable[str], value: Any, length: int) -> bool:
+    """Return whether it may take too long to match the texts in a value with each of the patterns.
+
+    `length` is that of the value as JSON text.
     """
-    if _VERBOSE_FLAG.search(pattern):  # comments may hold brackets; this product is an upper bound
-        return len(pattern) * _UNICODE_CLASS * prod(_repetitions(*found) for found in _COUNT.findall(pattern))
-    sizes = [0]  # of the groups that are open at this place
-    last = 0  # the size of what a count repeats
-    for token in _TOKEN.finditer(pattern):
-        kind = token.lastgroup
-        if kind == "open":
-            sizes.append(0)
-        elif kind == "close" and len(sizes) > 1:
-            last = sizes.pop()
-            sizes[-1] += last
-        elif kind in ("least", "most"):
-            count = _repetitions(token["least"], token["most"])
-            sizes[-1] += last * (count - 1)
-            last *= count
-        elif kind in ("unicode", "class", "literal"):
-            is_unicode = kind == "unicode" or (kind == "class" and _is_unicode(token[0]))
-            last = _UNICODE_CLASS if is_unicode else 1
-            sizes[-1] += last if kind != "literal" or len(sizes) > 1 else 0
-    return sum(sizes)
+    sizes = {pattern: pattern_size(pattern) for pattern in patterns}
+    if sum(sizes.values()) * length <= MAX_MATCHING:
+        return False
+    lengths = list(map(len, _texts(value)))
+    return sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items()) > MAX_MATCHING
 
 
-def _repetitions(least: str | None, most: str | None) -> int:
-    return max(int(least or 1), int(most or 1), 1)
+def _matched(pattern: str, size: int, lengths: list[int]) -> int:
+    """Return how many characters of texts the engine may read to match a pattern."""
+    is_limited = pattern.startswith("^") and not any(each["found"] for each in _UNLIMITED.finditer(pattern))
+    longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
+    return sum(min(each, longest) for each in lengths)
 
 
-def _is_unicode(character_class: str) -> bool:
-    return not character_class.isascii() or _BEYOND_ASCII.search(character_class) is not None
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the strings in JSON data, and the names of members."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, Mapping):
+            yield from each
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
 
 
-def _compile(pattern: str) -> SchemaValidator:
-    return SchemaValidator(core_schema.str_schema(pattern=pattern))
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> SchemaValidator | None:
-    try:
-        return _compile(pattern)
-    except SchemaError:
-        return None
+def syntax_problem(pattern: str) -> str | None:
+    """Return why clients or the engine would not compile a pattern, with a remedy; None if they would."""
+    at, depth, names, before = 0, 0, list[str](), ""
+    while at < len(pattern):
+        token = _TOKEN.match(pattern, at)
+        kind = token.lastgroup if token else None
+        if token is None or (kind == "quantifier" and before not in _REPEATABLE):
+            return (
+                f"has {pattern[at : at + 10]!r}, which ECMA-262 with the flag u does not have there; "
+                "write it as JavaScript reads it"
+            )
+        if kind == "nonlinear":
+            return NONLINEAR
+        if kind == "class" and ("&&" in token[0] or "~~" in token[0]):
+            return "has && or ~~ in a class, which engines read differently; write the character once"
+        if token["most"] and int(token["least"]) > int(token["most"]):
+            return f"has the counts {token[0]} in the wrong order; swap them"
+        names += [token["name"]] if token["name"] else []
+        depth += (kind == "open") - (kind == "close")
+        if depth < 0:
+            break
+        at, before = token.end(), str(kind)
+    if depth:
+        return "has parentheses that do not match; close each one, or escape it"
+    return "gives two groups one name; rename one of them" if len(names) > len({*names}) else None

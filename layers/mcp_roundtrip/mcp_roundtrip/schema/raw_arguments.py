@@ -13,15 +13,16 @@ from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
-from mcp_roundtrip.schema.patterns import (
-    MAX_MATCHING,
-    TEXT_TOO_LONG,
-    pattern_problem,
-    size_problem,
-    total_size,
-)
+from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching, pattern_problem
 from mcp_roundtrip.schema.signature import FunctionArguments, Signature
-from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, patterns_of, subschemas
+from mcp_roundtrip.schema.subschemas import (
+    DIALECTS,
+    all_patterns,
+    check_width,
+    dialect_of,
+    patterns_of,
+    subschemas,
+)
 from mcp_roundtrip.schema.type_adapters import format_location
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
         arguments = dict(raw)
         for name in self._refused_nulls(arguments):
             del arguments[name]
-        if self._pattern_size and len(compact_json(arguments)) * self._pattern_size > MAX_MATCHING:
+        if self._patterns and exceeds_matching(self._patterns, arguments, len(compact_json(arguments))):
             raise ArgumentsError(f"arguments: {TEXT_TOO_LONG}")
         if not self._validator.is_valid(arguments):
             from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
@@ -116,8 +117,8 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
         ]
 
     @cached_property
-    def _pattern_size(self) -> int:
-        return total_size(self.input_schema)
+    def _patterns(self) -> frozenset[str]:
+        return all_patterns(self.input_schema)
 
     @cached_property
     def _validator(self) -> SchemaValidator:
@@ -150,15 +151,11 @@ def _check(schema: dict[str, Any]) -> None:
                 raise DefinitionError(
                     f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
                 )
-        for pattern, limit in patterns_of(node).items():
-            problem = pattern_problem(pattern) or size_problem(pattern, _number(limit), '"maxLength": ')
-            if problem:
+        for pattern in sorted(patterns_of(node)):
+            if problem := pattern_problem(pattern):
                 place = format_location("input_schema", _path_to(node, schema) or ())
                 raise DefinitionError(f"{place}: the pattern {pattern!r} {problem}")
-
-
-def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) else None
+    check_width(schema)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 from mcp_roundtrip.errors import DefinitionError
 
@@ -20,6 +21,15 @@ DIALECTS: Final = {
 # basic/index "Composition-Keyword Resource Use" asks for bounds.
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 2000
+
+MAX_WIDTH: Final = 2000
+"""Subschemas that apply to one value, without those for its members: 20,000 values take a second."""
+
+_COMPARISON: Final = 10
+"""The width of an array or object in an `enum`, which is compared member by member."""
+
+_IN_PLACE: Final = ("$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
+"""Keywords whose subschemas apply to the value itself."""
 
 _DATA: Final = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data, not schemas."""
@@ -57,6 +67,50 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         waiting += [(depth + 1, child) for child in _children(node)]
 
 
+def check_width(root: Mapping[str, Any]) -> None:
+    """Raise DefinitionError for a schema of which too many subschemas apply to one value.
+
+    References that double at each step apply an exponential number.
+    """
+    known: dict[int, int] = {}
+    if max(_width(node, root, known, 0) for node in nodes(root)) > MAX_WIDTH:
+        raise DefinitionError(
+            f"more than {MAX_WIDTH} subschemas apply to one value, or an enum has more than "
+            f"{MAX_WIDTH // _COMPARISON} arrays and objects; use fewer alternatives"
+        )
+
+
+def _width(node: Any, root: Mapping[str, Any], known: dict[int, int], depth: int) -> int:
+    if not isinstance(node, dict) or id(node) in known:
+        return known.get(id(node), 1)
+    if depth > MAX_SCHEMA_DEPTH:
+        return MAX_WIDTH + 1
+    known[id(node)] = 1  # of a schema that refers to itself
+    names, options = node.get("patternProperties", ()), node.get("enum", ())
+    width = 1 + len(names) + _COMPARISON * sum(isinstance(each, (dict, list)) for each in options)
+    for keyword in _IN_PLACE:
+        value = node.get(keyword)
+        applied = resolve(root, value) if keyword == "$ref" else value
+        each_of = applied if isinstance(applied, list) else [applied]
+        if keyword == "dependentSchemas" and isinstance(applied, dict):
+            each_of = [*applied.values()]
+        width += sum(_width(each, root, known, depth + 1) for each in each_of if each is not None)
+    known[id(node)] = width
+    return width
+
+
+def resolve(root: Mapping[str, Any], reference: Any) -> Any:
+    """Return the subschema that a JSON pointer such as `#/$defs/size` leads to, or None."""
+    node: Any = root
+    for step in str(reference).split("/")[1:]:
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        try:
+            node = node[int(name)] if isinstance(node, list) else node[name]
+        except (KeyError, ValueError, IndexError, TypeError):
+            return None
+    return node if str(reference).startswith("#") else None
+
+
 def nodes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what `subschemas` yields, of a schema that is known to be finite."""
     waiting: list[Any] = [schema]
@@ -67,13 +121,16 @@ def nodes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         waiting += _children(node)
 
 
-def patterns_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patterns of a schema itself, with the `maxLength` of their texts."""
+def patterns_of(schema: Mapping[str, Any]) -> set[str]:
+    """Return the patterns of a schema itself."""
     names = schema.get("patternProperties")
-    limits: dict[str, Any] = dict.fromkeys(names) if isinstance(names, Mapping) else {}
-    if isinstance(pattern := schema.get("pattern"), str):
-        limits[pattern] = schema.get("maxLength")
-    return limits
+    found = set(names) if isinstance(names, Mapping) else set()
+    return found | {schema["pattern"]} if isinstance(schema.get("pattern"), str) else found
+
+
+def all_patterns(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the patterns of a schema that is known to be finite, and of its subschemas."""
+    return frozenset(pattern for node in nodes(schema) for pattern in patterns_of(node))
 
 
 def _children(node: Any) -> Iterator[Any]:

@@ -11,9 +11,8 @@ from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic_core import SchemaError
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.bounded_validation import bound_validator
 from mcp_roundtrip.schema.json_schema import build_json_schema
-from mcp_roundtrip.schema.patterns import compile_problem
+from mcp_roundtrip.schema.patterns import NOT_COMPILED
 from mcp_roundtrip.schema.signature import type_name
 
 SUPPORTED_TYPES: Final = (
@@ -28,7 +27,7 @@ def first_type_error(annotations: Mapping[str, Any]) -> tuple[str, str] | None:
     for name, annotation in annotations.items():
         inner = get_args(annotation)[0] if get_origin(annotation) is NotRequired else annotation
         try:
-            build_json_schema(bound_validator(TypeAdapter(inner)))
+            build_json_schema(TypeAdapter(inner))
         except Exception as error:  # an annotation of the author's may raise anything
             return f"parameter {name!r}: ", explain_type_error(inner, error)
     return None
@@ -38,8 +37,8 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     """Return one line that explains pydantic's error for a type, and ends with a remedy."""
     if isinstance(error, DefinitionError):
         return str(error)
-    if isinstance(error, SchemaError) and (problem := compile_problem(error)):
-        return f"the pattern of {_text(annotation)} {problem}"
+    if isinstance(error, SchemaError) and "regex" in str(error).lower():
+        return f"the pattern of {_text(annotation)} {NOT_COMPILED}"
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := _UNKNOWN.search(str(error))):
         name = (found["name"] or found["other"]).rpartition(".")[2]

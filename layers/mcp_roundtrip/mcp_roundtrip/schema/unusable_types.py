@@ -1,0 +1,149 @@
+"""Types that are refused when a tool or a question is defined.
+
+No JSON is a value of them, or checking a client's value takes unbounded time, or runs what the client sends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from inspect import isclass
+from typing import Any, Final
+
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.schema.core_schemas import (
+    CoreSchema,
+    children,
+    definitions_of,
+    name_of_type,
+    nodes,
+    reachable_definitions,
+)
+
+_JSON_KIND: Final = {
+    **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
+    **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
+}
+"""Types of core schemas that accept JSON arrays or objects."""
+
+_PATTERN_COMPILERS: Final = frozenset(
+    {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}
+)
+"""pydantic's functions that compile a text from the client."""
+
+
+def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
+    """Raise DefinitionError for a type that a client's JSON cannot be read as.
+
+    `noun` is what its members are called, such as "parameter".
+    """
+    _refuse_ambiguous_unions(schema)
+    for path, problem in _problems(schema, (), is_python_re=False):
+        inner = f", member {'.'.join(path[1:])!r}" if path[1:] else ""
+        raise DefinitionError(f"{noun} {path[0]!r}{inner}: {problem}" if path else problem)
+
+
+def _problems(
+    schema: CoreSchema, path: tuple[str, ...], *, is_python_re: bool
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    engine = (schema.get("config") or {}).get("regex_engine")
+    is_python_re = engine == "python-re" if engine else is_python_re
+    if problem := _problem(schema, is_python_re=is_python_re):
+        yield path, problem
+    for name, child in children(schema):
+        yield from _problems(child, (*path, name) if name else path, is_python_re=is_python_re)
+
+
+def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
+    match schema["type"]:
+        case "is-subclass":
+            return "JSON cannot hold a class; write a Literal of names"
+        case "is-instance" if isclass(schema["cls"]) and issubclass(schema["cls"], Enum):
+            return "Enum has no members; write an enumeration that has some"
+        case "literal":
+            return _literal_problem(schema["expected"])
+        case "str" if pattern := schema.get("pattern"):
+            return _pattern_problem(pattern, is_python_re=is_python_re)
+    return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
+
+
+def _literal_problem(expected: list[Any]) -> str | None:
+    unreadable = [each for each in expected if not isinstance(each, (str, int, type(None)))]
+    if not unreadable:
+        return None
+    meant = "the enumeration itself" if isinstance(unreadable[0], Enum) else "a Literal of strings"
+    return f"JSON cannot hold {unreadable[0]!r}; write {meant}, or Literal of its value"
+
+
+def _pattern_problem(pattern: str | re.Pattern[str], *, is_python_re: bool) -> str | None:
+    if isinstance(pattern, re.Pattern) or is_python_re:
+        text = pattern if isinstance(pattern, str) else pattern.pattern
+        return (
+            f"the pattern {text!r} runs on Python's re, which can take exponential time for a client's text; "
+            'write Field(pattern="...") without re.compile and without regex_engine="python-re", and check '
+            "what needs look-around or back-references in the function"
+        )
+    from mcp_roundtrip.schema.patterns import pattern_problem  # few types have patterns
+
+    problem = pattern_problem(pattern)
+    return f"the pattern {pattern!r} {problem}" if problem else None
+
+
+def _alias_problem(alias: Any) -> str | None:
+    if alias is None or isinstance(alias, str):
+        return None
+    paths = alias if isinstance(alias[0], list) else [alias]
+    if any(len(each) == 1 for each in paths):
+        return None
+    return "an alias is a name here, not a path; write Field(alias=...)"
+
+
+def _function_problem(function: Any) -> str | None:
+    # The function itself in a call schema: NamedTuple in older pydantic.
+    name = getattr(function.get("function"), "__name__", "") if isinstance(function, dict) else ""
+    if name in _PATTERN_COMPILERS:
+        return "re.Pattern would run what a client sends as a pattern; take a str instead"
+    if name == "import_string":
+        return "ImportString would import what a client names; take a Literal of names instead"
+    return None
+
+
+# -- unions that take exponential time --------------------------------------------------------------------
+
+
+def _refuse_ambiguous_unions(schema: CoreSchema) -> None:
+    definitions = definitions_of(schema)
+    for ref, definition in definitions.items():
+        for node in nodes(definition):
+            if node["type"] == "union":
+                _refuse_ambiguous_union(node, ref, definitions)
+
+
+def _refuse_ambiguous_union(union: CoreSchema, ref: str, definitions: Mapping[str, CoreSchema]) -> None:
+    # pydantic tries each choice, and within it each choice of the level below: 2 ** levels in all.
+    kinds: list[str] = []
+    for choice in _choices(union, definitions):
+        if ref in reachable_definitions(choice, definitions) or choice.get("ref") == ref:
+            kinds += [_JSON_KIND[choice["type"]]] if choice["type"] in _JSON_KIND else []
+    for kind in ("object", "array"):
+        if kinds.count(kind) > 1:
+            name = name_of_type(definitions[ref])
+            raise DefinitionError(
+                f"{name}: several members of a union in it are JSON {kind}s that may hold {name} again, and "
+                "checking them takes exponential time; give each a Literal field, and name that field in "
+                "Field(discriminator=...)"
+            )
+
+
+def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Iterator[CoreSchema]:
+    """Yield the members of a union, without the schemas that wrap them."""
+    if schema["type"] == "union":
+        for choice in schema["choices"]:
+            yield from _choices(choice[0] if isinstance(choice, tuple) else choice, definitions)
+    elif schema["type"] == "definition-ref":
+        yield from _choices(definitions[schema["schema_ref"]], definitions)
+    elif schema["type"] not in _JSON_KIND and isinstance(schema.get("schema"), dict):
+        yield from _choices(schema["schema"], definitions)
+    else:
+        yield schema

@@ -1,0 +1,151 @@
+"""For a plain type, pydantic's strict mode decides as the JSON Schema does, and makes the same value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import make_dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from pydantic import BaseModel, Field, TypeAdapter, create_model
+
+from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
+from mcp_roundtrip.schema.json_schema import build_json_schema
+from mcp_roundtrip.schema.plain_types import is_complete, is_plain_to_read, is_plain_to_write
+from mcp_roundtrip.schema.schema_validator import SchemaValidator
+from support.json_values import values
+from support.type_samples import ZOO
+
+Draw = Any
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+SCALARS: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        *(int, float, bool, str, Any, None, Color, Literal["a", "b"]),
+        Annotated[int, Field(ge=1, lt=9)],
+        Annotated[float, Field(gt=0, le=1.5)],
+        Annotated[str, Field(min_length=1, max_length=2)],
+        Annotated[str, Field(description="A text")],
+    ]
+)
+NAMES = ["a", "b", "size"]
+
+
+@st.composite
+def records(draw: Draw, members: st.SearchStrategy[Any]) -> Any:
+    """Return a model or a dataclass."""
+    fields = draw(st.dictionaries(st.sampled_from(NAMES), members, min_size=1))
+    if draw(st.booleans()):
+        return make_dataclass("Record", list(fields.items()))
+    defaults = {name: (type_, draw(st.sampled_from([..., None]))) for name, type_ in fields.items()}
+    return create_model("Record", **defaults)
+
+
+TYPES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        inner.map(lambda each: list[each]),
+        inner.map(lambda each: Annotated[list[each], Field(max_length=2)]),
+        inner.map(lambda each: dict[str, each]),
+        inner.filter(lambda each: each is not None).map(lambda each: each | None),
+        records(inner),
+    ),
+    max_leaves=5,
+)
+
+
+def reader(annotation: Any) -> ExactReader:
+    types = TypeAdapter(create_model("Arguments", value=(annotation, ...)))
+    return ExactReader.from_types(types, lambda: build_json_schema(types), "arguments")
+
+
+def outcome(read: ExactReader, value: Mapping[str, Any]) -> str:
+    try:
+        return repr(read.read(value))
+    except InvalidValue:
+        return "refused"
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(TYPES, st.data())
+def test_a_plain_type_is_read_alike_with_and_without_its_json_schema(annotation: Any, data: Any) -> None:
+    plain = reader(annotation)
+    assert plain.is_plain
+    checked = replace(plain, is_plain=False)
+    for value in data.draw(st.lists(values(plain.json_schema()), max_size=4)):
+        if isinstance(value, dict):
+            assert outcome(plain, value) == outcome(checked, value), value
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(sorted(ZOO)), st.data())
+def test_the_sample_types_that_are_plain_are_read_alike(name: str, data: Any) -> None:
+    plain = reader(ZOO[name])
+    if plain.is_plain:
+        value = data.draw(values(plain.json_schema()))
+        if isinstance(value, dict):
+            assert outcome(plain, value) == outcome(replace(plain, is_plain=False), value)
+
+
+def test_the_sample_types_have_both_kinds() -> None:
+    assert {reader(type_).is_plain for type_ in ZOO.values()} == {True, False}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TYPES, st.data())
+def test_what_a_plain_type_writes_is_valid_if_it_is_complete(annotation: Any, data: Any) -> None:
+    types = TypeAdapter(annotation)
+    if not is_plain_to_write(types.core_schema):
+        return
+    schema = build_json_schema(types, "serialization")
+    value = data.draw(values(schema))
+    try:
+        written = types.dump_python(types.validate_python(value), mode="json", warnings="error")
+    except ValueError:
+        return
+    if is_complete(types.core_schema, written) and "NaN" not in json.dumps(written):
+        assert SchemaValidator.compile(schema, asserts_formats=True).is_valid(written)
+
+
+class Open(BaseModel, extra="allow"):
+    a: int
+
+
+class Extended(BaseModel, json_schema_extra={"required": ["b"]}):
+    a: int
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        *(
+            Open,
+            Extended,
+            set[int],
+            dict,
+            dict[int, str],
+            tuple[int, str],
+            int | str,
+            Literal[1],
+            bytes,
+        ),
+        Annotated[str, Field(pattern="^a$")],
+        Annotated[int, Field(multiple_of=3)],
+        Annotated[str, Field(json_schema_extra={"enum": ["a"]})],
+    ],
+)
+def test_a_type_that_only_its_json_schema_describes_is_not_plain(type_: Any) -> None:
+    assert not is_plain_to_read(TypeAdapter(type_).core_schema)
+    assert not is_plain_to_write(TypeAdapter(type_).core_schema)

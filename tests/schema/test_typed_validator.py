@@ -1,0 +1,159 @@
+"""The validator that makes typed values: unions, whole numbers, and the bounds of long inputs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from decimal import Decimal
+from enum import IntEnum
+from sys import hash_info
+from typing import Annotated, Any, Literal, Union
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, BaseModel, Field, Json
+
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.typed_validator import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
+
+
+class Level(IntEnum):
+    OFF = 0
+    ON = 1
+
+
+class Wide(BaseModel):
+    x: int
+    y: int = 0
+
+
+class Narrow(BaseModel):
+    x: str
+
+
+class Switch(BaseModel):
+    state: bool | int
+
+
+def read(annotation: Any, value: Any) -> Any:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = annotation
+    return Arguments.from_function(tool, ()).validate({"value": value})["value"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "expected"),
+    [
+        (bool | int, 1.0, 1),
+        (bool | int, True, True),
+        (Literal[1] | bool, True, True),
+        (Literal[1] | bool, 1, 1),
+        (Literal[True] | int, 1, 1),
+        (bool | Level, 1, Level.ON),
+        (bool | Level, False, False),
+        (bool | float, 1.0, 1.0),
+        (list[bool | int], [1.0, True, 0], [1, True, 0]),
+        (dict[str, bool | int], {"a": 1.0}, {"a": 1}),
+        (Switch, {"state": 1.0}, Switch(state=1)),
+        (Switch | str, {"state": 0.0}, Switch(state=0)),
+        (Wide | Narrow, {"x": "5", "y": 1}, Narrow(x="5")),
+        (int | float, 2.0, 2.0),
+        (int | str, 2.0, 2),
+        (Level | str, 1.0, Level.ON),
+    ],
+)
+def test_a_value_is_read_by_the_alternative_whose_schema_accepts_it(
+    annotation: Any, value: Any, expected: Any
+) -> None:
+    found = read(annotation, value)
+    assert repr(found) == repr(expected)
+
+
+ALTERNATIVES = [bool, int, float, str, None, Literal[0], Literal[1, 2], Literal[True], Literal["a"], Level]
+
+
+@given(
+    st.lists(st.sampled_from(ALTERNATIVES), min_size=2, max_size=4, unique_by=str),
+    st.sampled_from([True, False, 0, 1, 2, 1.0, 0.0, 0.5, "a", "1", None]),
+)
+def test_what_is_read_equals_the_value_and_is_a_boolean_if_the_value_is_one(kinds: Any, value: Any) -> None:
+    try:
+        found = read(Union[tuple(kinds)], value)  # noqa: UP007 - the members are known only at run time
+    except ArgumentsError:
+        return
+    assert found == value
+    assert isinstance(found, bool) is isinstance(value, bool)
+
+
+# -- long inputs
+
+ALIKE = [number * hash_info.modulus for number in range(1, 1_500)]
+"""Integers whose hash is 0."""
+UUIDS = [str(UUID(int=number)) for number in ALIKE]
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (set[int], ALIKE),
+        (frozenset[Decimal], [*map(str, ALIKE)]),
+        (set[UUID], UUIDS),
+        (set[tuple[int, str]], [[number, "a"] for number in ALIKE]),
+        (list[set[Any]], [ALIKE]),
+        (dict[int, int], {str(number): 1 for number in ALIKE}),
+        (dict[UUID, int], dict.fromkeys(UUIDS, 1)),
+        (Counter[int], {str(number): 1 for number in ALIKE}),
+    ],
+)
+def test_many_values_with_equal_hashes_are_refused(type_: Any, value: Any) -> None:
+    with pytest.raises(
+        ArgumentsError, match=rf"{MAX_COLLISIONS} different values have the same hash; send fewer"
+    ):
+        read(type_, value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (set[int], [*range(2**70, 2**70 + 1_500)]),
+        (set[UUID], [str(UUID(int=2**100 + number)) for number in range(1_500)]),
+        (list[set[int]], [[2**70]] * 1_500),
+        (list[dict[int, str]], [{str(2**70): ""}] * 1_500),
+        (set[int] | list[int], ALIKE),
+        (list[int], ALIKE),
+    ],
+)
+def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
+    assert len(read(type_, value)) == 1_500 - (value is ALIKE)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
+    most = [json.dumps(["[,"] * (MAX_NESTED_JSON_VALUES // count - 1))] * count
+    assert len(read(list[Json[list[str]]], most)) == count
+    with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):
+        read(list[Json[list[str]]], [*most, "[]"])
+
+
+@pytest.mark.parametrize("container", [list, set, frozenset])
+def test_the_first_item_that_a_validator_refuses_ends_the_validation(container: Any) -> None:
+    refused: list[int] = []
+
+    def collect(value: int) -> int:
+        refused.append(value)
+        raise ValueError("not this one")
+
+    item = Annotated[int, AfterValidator(collect)]
+    with pytest.raises(ArgumentsError) as caught:
+        read(container[item], [*range(1_000)])
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(refused) <= 2
+
+
+def test_a_pattern_is_matched_by_the_json_schema_only() -> None:
+    text = Annotated[str, Field(pattern=r"^\W\s$")]
+    assert read(text, "ä\ufeff") == "ä\ufeff"

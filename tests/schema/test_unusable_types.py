@@ -1,0 +1,135 @@
+"""Types that are refused because JSON cannot hold their values, or checking takes unbounded time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ImportString, TypeAdapter, create_model
+
+from mcp_roundtrip import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.arguments import Arguments
+from mcp_roundtrip.schema.unusable_types import refuse_unusable
+from support.costly_types import Folder, Wide
+
+
+class Tree(BaseModel):
+    a: int
+    left: Tree | None = None
+    right: Tree | None = None
+
+
+class Leaf(BaseModel):
+    kind: Literal["leaf"]
+    value: int
+
+
+class Branch(BaseModel):
+    kind: Literal["branch"]
+    children: list[Annotated[Leaf | Branch, Field(discriminator="kind")]]
+
+
+class Add(BaseModel):
+    left: Add | Multiply | int
+
+
+class Multiply(BaseModel):
+    left: Add | Multiply | int
+
+
+class Lists(BaseModel):
+    items: list[Lists] | tuple[Lists, ...]
+
+
+class Backtracking(BaseModel):
+    model_config = ConfigDict(regex_engine="python-re")
+    text: str = Field(pattern="^(a+)+$")
+
+
+@pytest.mark.parametrize(
+    ("type_", "remedy"),
+    [
+        (Add, "discriminator"),
+        (list[Add | int], "discriminator"),
+        (Lists, "discriminator"),
+        (Backtracking, "Field"),
+        (list[Backtracking], "Field"),
+        (Annotated[str, Field(pattern=re.compile("^(a+)+$"))], "Field"),  # type: ignore[arg-type]  # mistyped
+        (Annotated[str, Field(pattern="(?=x)a")], "in the function"),
+        (Annotated[str, Field(pattern=r"(a)\1")], "in the function"),
+        (re.Pattern, "str"),
+        (re.Pattern[str], "str"),
+        (ImportString, "Literal"),
+    ],
+)
+def test_a_type_that_validates_in_exponential_time_or_imports_is_refused_by_parameter(
+    type_: Any, remedy: str
+) -> None:
+    def tool(value: Any) -> None: ...
+
+    tool.__annotations__["value"] = type_
+    with pytest.raises(DefinitionError, match="tool: ") as refused:
+        Arguments.from_function(tool, ()).validate({"value": ""})
+    assert remedy in str(refused.value)
+
+
+@pytest.mark.parametrize("type_", [Branch, Tree, Sequence[int], Annotated[str, Field(pattern="^(a+)+$")]])
+def test_other_recursive_types_and_patterns_are_accepted(type_: Any) -> None:
+    refuse_unusable(TypeAdapter(type_).core_schema)
+
+
+def test_a_backtracking_pattern_takes_linear_time() -> None:
+    def tool(value: Annotated[str, Field(pattern="^(a+)+$")]) -> None: ...
+
+    with pytest.raises(ArgumentsError, match="pattern"):
+        Arguments.from_function(tool, ()).validate({"value": "a" * 100_000 + "!"})
+
+
+def test_nested_alternatives_are_not_compared_exponentially_often() -> None:
+    def tool(root: Folder) -> None: ...
+
+    value: Any = ""
+    for _ in range(29):
+        value = {"kind": "folder", "size": 1.0, "children": [value]}
+    with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
+        Arguments.from_function(tool, ()).validate({"root": value})
+
+
+def test_missing_members_are_reported_beside_a_long_text() -> None:
+    def tool(value: Wide) -> None: ...
+
+    arguments = {"value": {"zzz": "a" * 500_000}}
+    with pytest.raises(ArgumentsError, match=r"field_0: Field required\n(?s:.*)and more"):
+        Arguments.from_function(tool, ()).validate(arguments)
+
+
+class Color(Enum):
+    RED = "red"
+
+
+def tool_of(annotation: Any) -> Any:
+    def tool(x: Any) -> None: ...
+
+    tool.__annotations__["x"] = annotation
+    return tool
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[int, Field(validation_alias=AliasPath("a", 0))],
+        Literal[Color.RED],
+        list[Literal[b"a"]],
+        type[int],
+        Enum,
+        list[IntEnum],
+    ],
+)
+def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
+    model = create_model("Model", inner=(annotation, ...))
+    with pytest.raises(DefinitionError, match=r"parameter 'x'.*inner.*; write "):
+        Arguments.from_function(tool_of(model), ()).json_schema()
