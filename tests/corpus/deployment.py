@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -25,8 +26,9 @@ from corpus.aws_account import (
     REGION,
     SIGNING_KEY,
     TABLE,
+    URL,
     Account,
-    Endpoint,
+    Connection,
 )
 from corpus.clock import Clock
 from mcp_roundtrip import wiring
@@ -74,7 +76,7 @@ class World:
 
     clock: Clock
     account: Account
-    url: str
+    url: str = URL
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the features of the case remember outside of the server, such as visited pages."""
@@ -217,9 +219,10 @@ def as_deployed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def opened_world(endpoint: Endpoint) -> Iterator[World]:
-    """Yield the world of a new case, in which time and randomness are its own."""
+def opened_world() -> Iterator[World]:
+    """Yield the world of a new case: its clock, its randomness, and its account for all connections."""
     clock = Clock()
-    endpoint.account = account = Account(clock.sleep)
-    with clock.installed():
-        yield World(clock, account, endpoint.url)
+    account = Account(clock.sleep)
+    connect = patch.object(socket, "create_connection", lambda *address: Connection(account))
+    with clock.installed(), connect:
+        yield World(clock, account)

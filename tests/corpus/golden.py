@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ _NOTHING: Final = object()
 Record = dict[str, Any]
 
 
+@cache
 def load(path: Path = FILE) -> dict[str, Record]:
     """Return the recorded cases by name."""
     with lzma.open(path, "rt", encoding="utf-8", errors="surrogatepass") as lines:

@@ -57,8 +57,10 @@ def _completed(
     name = missing[0]
 
     def covered(value: Any) -> int:
-        added = ((name, value), *begun.items())
-        return sum(tuple(sorted((added[0], each), key=lambda x: x[0])) in open_pairs for each in added[1:])
+        added = (name, value)
+        return sum(
+            ((added, each) if name < each[0] else (each, added)) in open_pairs for each in begun.items()
+        )
 
     for value in sorted(dimensions[name], key=covered, reverse=True):
         candidate = {**begun, name: value}

@@ -66,6 +66,7 @@ class Placeholders:
         self._ids |= {urlsafe_b64encode(each).rstrip(b"=").decode() for each in drawn}
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
+        self._texts: dict[str, str] = {}
         self.opened: list[dict[str, Any]] = []
 
     def replace(self, value: Any) -> Any:
@@ -117,6 +118,11 @@ class Placeholders:
         return self._text(text)
 
     def _text(self, text: str) -> str:
+        if text not in self._texts:
+            self._texts[text] = self._replaced(text)
+        return self._texts[text]
+
+    def _replaced(self, text: str) -> str:
         if not _CANDIDATE.search(text):
             return text
         for kind, pattern in _TOKENS:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from corpus.aws_account import Endpoint
 from corpus.deployment import World, opened_world
 from corpus.placeholders import Placeholders
 
@@ -21,14 +19,9 @@ class Case:
     run: Callable[[World], Any]
 
 
-@cache
-def _endpoint() -> Endpoint:
-    return Endpoint()
-
-
 def record(case: Case) -> dict[str, Any]:
     """Run a case, and return its record."""
-    with opened_world(_endpoint()) as world:
+    with opened_world() as world:
         case.run(world)
         rows = world.account.rows()
         exchanges = world.exchanges
