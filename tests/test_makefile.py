@@ -173,10 +173,11 @@ def test_parameters_are_checked_before_sam_is_installed(goal: str, makefile: Pat
     (tmp_path / "layer").mkdir()
     for path in ("requirements.txt", "layer/requirements.txt"):
         (tmp_path / path).touch()
-    without_sam = make(tmp_path, goal, "SAM=.venv-sam/bin/sam", makefile=makefile).stdout
+    given = (goal, "SAM=.venv-sam/bin/sam", f"PYTHON={sys.executable}")
+    without_sam = make(tmp_path, *given, makefile=makefile).stdout
     assert 0 < without_sam.index("deploy --check") < without_sam.index("aws-sam-cli")
     interpreter(tmp_path / ".venv-sam/bin/sam", "1")
-    assert "--check" not in make(tmp_path, goal, "SAM=.venv-sam/bin/sam", makefile=makefile).stdout
+    assert "--check" not in make(tmp_path, *given, makefile=makefile).stdout
 
 
 # -- variables of the command line ----------------------------------------------------------------------

@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,11 +20,9 @@ from mcp_roundtrip_tools.run.execution.runtime_api import Ready, Responded, Runt
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import FUNCTION
-from support.fake_kms import mac_key, signing_key
+from support.fake_kms import mac_key, serve, signing_key
 from support.interpreters import run_program
 from support.messages import call
-
-pytest_plugins = ["support.fake_kms"]
 
 APP = """
 import random, sys
@@ -53,70 +53,73 @@ class SnapshotApi(RuntimeApi):
         return super()._respond(request)
 
 
-@pytest.fixture
-def function(kms: FakeKms, tmp_path: Path) -> Function:
-    (tmp_path / "app.py").write_text(APP)
-
-    settings = {
-        "PATH": os.environ["PATH"],
-        **FUNCTION,
-        "AWS_ENDPOINT_URL_KMS": os.environ["AWS_ENDPOINT_URL_KMS"],
-        "MCP_AUTH_MODE": "none",
-        "MCP_ISSUER": "urn:test",
-        "MCP_AUDIENCE": "https://x.test/mcp",
-        "MCP_STATE_KEY_ARN": signing_key(kms),
-        "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
-    }
-    kms.calls.clear()
-    return Function(tmp_path, settings, kms)
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    folder: Path
-    settings: Mapping[str, str]
-    kms: FakeKms
-
-    def first_answer(self, initialization_type: str) -> First:
-        """Return the first response of a new execution environment."""
-        api = SnapshotApi()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "awslambdaric", "app.handler"],
-            cwd=self.folder,
-            env={
-                **self.settings,
-                "AWS_LAMBDA_RUNTIME_API": api.address,
-                "AWS_LAMBDA_INITIALIZATION_TYPE": initialization_type,
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
-            assert isinstance(api.reports.get(timeout=60), Ready)
-            calls_before = self.kms.calls.total()
-            api.pending.put(RuntimeEvent("1", json.dumps(call("greet")).encode(), "arn", 2**42))
-            report = api.reports.get(timeout=60)
-        finally:
-            process.kill()
-            logged, _ = process.communicate()
-            api.close()
-        assert isinstance(report, Responded), logged
-        answer = json.loads(report.payload)
-        assert answer["answer"]["result"]["resultType"] == "input_required", answer["answer"]
-        lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
-        [answered] = [line for line in lines if line.get("message") == "request_completed"]
-        return First(set(answer["imported"]), answer["random"], answered["cold_start"], calls_before)
-
-
 @dataclass(frozen=True, slots=True)
 class First:
-    """The cost of the first response."""
+    """The first response of an execution environment, and what it cost."""
 
     imported: set[str]
     random: float
     cold_start: bool
     calls_before: int
+    calls: Counter[str]
+
+
+FirstAnswer = Callable[..., First]
+"""Returns the first response of environment `number` of an initialization type."""
+
+
+@pytest.fixture(scope="module")
+def first_answer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstAnswer]:
+    folder, kms = tmp_path_factory.mktemp("function"), FakeKms()
+    (folder / "app.py").write_text(APP)
+    with serve(kms) as server:
+        settings = {
+            "PATH": os.environ["PATH"],
+            **FUNCTION,
+            "AWS_ENDPOINT_URL_KMS": server.url,
+            "MCP_AUTH_MODE": "none",
+            "MCP_ISSUER": "urn:test",
+            "MCP_AUDIENCE": "https://x.test/mcp",
+            "MCP_STATE_KEY_ARN": signing_key(kms),
+            "MCP_STATE_ENCRYPTION_KEY_ARN": mac_key(kms),
+        }
+
+        @cache
+        def answer(initialization_type: str, number: int = 1) -> First:
+            kms.calls.clear()
+            environment = {**settings, "AWS_LAMBDA_INITIALIZATION_TYPE": initialization_type}
+            return first_answer_of(folder, environment, kms)
+
+        yield answer
+
+
+def first_answer_of(folder: Path, environment: Mapping[str, str], kms: FakeKms) -> First:
+    """Start an execution environment, and return its first response."""
+    api = SnapshotApi()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "awslambdaric", "app.handler"],
+        cwd=folder,
+        env={**environment, "AWS_LAMBDA_RUNTIME_API": api.address},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert isinstance(api.reports.get(timeout=60), Ready)
+        calls_before = kms.calls.total()
+        api.pending.put(RuntimeEvent("1", json.dumps(call("greet")).encode(), "arn", 2**42))
+        report = api.reports.get(timeout=60)
+    finally:
+        process.kill()
+        logged, _ = process.communicate()
+        api.close()
+    assert isinstance(report, Responded), logged
+    answer = json.loads(report.payload)
+    assert answer["answer"]["result"]["resultType"] == "input_required", answer["answer"]
+    lines = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
+    [answered] = [line for line in lines if line.get("message") == "request_completed"]
+    imported = set(answer["imported"])
+    return First(imported, answer["random"], answered["cold_start"], calls_before, kms.calls.copy())
 
 
 AHEAD = ["snap-start", "provisioned-concurrency"]
@@ -124,24 +127,29 @@ AHEAD = ["snap-start", "provisioned-concurrency"]
 
 @pytest.mark.parametrize("initialization_type", AHEAD)
 def test_a_prewarmed_environment_imports_nothing_in_its_first_request(
-    function: Function, initialization_type: str
+    first_answer: FirstAnswer, initialization_type: str
 ) -> None:
-    assert function.first_answer(initialization_type).imported == set()
+    assert first_answer(initialization_type).imported == set()
 
 
-def test_an_environment_started_for_a_request_imports_packages_on_demand(function: Function) -> None:
-    assert function.first_answer("on-demand").imported >= {"socket", "cryptography"}
+def test_an_environment_started_for_a_request_imports_packages_on_demand(first_answer: FirstAnswer) -> None:
+    assert first_answer("on-demand").imported >= {"socket", "cryptography"}
 
 
 @pytest.mark.parametrize("initialization_type", AHEAD)
-def test_no_key_is_loaded_before_the_first_request(function: Function, initialization_type: str) -> None:
-    assert function.first_answer(initialization_type).calls_before == 0
-    assert function.kms.calls.keys() == {"Sign", "GetPublicKey", "GenerateMac"}
+def test_no_key_is_loaded_before_the_first_request(
+    first_answer: FirstAnswer, initialization_type: str
+) -> None:
+    first = first_answer(initialization_type)
+    assert first.calls_before == 0
+    assert first.calls.keys() == {"Sign", "GetPublicKey", "GenerateMac"}
 
 
-def test_environments_of_one_snapshot_have_different_random_numbers(function: Function) -> None:
-    assert function.first_answer("snap-start").random != function.first_answer("snap-start").random
-    assert function.first_answer("on-demand").random == function.first_answer("on-demand").random
+def test_environments_of_one_snapshot_have_different_random_numbers(first_answer: FirstAnswer) -> None:
+    one, other = (first_answer("snap-start", number).random for number in (1, 2))
+    assert one != other
+    one, other = (first_answer("on-demand", number).random for number in (1, 2))
+    assert one == other
 
 
 @pytest.mark.parametrize(
@@ -149,9 +157,9 @@ def test_environments_of_one_snapshot_have_different_random_numbers(function: Fu
     [("on-demand", True), ("snap-start", True), ("provisioned-concurrency", False)],
 )
 def test_a_start_is_cold_if_the_first_request_waits_for_it(
-    function: Function, initialization_type: str, waits: bool
+    first_answer: FirstAnswer, initialization_type: str, waits: bool
 ) -> None:
-    assert function.first_answer(initialization_type).cold_start is waits
+    assert first_answer(initialization_type).cold_start is waits
 
 
 # Imports in functions

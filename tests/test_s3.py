@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, ResourceLink, Retry, Server, UsageError
@@ -32,29 +32,31 @@ def endpoint():
         yield url
 
 
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # boto3 caches credentials
+@pytest.fixture(scope="module", autouse=True)
+def credentials():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_ACCESS_KEY_ID", "test")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        patched.delenv("AWS_SESSION_TOKEN", raising=False)
+        patched.setattr(boto3, "DEFAULT_SESSION", None)  # boto3 caches credentials
+        yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(endpoint):
     connected = s3_client(REGION, endpoint)
     yield connected
     connected.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bucket(client):
     name = f"exports-{secrets.token_hex(8)}"
     client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
     return Bucket(name, prefix="reports/", client=client)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def offline():
     """Return a client of an address without a server."""
     connected = s3_client(REGION, "http://127.0.0.1:1")
@@ -96,6 +98,7 @@ def test_the_object_key_is_unguessable(bucket):
 
 def test_a_link_has_a_version_4_signature_with_region_and_session_token(monkeypatch):
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     client = s3_client(REGION)
     query = parse_qs(urlsplit(Bucket("example-exports", client=client).link(REPORT).uri).query)
     client.close()
@@ -140,7 +143,6 @@ def test_without_a_client_the_region_of_the_function_is_used(monkeypatch):
 
 
 @given(ttl_ms=st.integers(1_000, MAX_TTL_MS))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the client stores nothing
 def test_url_and_description_of_a_link_have_its_expiry(offline, ttl_ms):
     link = offline.link(REPORT, ttl_ms=ttl_ms, description="All orders.")
     seconds = int(parse_qs(urlsplit(link.uri).query)["X-Amz-Expires"][0])

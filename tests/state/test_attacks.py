@@ -87,7 +87,7 @@ def test_a_change_of_any_character_is_refused(configuration):
     one, token = configuration.codec(), FORGES[configuration].token
     for position, original in enumerate(token):
         index = ALPHABET.find(original)
-        for step in (1, 2, 16, 32):
+        for step in (1, 32):
             refusal(one, substituted(token, position, ALPHABET[(index + step) % 64]))
 
 
