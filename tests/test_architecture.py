@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,11 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def modules() -> list[Path]:
     return sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
@@ -98,7 +104,7 @@ def forbidden(module: Path) -> Iterator[str]:
     """Yield the forbidden imports of a module."""
     own = part(module)
     allowed = MAY_IMPORT[own] | {own}
-    for name in imports(ast.parse((PACKAGE / module).read_text())):
+    for name in imports(parsed(PACKAGE / module)):
         first, _, rest = name.partition(".")
         if first == "mcp_roundtrip" and rest.split(".")[0] not in {*allowed, ""}:
             yield f"{module} imports {name}"
@@ -122,10 +128,7 @@ def test_only_workers_of_tasks_import_the_engine() -> None:
     found = {
         module.as_posix()
         for module in tasks
-        if any(
-            name.startswith("mcp_roundtrip.engine")
-            for name in imports(ast.parse((PACKAGE / module).read_text()))
-        )
+        if any(name.startswith("mcp_roundtrip.engine") for name in imports(parsed(PACKAGE / module)))
     }
     assert found == RUN_TOOLS
 
@@ -143,6 +146,7 @@ def imported_modules(tree: ast.AST, known: frozenset[str]) -> frozenset[str]:
     return (names & known) - packages
 
 
+@cache
 def import_graph() -> dict[str, frozenset[str]]:
     """Return the imports of each module of the layer and of development/, by dotted name."""
     folders = [PACKAGE, *DEVELOPMENT.glob("mcp_roundtrip_*/")]
@@ -153,7 +157,7 @@ def import_graph() -> dict[str, frozenset[str]]:
         if "{{" not in str(path)  # a template of an application
     }
     known = frozenset(paths)
-    return {name: imported_modules(ast.parse(path.read_text()), known) for name, path in paths.items()}
+    return {name: imported_modules(parsed(path), known) for name, path in paths.items()}
 
 
 def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:
@@ -238,7 +242,7 @@ def test_public_class_names_are_unique() -> None:
         node.name
         for folder in folders
         for path in folder.rglob("*.py")
-        for node in ast.parse(path.read_text()).body
+        for node in parsed(path).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in defined.items() if count > 1} == SHARED_CLASS_NAMES.keys()
