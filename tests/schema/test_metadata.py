@@ -53,6 +53,10 @@ def test_later_mutations_of_metadata_are_not_listed() -> None:
         ({"icons": "a"}, "icons must be a list of mappings, each with src"),
         ({"icons": [{"x": 1}]}, "icons must be a list of mappings, each with src"),
         ({"icons": [ICON, {"src": 1}]}, "icons[1].src must be text"),
+        (
+            {"icons": [{"src": "a.svg"}]},
+            'icons[0].src must be a URL with its scheme, such as "https://example.com/icon.png"',
+        ),
         ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons must be JSON, at icons[0].x.a: object"),
         ({"annotations": ["a"]}, "annotations must be a mapping"),
         ({"_meta": "a"}, "meta must be a mapping"),

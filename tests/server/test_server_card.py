@@ -30,6 +30,8 @@ CARD: dict[str, Any] = {
         "version": {"type": "string", "maxLength": 255},
         "description": {"type": "string", "minLength": 1, "maxLength": 100},
         "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "icons": {"type": "array", "items": {"required": ["src"]}},
+        "websiteUrl": {"type": "string", "format": "uri"},
         "remotes": {
             "type": "array",
             "items": {

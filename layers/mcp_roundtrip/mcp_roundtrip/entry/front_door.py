@@ -52,6 +52,7 @@ from mcp_roundtrip.server.options import (
     check_initial_scopes,
     check_legacy_tasks,
     initial_scopes,
+    make_branding,
     make_server_info,
     scope_hierarchy,
 )
@@ -79,6 +80,8 @@ class FrontDoor:
         version: str = "1.0.0",
         title: str | None = None,
         instructions: str | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        website_url: str | None = None,
         description: str | None = None,
         legacy_clients: bool = True,
         legacy_tasks: LegacyTasks | None = None,
@@ -99,6 +102,7 @@ class FrontDoor:
             hierarchy=scope_hierarchy(self.catalog.scopes),
             hide_unauthorized=_hide_unauthorized(hide_unauthorized, self.catalog),
             description=description,
+            branding=make_branding(name, icons, website_url),
         )
         self._initial_scopes = check_initial_scopes(initial_scopes)
         self._legacy_clients = legacy_clients

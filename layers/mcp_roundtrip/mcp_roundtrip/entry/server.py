@@ -25,6 +25,7 @@ from mcp_roundtrip.server.options import (
     check_initial_scopes,
     check_legacy_tasks,
     initial_scopes,
+    make_branding,
     make_server_info,
     scope_hierarchy,
 )
@@ -42,6 +43,8 @@ class Server(Registry):
     """A complete MCP server on one Lambda function.
 
     `name`, `version`, `title`: the name of the server in results; `instructions` tell models how to use it.
+    `icons`, `website_url`: what a client shows of the server. Only `server/discover`, `initialize` and the
+    Server Card have them: the name is in every result, and icons would make each one longer.
     `description`: what the server does, in at most 100 characters, for its Server Card.
     `namespaced_requests`: whether tools may use `ctx.request`.
     `channels`: how to ask the questions that a client cannot show, in this order: "app" (a form in an MCP
@@ -64,6 +67,8 @@ class Server(Registry):
         version: str = "1.0.0",
         title: str | None = None,
         instructions: str | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        website_url: str | None = None,
         description: str | None = None,
         namespaced_requests: bool = False,
         channels: Sequence[Fallback] = DEFAULT_CHANNELS,
@@ -96,6 +101,7 @@ class Server(Registry):
             self.channels,
             description,
             self.hooks,
+            make_branding(name, icons, website_url),
         )
         self.skill_folders: dict[Path, tuple[str, ...]] = {}
         self._tool_methods = ToolMethods(self._options, self.tools)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, get_args
 
+from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.schema.block_base import check_text
-from mcp_roundtrip.schema.type_adapters import to_json
 
 Member = tuple[str, Callable[[Any], bool]]
 """What a member must be, in words, and the check."""
@@ -31,6 +33,12 @@ def check_size(where: str, size: Any) -> None:
     """Raise UsageError for a size that is neither None nor a number of bytes."""
     if size is not None and (type(size) is not int or size < 0):
         raise UsageError(f"{where} must be a whole number of bytes")
+
+
+def check_uri(where: str, uri: str) -> None:
+    """Raise UsageError for a relative reference, which a client cannot resolve."""
+    if re.match("[A-Za-z][A-Za-z0-9+.-]*:.", uri) is None:
+        raise UsageError(f'{where} must be a URL with its scheme, such as "https://example.com/icon.png"')
 
 
 def check_icons(where: str, icons: Any) -> None:
@@ -121,6 +129,15 @@ def mappings_to_json(where: str, value: Mapping[str, Any] | Sequence[Mapping[str
     if value is None:
         return None
     plain = dict(value) if isinstance(value, Mapping) else list(map(dict, value))
+    try:
+        return parse_json(json.dumps(plain, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError):
+        return _to_json(where, plain)
+
+
+def _to_json(where: str, plain: Any) -> Any:
+    from mcp_roundtrip.schema.type_adapters import to_json  # a front door has no pydantic
+
     try:
         return to_json(plain)[0]
     except ValueError:

@@ -7,9 +7,15 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.block_base import check_text
-from mcp_roundtrip.schema.member_checks import check_annotations, check_icons, check_size, mappings_to_json
+from mcp_roundtrip.schema.member_checks import (
+    check_annotations,
+    check_icons,
+    check_size,
+    check_uri,
+    mappings_to_json,
+)
 
-_PARAMETERS: Final = {"_meta": "meta", "mimeType": "mime_type"}
+_PARAMETERS: Final = {"_meta": "meta", "mimeType": "mime_type", "websiteUrl": "website_url"}
 """Member -> name of the decorator's parameter, where they differ."""
 
 
@@ -35,6 +41,8 @@ def _to_json(kind: str, member: str, parameter: str, value: Any) -> Any:
         return value
     if member == "icons":
         check_icons(parameter, value)
+        for number, icon in enumerate(value):
+            check_uri(f"{parameter}[{number}].src", icon["src"])
         return mappings_to_json(parameter, value)
     if member == "annotations":
         check_annotations(parameter, value, of_tool=kind == "tool")
@@ -46,4 +54,6 @@ def _to_json(kind: str, member: str, parameter: str, value: Any) -> Any:
     if not isinstance(value, str):
         raise UsageError(f"{parameter} must be str")
     check_text(parameter, value)
+    if member == "websiteUrl":
+        check_uri(parameter, value)
     return value

@@ -53,7 +53,7 @@ def discovery_methods(
         extensions[SKILLS_EXTENSION] = {"directoryRead": True}
     if extensions:
         capabilities["extensions"] = extensions
-    result = results.discover(options.server_info, capabilities, options.instructions, options.list_ttl_ms)
+    result = results.discover(options.implementation, capabilities, options.instructions, options.list_ttl_ms)
 
     def discover(context: RequestContext) -> Reply:
         if not has_views or not shows_apps(context.request.meta.capabilities):

@@ -43,6 +43,7 @@ class ServerOptions(Struct, frozen=True):
     """The options that handlers depend on.
 
     `server_info`: the Implementation object in every result.
+    `branding`: its members `icons` and `websiteUrl`, which would make every result longer.
     `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
     `hierarchy`: which scopes imply others.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
@@ -63,6 +64,7 @@ class ServerOptions(Struct, frozen=True):
     channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
     description: str | None = None
     hooks: Sequence[Callable[[Any], Any]] = ()
+    branding: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
@@ -76,6 +78,11 @@ class ServerOptions(Struct, frozen=True):
                 f"description= has {len(self.description)} characters; use 1 to {MAX_DESCRIPTION}, "
                 "the limit of Server Cards"
             )
+
+    @property
+    def implementation(self) -> Mapping[str, Any]:
+        """The whole Implementation object, which clients get when they connect."""
+        return {**self.server_info, **self.branding}
 
     def server_info_for(self, invocation: Invocation) -> Mapping[str, Any]:
         """Return the Implementation object for results: the front door's if it forwarded the call."""
@@ -101,6 +108,19 @@ def make_server_info(name: str, version: str, title: str | None) -> dict[str, An
             "use shorter ones"
         )
     return info
+
+
+def make_branding(
+    name: str, icons: Sequence[Mapping[str, Any]] | None, website_url: str | None
+) -> Mapping[str, Any]:
+    """Return the members of the Implementation object for these options. Raises DefinitionError."""
+    options = {"icons": icons, "websiteUrl": website_url}
+    given = {member: value for member, value in options.items() if value is not None}
+    if given:
+        from mcp_roundtrip.schema.metadata import metadata_members  # most servers have neither
+
+        return metadata_members("server", name, given)
+    return given
 
 
 def check_legacy_tasks(legacy_tasks: LegacyTasks | None, legacy_clients: bool) -> LegacyTasks | None:

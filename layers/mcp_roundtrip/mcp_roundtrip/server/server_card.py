@@ -58,6 +58,7 @@ def make_card(
         "version": info["version"][:MAX_VERSION],
         "description": options.description or (title or info["name"])[:MAX_DESCRIPTION],
         **({"title": title[:MAX_DESCRIPTION]} if title else {}),
+        **options.branding,
         "remotes": [
             {"type": "streamable-http", "url": endpoint_uri, "supportedProtocolVersions": versions},
         ],

@@ -94,7 +94,7 @@ class LegacyMethods(Struct, frozen=True):
         result = {
             "protocolVersion": version,
             "capabilities": capabilities,
-            "serverInfo": self.options.server_info,
+            "serverInfo": self.options.implementation,
             **({} if instructions is None else {"instructions": instructions}),
         }
         return Reply(result, headers={HEADER_SESSION_ID: _new_session_id(context, version)})

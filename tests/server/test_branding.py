@@ -1,0 +1,135 @@
+"""`icons=` and `website_url=` of a server: clients get them when they connect, and in no other result."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import FrontDoor, Server
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO
+from mcp_roundtrip_tools.catalog.catalog import render_servers
+from support.deployment import Deployment, legacy
+from support.front_doors import make_front_door
+from support.interpreters import run_program
+from support.project import ROOT
+
+ICON = {
+    "src": "data:image/png;base64,iVBORw0KGgo=",
+    "mimeType": "image/png",
+    "sizes": ["48x48"],
+    "theme": "dark",
+}
+WEBSITE = "https://shop.example/docs"
+OPTIONS: dict[str, Any] = {"icons": [MappingProxyType(ICON)], "website_url": WEBSITE}
+BRANDING = {"icons": [ICON], "websiteUrl": WEBSITE}
+
+server = Server("shop", **OPTIONS)
+
+
+@server.tool
+def stock(item: str) -> int:
+    """Return how many pieces of an item are in stock."""
+    return len(item)
+
+
+@server.prompt()
+def review(item: str) -> str:
+    return f"Review {item}."
+
+
+def of_function(**facets: Any) -> Deployment:
+    return Deployment(server, **facets)
+
+
+def of_front_door(**facets: Any) -> Deployment:
+    """Return a front door with these options, whose owner has none of them."""
+    owner = Server("owner")
+    owner.tool(stock)
+    owner.prompt()(review)
+    return Deployment(owner, through_door=True, door_options=OPTIONS, **facets)
+
+
+@pytest.mark.parametrize("make", [of_function, of_front_door])
+def test_only_discovery_has_the_icons_and_the_website(make: Any) -> None:
+    client = make()
+    info = client.result("server/discover")["_meta"][META_SERVER_INFO]
+    name = info["name"]
+    assert info == {"name": name, "version": "1.0.0", **BRANDING}
+    others = {
+        "tools/list": client.result("tools/list"),
+        "tools/call": client.call("stock", item="pen"),
+        "prompts/get": client.result("prompts/get", name="review", arguments={"item": "pen"}),
+    }
+    for method, result in others.items():
+        assert result["_meta"][META_SERVER_INFO] == {"name": name, "version": "1.0.0"}, method
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
+@pytest.mark.parametrize("is_front_door", [False, True], ids=["function", "front door"])
+def test_initialize_has_the_icons_and_the_website(version: str, is_front_door: bool) -> None:
+    options = {"through_door": True, "door_options": OPTIONS} if is_front_door else {}
+    client = legacy(server, **options)
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    info = client.result("initialize", **params)["serverInfo"]
+    assert info == {"name": info["name"], "version": "1.0.0", **BRANDING}
+
+
+@pytest.mark.parametrize("make", [of_function, of_front_door])
+def test_the_server_card_has_the_icons_and_the_website(make: Any) -> None:
+    client = make(config={"server_card": "com.example/shop"})
+    card = json.loads(client.respond(HttpRequest("GET", {}, "", path="/mcp/server-card")).body)
+    assert {member: card[member] for member in BRANDING} == BRANDING
+
+
+def test_the_catalog_of_a_front_door_has_only_features() -> None:
+    catalog = render_servers({"shop": server})
+    assert WEBSITE not in catalog
+    assert ICON["src"] not in catalog
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"icons": ICON}, "icons must be a list of mappings, each with src"),
+        ({"icons": [{}]}, "icons must be a list of mappings, each with src"),
+        ({"icons": [ICON, {**ICON, "sizes": "48x48"}]}, "icons[1].sizes must be a list of texts"),
+        ({"icons": [{**ICON, "theme": "blue"}]}, 'icons[0].theme must be "light" or "dark"'),
+        ({"icons": [{**ICON, "src": "/icon.png"}]}, "icons[0].src must be a URL with its scheme"),
+        ({"icons": [{**ICON, "x": object()}]}, "icons must be JSON, at icons[0].x: object"),
+        ({"website_url": 1}, "website_url must be str"),
+        ({"website_url": ""}, "website_url must be a URL with its scheme"),
+        ({"website_url": "shop.example"}, "website_url must be a URL with its scheme"),
+        ({"website_url": "https://\udc80"}, "website_url must be text without half of a surrogate pair"),
+    ],
+    ids=str,
+)
+def test_a_value_that_clients_cannot_use_is_refused_when_the_server_is_created(
+    options: dict[str, Any], problem: str
+) -> None:
+    for make in (Server, make_named_front_door):
+        with pytest.raises(DefinitionError) as refused:
+            make("shop", **options)
+        assert str(refused.value).startswith("server ")
+        assert problem in str(refused.value)
+
+
+def make_named_front_door(name: str, **options: Any) -> FrontDoor:
+    return make_front_door({name: Server(name)}, **options)
+
+
+def test_a_front_door_with_icons_loads_neither_the_engine_nor_pydantic() -> None:
+    catalog = str(ROOT / "functions/front_door/catalog.json")
+    program = f"""
+import sys
+from pathlib import Path
+from mcp_roundtrip import FrontDoor
+FrontDoor("shop", Path({catalog!r}), icons=[{ICON!r}], website_url={WEBSITE!r})
+print(*sys.modules)
+"""
+    loaded = run_program(program).stdout.split()
+    assert [name for name in loaded if name.startswith(("pydantic", "mcp_roundtrip.engine"))] == []
