@@ -271,7 +271,8 @@ events: $(VENV)/.local  ## regenerate the sample events
 .PHONY: catalog
 catalog: $(VENV)/.dev  ## regenerate the front door's catalog, edge/ and manifests of skills, after a signature, docstring or skill changed
 	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog
-	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
+	@# The conformance suite calls tools by names, and with schemas, that models refuse.
+	$(VENV)/bin/python -W ignore -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 .PHONY: clients-table
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md

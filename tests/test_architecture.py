@@ -258,10 +258,10 @@ def test_no_module_exceeds_the_maximum_length() -> None:
 
 
 PUBLIC = """
-AsyncContext Audio Call Completion Context DefinitionError Drift DuplicateKey Elicit ElicitUrl
-ElicitationCancelled ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots McpHeader
-McpRoundtripError MissingClientCapability NamespacedRequest NotAwaited Principal PromptMessage ProtocolError
-ResourceContents
+AsyncContext Audio Call Completion Context DefinitionError DefinitionWarning Drift DuplicateKey Elicit
+ElicitUrl ElicitationCancelled ElicitationDeclined EmbeddedResource FrontDoor Image InvalidKey ListRoots
+McpHeader McpRoundtripError MissingClientCapability NamespacedRequest NotAwaited Principal PromptMessage
+ProtocolError ResourceContents
 ResourceLink ResourceNotFound Retry Root Sample Sampled Server StepFailed StepInterrupted Suspend Text
 ToolError TraceContext UsageError one_of
 """

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip import DefinitionError, Server
+from mcp_roundtrip import DefinitionError, DefinitionWarning, Server
+from mcp_roundtrip.server.definition_checks import definition_warnings
 from mcp_roundtrip_testing import Player, load_module
 from support.deployment import Deployment, legacy
 
@@ -152,3 +155,37 @@ def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path: Path) -> No
             load_module(path)
     path.write_text(dedent(source).replace("where: Connection", "where: str"))
     assert load_module(path).fetch("") == ""
+
+
+def refused_by_models() -> Server:
+    server = Server("s")
+
+    @server.tool(input_schema={"type": "object", "properties": {"filter[state]": {"type": "string"}}})
+    def orders(arguments: dict[str, str]) -> str:
+        return arguments["filter[state]"]
+
+    return server
+
+
+def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works() -> None:
+    server = refused_by_models()
+    with pytest.warns(DefinitionWarning, match=r"orders: models refuse .*'filter\[state\]'") as caught:
+        server.check_definitions()
+    [warning] = caught
+    assert warning.filename == __file__
+    assert "def orders" in "".join(linecache.getlines(__file__)[warning.lineno - 1 :][:2])
+    assert Deployment(server).text("orders", **{"filter[state]": "open"}) == "open"
+
+
+def test_a_tool_whose_schema_cannot_be_built_is_an_error_and_no_warning() -> None:
+    assert {tool.name for tool, _ in definition_warnings(make_server().features)} == set()
+
+
+def test_a_tool_without_code_of_its_own_has_its_warning() -> None:
+    def repeat(item: str, count: int) -> str:
+        return item * count
+
+    server = Server("s")
+    server.tool(name="x" * 41)(partial(repeat, count=2))
+    with pytest.warns(DefinitionWarning, match="its name has 41 characters"):
+        server.check_definitions()

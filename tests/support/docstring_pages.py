@@ -51,6 +51,7 @@ PAGES = {
             ],
             "Exceptions that name a mistake in the code": [
                 "DefinitionError",
+                "DefinitionWarning",
                 "UsageError",
                 "DuplicateKey",
                 "InvalidKey",

@@ -1,7 +1,7 @@
 """Find what keeps functions from running when their sources are saved, before a request needs them.
 
 A function with a problem gets no requests: its callers get the problem instead. A function with a warning
-runs, and lacks a setting that it may need.
+runs, and lacks a setting that it may need, or has a tool that models refuse.
 """
 
 from __future__ import annotations

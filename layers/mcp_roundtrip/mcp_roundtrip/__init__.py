@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.entry.server import Server
     from mcp_roundtrip.errors import (
         DefinitionError,
+        DefinitionWarning,
         Drift,
         DuplicateKey,
         ElicitationCancelled,
@@ -48,6 +49,7 @@ __all__ = [
     "Completion",
     "Context",
     "DefinitionError",
+    "DefinitionWarning",
     "Drift",
     "DuplicateKey",
     "Elicit",
@@ -93,6 +95,7 @@ _MODULES = {
     "Completion": "mcp_roundtrip.server.completions",
     "Context": "mcp_roundtrip.engine.context",
     "DefinitionError": "mcp_roundtrip.errors",
+    "DefinitionWarning": "mcp_roundtrip.errors",
     "Drift": "mcp_roundtrip.errors",
     "DuplicateKey": "mcp_roundtrip.errors",
     "Elicit": "mcp_roundtrip.engine.elicitation",

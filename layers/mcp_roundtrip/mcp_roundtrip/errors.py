@@ -22,6 +22,8 @@
             ├── Drift                    the code of a call in flight changed (.key, .changed)
             └── ErrorWithReason          base of the errors with a reason (.reason)
                 └── StateRejected        a requestState, or a token of a link, is not accepted
+
+`DefinitionWarning` is a warning.
 """
 
 from __future__ import annotations
@@ -176,6 +178,10 @@ def dotted_capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:
 
 class DefinitionError(McpRoundtripError):
     """A tool, question or schema is declared in a way that MCP cannot express."""
+
+
+class DefinitionWarning(UserWarning):
+    """A tool works, but models refuse its name or its schema, which ends the session of a client."""
 
 
 class UsageError(McpRoundtripError):

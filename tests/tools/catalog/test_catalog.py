@@ -164,3 +164,11 @@ def test_owners_with_contradicting_scopes_are_refused(tmp_path: Path) -> None:
     two = SCOPED.format(name="b", scope="read", hierarchy='{"y": ["x"]}')
     with pytest.raises(CatalogError):
         render_catalog(write(tmp_path / "mixed", one=one, two=two))
+
+
+def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path: Path) -> None:
+    write(tmp_path, **{"one": TOOL.format(name="x" * 41), "front_door": ""})
+    command = [sys.executable, "-m", "mcp_roundtrip_tools.catalog", "--functions", str(tmp_path)]
+    written = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"{tmp_path / 'one/app.py'}:6: DefinitionWarning: {'x' * 41}: its name has 41" in written.stderr
+    assert "x" * 41 in (tmp_path / "front_door/catalog.json").read_text()

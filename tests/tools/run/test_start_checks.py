@@ -263,6 +263,16 @@ def test_a_setting_that_calls_may_need_is_a_warning_and_the_function_runs(tmp_pa
         assert running.app.warnings() == {}
 
 
+def test_a_tool_that_models_refuse_is_a_warning_and_the_function_runs(tmp_path: Path) -> None:
+    source = GOOD.replace("ctx: Context, name", "größe")
+    with session(tmp_path, **{"f/app.py": source.replace("{name}", "{größe}")}) as running:
+        [text] = running.app.warnings()["F"]
+        assert "greet: models refuse the name of its properties 'größe'" in text
+        assert text in running.text
+        answer = post(running.app, "tools/call", name="greet", arguments={"größe": "x"}).json()
+        assert answer["result"]["isError"] is False
+
+
 @pytest.mark.parametrize("support", ["optional", "required"])
 def test_a_task_without_a_table_or_a_worker_is_a_problem(tmp_path: Path, support: str) -> None:
     source = GOOD.replace("@server.tool", f"@server.tool(task={support!r})")

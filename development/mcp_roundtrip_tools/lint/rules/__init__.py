@@ -11,6 +11,7 @@ from mcp_roundtrip_tools.lint.rules import (
     effects,
     flat_forms,
     keys,
+    model_limits,
     module_state,
     nondeterminism,
     order_of_sets,
@@ -37,4 +38,5 @@ RULES: Final = (
     Rule("MRT011", "A race or a time limit", races.check),
     Rule("MRT012", "A form that is not flat", flat_forms.check),
     Rule("MRT013", "A tool without a description", descriptions.check),
+    Rule("MRT014", "A tool that models refuse", model_limits.check),
 )

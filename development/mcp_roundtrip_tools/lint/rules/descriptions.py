@@ -15,11 +15,11 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     for node in ast.walk(module.source.tree):
         if isinstance(node, FunctionNode) and not (ast.get_docstring(node) or "").strip():
             for decorator in node.decorator_list:
-                if _registers_tool(module.source, decorator) and not _is_described(decorator):
+                if registers_tool(module.source, decorator) and not _is_described(decorator):
                     yield node, f"{node.name} has no docstring, by which the model selects a tool: write one"
 
 
-def _registers_tool(source: Source, decorator: ast.expr) -> bool:
+def registers_tool(source: Source, decorator: ast.expr) -> bool:
     """Return whether a decorator is `tool` of a server of this package."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     if not isinstance(called, ast.Attribute) or called.attr != "tool":

@@ -70,16 +70,18 @@ def _missing_handler(module: ModuleType, handler: str, attribute: str) -> Iterat
 
 
 def _of_layer(module: ModuleType, handler: Any, warnings: list[str]) -> Iterator[str]:
-    """Yield the problems of definitions, then those of settings. Raises what both may raise."""
+    """Yield the problems of definitions, then those of settings; add warnings. Raises what they raise."""
     if LAYER not in sys.modules:
         return
     registry = import_module(f"{LAYER}.server.registry")
+    checks = import_module(f"{LAYER}.server.definition_checks")
     owner = getattr(handler, "__self__", None)
     held = {id(each): each for each in (owner, *vars(module).values())}
     servers = [each for each in held.values() if isinstance(each, registry.Registry)]
     for server in servers:
-        for feature, error in registry.definition_errors(server):
+        for feature, error in checks.definition_errors(server.features):
             yield _located(feature.function, error)
+        warnings += [warning for _, warning in checks.definition_warnings(server.features)]
     if servers or owner is not None:
         yield from _of_settings(_needs(servers, handler), warnings)
 

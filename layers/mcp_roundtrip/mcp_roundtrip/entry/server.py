@@ -109,7 +109,7 @@ class Server(Registry):
     @cached_property
     def endpoint(self) -> Endpoint:
         """The endpoint of this server, for requests that are no Lambda events."""
-        required = [scope for feature in self._registered for scope in feature.scopes]
+        required = [scope for feature in self.features for scope in feature.scopes]
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
         return make_endpoint(
             self._options,
@@ -123,7 +123,7 @@ class Server(Registry):
         )
 
     def _needs(self) -> Mapping[str, Sequence[str]]:
-        tools, features = self.tools.values(), self._registered
+        tools, features = self.tools.values(), self.features
         return {
             "tasks": [tool.name for tool in tools if tool.task],
             "states": [each.name for each in features if each.parameters.context_parameter],

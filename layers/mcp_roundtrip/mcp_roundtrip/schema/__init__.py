@@ -6,7 +6,7 @@
   which makes the typed value. For `plain_types`, pydantic alone decides. `explanation` has the reasons of a
   refusal, `patterns` their syntax and their time, `unusable_types` what is refused at definition.
 - Results: `block_base`, `content_blocks`, `resource_contents`, `prompt_messages`, `step_values`.
-- Messages to authors: `type_errors`, `json_errors`, `metadata`, `member_checks`.
+- Messages to authors: `type_errors`, `json_errors`, `metadata`, `member_checks`, `model_limits`.
 
 Nothing here imports the engine or the server. Importing a module imports pydantic at most;
 `schema_validator` imports jsonschema-rs.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -57,7 +57,7 @@ class Registry:
         self.hooks: list[Hook] = []
 
     @property
-    def _registered(self) -> list[Feature]:
+    def features(self) -> list[Feature]:
         """All tools, prompts and resources."""
         return [*self.tools.values(), *self.prompts.values(), *self.resources.values()]
 
@@ -66,11 +66,11 @@ class Registry:
 
         `load_module`, `Player` and `make catalog` call it, so that mistakes show before deployment. Raises
         one DefinitionError with a line for each mistake: the feature, the parameter, and what to write
-        instead.
+        instead. Warns (DefinitionWarning) at the line of a tool that works, but that models refuse.
         """
-        problems = dict.fromkeys(str(error) for _, error in definition_errors(self))
-        if problems:
-            raise DefinitionError("\n".join(problems))
+        from mcp_roundtrip.server.definition_checks import check_definitions  # a call needs none
+
+        check_definitions(self.features)
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -313,13 +313,3 @@ class Registry:
             raise DefinitionError(f"@server.around: {name} is registered twice; remove one of them")
         self.hooks.append(hook)
         return hook
-
-
-def definition_errors(registry: Registry) -> Iterator[tuple[Feature, DefinitionError]]:
-    """Yield the features of a server whose definition cannot be built, each with the mistake."""
-    for feature in registry._registered:
-        try:
-            feature.parameters.check()
-            feature.definition()
-        except DefinitionError as error:
-            yield feature, error

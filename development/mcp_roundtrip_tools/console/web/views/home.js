@@ -11,7 +11,7 @@ export function homePage({ store, api }, signal) {
     const { application } = store.state;
     fill(table, application && [
       functions(application),
-      lines("Missing settings", application.warnings),
+      lines("Warnings", application.warnings),
       lines("Not served here", application.leftOut),
     ]);
   };
