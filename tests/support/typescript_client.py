@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -21,19 +21,25 @@ PACKAGE = "node_modules/@modelcontextprotocol/client"
 TIMEOUT_S = 60
 """A program takes 1 s, but longer on a busy computer."""
 
-RunModule = Callable[[str], str]
-"""Run the text of an ECMAScript module that may import the client. Return its output."""
+
+class RunModule(Protocol):
+    """Runs the text of an ECMAScript module that may import the client. Returns its output."""
+
+    def __call__(self, text: str, given: str = "") -> str:
+        """`given` is its standard input."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_module() -> RunModule:
     node = shutil.which("node")
     if node is None or not (FOLDER / PACKAGE).exists():
         skips.skip(skips.NODE, "the TypeScript client")
 
-    def run(text: str) -> str:
+    def run(text: str, given: str = "") -> str:
         command = [node, "--input-type=module", "--eval", text]
-        done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=TIMEOUT_S)
+        done = subprocess.run(
+            command, cwd=FOLDER, input=given, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

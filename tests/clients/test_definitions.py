@@ -1,0 +1,288 @@
+"""Official clients read definitions and results of all kinds, and Ajv compiles every schema in them.
+
+The results are those of the golden corpus, the examples, the conformance server, and servers with all sample
+types. The Python client and both generations of the TypeScript client are real; their sessions are in memory.
+Not covered: results that need an extension (tasks, namespaced requests, the dialect of SEP-2322), and types
+that a single test defines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from mcp_roundtrip.protocol.constants import (
+    LEGACY_VERSION,
+    PROTOCOL_VERSION,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
+from mcp_roundtrip.schema.schema_validator import SchemaValidator
+from support.format_samples import FORMATS
+from support.json_values import values
+from support.recorded_exchanges import distinct, of_corpus, of_examples, of_samples
+from support.replayed_results import PROGRAM, Exchange, refusals_of_python, session
+from support.sample_servers import RESULTS, type_server
+from support.type_samples import ZOO
+from support.typescript_client import RunModule
+
+pytest_plugins = ["support.typescript_client"]
+
+few_values = settings(
+    max_examples=6,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def values_of(schema: Mapping[str, Any]) -> list[Any]:
+    """Return values that conform to a schema, and near misses."""
+    found: list[Any] = []
+
+    @few_values
+    @given(values(schema))
+    def keep(value: Any) -> None:
+        found.append(value)
+
+    keep()
+    return found if "multipleOf" not in str(schema) else [value for value in found if not is_huge(value)]
+
+
+def is_huge(value: Any) -> bool:
+    """Return whether a value contains a number that Ajv finds to be no multiple of another: see DIFFERENT."""
+    return "e+" in json.dumps(value)
+
+
+def is_valid(schema: Mapping[str, Any], value: Any) -> bool:
+    return SchemaValidator.compile(schema, asserts_formats=True).is_valid(value)
+
+
+# What the clients are given
+
+
+def tools_list(**members: Any) -> dict[str, Any]:
+    tool = {"name": "invalid", "inputSchema": {"type": "object"}, **members}
+    return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [tool]}
+
+
+WRONG: Final = {"resultType": "complete", "content": [], "structuredContent": {"a": 1}}
+TEXTS: Final = {
+    "name": "texts",
+    "inputSchema": {"type": "object"},
+    "outputSchema": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+INVALID: Final = [
+    Exchange(f"invalid: {what}", version, *invalid)
+    for version in (PROTOCOL_VERSION, LEGACY_VERSION)
+    for what, *invalid in (
+        ("sizes of an icon", TOOLS_LIST, tools_list(icons=[{"src": "a:b", "sizes": "48x48"}])),
+        ("annotations", TOOLS_LIST, tools_list(annotations={"readOnlyHint": "maybe"})),
+        ("a structured result", TOOLS_CALL, WRONG, TEXTS),
+    )
+]
+"""Results that every client refuses: what refuses nothing is no check."""
+
+
+@pytest.fixture(scope="module")
+def arguments() -> dict[str, list[Any]]:
+    """Values for the arguments of the tools of each sample type."""
+    return {sample: values_of(argument_schema(sample)) for sample in ZOO}
+
+
+def argument_schema(sample: str) -> dict[str, Any]:
+    value, *_ = type_server(sample).tools.values()
+    return value.parameters.json_schema()
+
+
+@pytest.fixture(scope="module")
+def exchanges(arguments: Mapping[str, Sequence[Any]]) -> list[Exchange]:
+    valid = {}
+    for sample, given_values in arguments.items():
+        schema = argument_schema(sample)
+        valid[sample] = next((value for value in given_values if is_valid(schema, value)), {})
+    return distinct([*of_corpus(), *of_examples(), *of_samples(valid), *INVALID])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A schema, where it was found, and values for it."""
+
+    where: str
+    schema: Mapping[str, Any]
+    values: Sequence[Any]
+
+
+@pytest.fixture(scope="module")
+def judged(exchanges: Sequence[Exchange], arguments: Mapping[str, Sequence[Any]]) -> list[Judged]:
+    """Every schema in the exchanges. The results of sample types are given the values of their arguments."""
+    known: dict[str, Sequence[Any]] = {}
+    for sample, objects in arguments.items():
+        value, member, *_ = type_server(sample).tools.values()
+        known |= dict.fromkeys(
+            map(as_key, (member.parameters.json_schema(), member.output.json_schema())), objects
+        )
+        members = [each["x"] for each in objects if isinstance(each, dict) and "x" in each]
+        known[as_key(value.output.json_schema())] = members
+    found: dict[str, Judged] = {}
+    for exchange in exchanges:
+        for schema in schemas_in(exchange.result):
+            key = as_key(schema)
+            if key not in found:
+                found[key] = Judged(exchange.where, schema, known.get(key) or values_of(schema))
+    return list(found.values())
+
+
+def as_key(schema: Any) -> str:
+    return json.dumps(schema, sort_keys=True)
+
+
+def schemas_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        for item in value:
+            yield from schemas_in(item)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if name in ("inputSchema", "outputSchema", "requestedSchema"):
+                yield member
+            else:
+                yield from schemas_in(member)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What the program with the TypeScript clients and Ajv says.
+
+    `refusals` has places and errors by client. The others have an item for each schema: whether each of its
+    values is valid, or why the schema is not.
+    """
+
+    refusals: Mapping[str, Sequence[tuple[str, str]]]
+    schemas: Sequence[Sequence[bool] | str]
+    rules: Sequence[Sequence[bool] | str]
+    invalid: Sequence[bool] | str
+
+
+@pytest.fixture(scope="module")
+def verdicts(run_module: RunModule, exchanges: Sequence[Exchange], judged: Sequence[Judged]) -> Verdicts:
+    legacy = session(exchanges, legacy=True)
+    sessions = {"modern": session(exchanges, legacy=False), "legacy": legacy, "version 1": legacy}
+    schemas: list[tuple[Any, Any]] = [(each.schema, each.values) for each in judged]
+    schemas += [*RULES.values(), ({"pattern": "(?i)a"}, [])]
+    sent = json.dumps({"sessions": sessions, "schemas": schemas})
+    said = json.loads(run_module(PROGRAM.read_text("utf-8"), sent))
+    *by_schema, invalid = said["verdicts"]
+    return Verdicts(said["refusals"], by_schema[: len(judged)], by_schema[len(judged) :], invalid)
+
+
+# The clients
+
+
+@pytest.mark.parametrize("client", ["modern", "legacy", "version 1"])
+def test_a_typescript_client_reads_every_result(verdicts: Verdicts, client: str) -> None:
+    assert_only_the_invalid_are_refused(verdicts.refusals[client])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("legacy", [False, True], ids=["modern", "legacy"])
+async def test_the_python_client_reads_every_result(exchanges: Sequence[Exchange], legacy: bool) -> None:
+    refused = await refusals_of_python(session(exchanges, legacy=legacy), legacy=legacy)
+    assert_only_the_invalid_are_refused(refused)
+
+
+def assert_only_the_invalid_are_refused(refused: Sequence[tuple[str, str]]) -> None:
+    wrongly = [refusal for refusal in refused if not refusal[0].startswith("invalid: ")]
+    assert wrongly == []
+    assert {where for where, _ in refused} == {each.where for each in INVALID}
+
+
+def test_nearly_every_sample_type_has_a_structured_result(exchanges: Sequence[Exchange]) -> None:
+    """Generated values of a type may all be near misses, and `plain` returns other values than it says."""
+    returned = {
+        each.tool.get("description") for each in exchanges if each.tool and "structuredContent" in each.result
+    }
+    assert len(ZOO.keys() - returned) <= 4
+
+
+def test_every_sample_result_is_structured(exchanges: Sequence[Exchange]) -> None:
+    results = [each for each in exchanges if each.where.startswith('results: {"name": ')]
+    calls = [each for each in results if each.method == TOOLS_CALL]
+    assert len(calls) == len({repr(result) for result in RESULTS})
+    assert [each.where for each in calls if "structuredContent" not in each.result] == []
+
+
+# The schemas
+
+
+def test_ajv_compiles_every_schema(verdicts: Verdicts, judged: Sequence[Judged]) -> None:
+    problems = [
+        (each.where, said)
+        for each, said in zip(judged, verdicts.schemas, strict=True)
+        if isinstance(said, str)
+    ]
+    assert problems == []
+    assert isinstance(verdicts.invalid, str)
+
+
+def test_ajv_and_the_server_agree_on_values(verdicts: Verdicts, judged: Sequence[Judged]) -> None:
+    for each, said in zip(judged, verdicts.schemas, strict=True):
+        for value, by_ajv in zip(each.values, said, strict=True):
+            assert is_valid(each.schema, value) is by_ajv, (each.schema, value)
+
+
+RULES: Final[Mapping[str, tuple[Mapping[str, Any], Sequence[Any]]]] = {
+    **{name: ({"format": name}, samples) for name, samples in FORMATS.items()},
+    "multipleOf 3": ({"multipleOf": 3}, [3, 4, 1e300]),
+    "multipleOf 0.1": ({"multipleOf": 0.1}, [0.1, 0.15, 0.3]),
+}
+"""Name -> a schema and values."""
+
+NOT_STANDARD: Final = "JSON Schema does not define this format, which Ajv has for OpenAPI or for itself"
+DIFFERENT: Final[Mapping[tuple[str, Any], str]] = {
+    ("time", "10:00:00+0200"): "RFC 3339 requires the colon of an offset",
+    ("date-time", "2026-07-28 10:00:00Z"): "RFC 3339 requires the T",
+    ("date-time", "2026-07-28T10:00:00+0200"): "RFC 3339 requires the colon of an offset",
+    ("duration", "P1Y1D"): "RFC 3339, appendix A: days follow months",
+    ("duration", "PT1H1S"): "RFC 3339, appendix A: seconds follow minutes",
+    ("uuid", "urn:uuid:12345678-1234-4678-9234-567812345678"): "RFC 4122: the URN is not the UUID",
+    ("uri", "a:"): "RFC 3986: the path may be empty",
+    ("iri", "http://a b"): "Ajv has no check of this format",
+    ("iri", "/é"): "Ajv has no check of this format",
+    ("iri-reference", "a b"): "Ajv has no check of this format",
+    ("email", "a@b"): "RFC 5321: a domain may be one label",
+    ("email", '"a b"@c.d'): "RFC 5321: the local part may be quoted",
+    ("email", "a@[127.0.0.1]"): "RFC 5321: the domain may be an address",
+    ("idn-email", "a"): "Ajv has no check of this format",
+    ("hostname", "a."): "RFC 1123: a name ends with a label",
+    ("hostname", "xn--X"): "RFC 5891: the label is no Punycode",
+    ("idn-hostname", "a b"): "Ajv has no check of this format",
+    ("regex", r"\a"): "Ajv compiles without the flag u, which refuses other escapes",
+    ("regex", r"\Z"): "Ajv compiles without the flag u, which refuses other escapes",
+    ("regex", "{"): "Ajv compiles without the flag u, which refuses a brace of its own",
+    ("byte", "a"): NOT_STANDARD,
+    ("byte", "é"): NOT_STANDARD,
+    ("url", "a"): NOT_STANDARD,
+    ("iso-time", "a"): NOT_STANDARD,
+    ("iso-date-time", "a"): NOT_STANDARD,
+    ("int32", 1.5): NOT_STANDARD,
+    ("int32", 2**31): NOT_STANDARD,
+    ("int64", 1.5): NOT_STANDARD,
+    ("multipleOf 0.1", 0.3): "Ajv divides floats; 0.3 is a multiple of 0.1 as JSON writes both",
+    ("multipleOf 3", 1e300): "Ajv compares the quotient with its parseInt(), and reads 3e+299 as 3",
+}
+"""Rule and value for which Ajv and the server have different verdicts -> the reason."""
+
+
+def test_ajv_and_the_server_differ_in_these_formats_and_values_only(verdicts: Verdicts) -> None:
+    found = set()
+    for (name, (schema, samples)), said in zip(RULES.items(), verdicts.rules, strict=True):
+        both = zip(samples, said, strict=True)
+        found |= {(name, value) for value, by_ajv in both if is_valid(schema, value) is not by_ajv}
+    assert found == DIFFERENT.keys()
