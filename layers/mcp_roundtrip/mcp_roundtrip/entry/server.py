@@ -49,6 +49,7 @@ class Server(Registry):
     `namespaced_requests`: whether tools may use `ctx.request`.
     `channels`: how to ask the questions that a client cannot show, in this order: "app" (a form in an MCP
     App), "page" (a link to a form on the endpoint), "model" (the model asks), "default" (their defaults).
+    `lenient_arguments`: reads JSON that models send as text, and drops unknown arguments (see `tool`).
     `legacy_clients`: whether clients of 2025-06-18 and 2025-11-25 are served.
     `legacy_tasks`: "sep-2322" lets clients of 2025-11-25 use tasks in the dialect of SEP-2322.
     `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
@@ -72,6 +73,7 @@ class Server(Registry):
         description: str | None = None,
         namespaced_requests: bool = False,
         channels: Sequence[Fallback] = DEFAULT_CHANNELS,
+        lenient_arguments: bool = False,
         legacy_clients: bool = True,
         legacy_tasks: LegacyTasks | None = None,
         page_size: int = PAGE_SIZE,
@@ -82,7 +84,7 @@ class Server(Registry):
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
         wiring.prewarm("server")
-        super().__init__(channels, name)
+        super().__init__(channels, name, lenient_arguments=lenient_arguments)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
         self._legacy_clients = legacy_clients

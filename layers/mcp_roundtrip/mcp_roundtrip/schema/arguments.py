@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from inspect import Parameter
 from typing import Annotated, Any, NotRequired, get_args, get_origin
@@ -22,7 +23,7 @@ from mcp_roundtrip.schema.mcp_header import (
     headers_of_parameters,
     headers_of_schema,
 )
-from mcp_roundtrip.schema.signature import FunctionArguments, Signature
+from mcp_roundtrip.schema.signature import FunctionArguments, Signature, known_arguments
 
 
 class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -43,7 +44,7 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         """
         signature = Signature.from_function(function, context_types).require_annotations()
         try:
-            return cls(signature, headers_of_parameters(signature.parameters))
+            return cls(signature, parameter_headers=headers_of_parameters(signature.parameters))
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
 
@@ -70,16 +71,22 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         """Build everything that calls and lists need. Raises DefinitionError."""
         self.json_schema()
 
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that are dropped (see `known_arguments`)."""
+        return known_arguments(raw, lambda: self.names, drops_all=self.is_lenient)
+
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function from a client's JSON.
 
         Raises ArgumentsError with one line per problem, which quotes no value.
         """
+        raw = self._reader.without_empty(raw, self._optional_names)
         try:
-            if None in raw.values():
-                raw = self._reader.without_refused_nulls(raw, self._optional_names)
             values: dict[str, Any] = self._reader.read(raw)
         except InvalidValue as error:
+            if self.is_lenient:
+                with suppress(InvalidValue):
+                    return dict(self._reader.read_lenient(raw))
             raise ArgumentsError(str(error)) from None
         return values
 

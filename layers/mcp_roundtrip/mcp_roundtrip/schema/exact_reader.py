@@ -84,13 +84,22 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         self._check(raw, text)
         return self._typed_value(self._validator, text)
 
-    def without_refused_nulls(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
-        """Return `raw` without those `optional` members that are null and whose schema refuses null.
+    def read_lenient(self, raw: Mapping[str, Any]) -> Any:
+        """Return the value of `raw`, in which texts may hold JSON. Raises InvalidValue."""
+        from mcp_roundtrip.schema.lenient_arguments import with_parsed_json  # few tools are lenient
 
-        Clients send null for what was left out. Where null is a value of the schema, it stays one.
+        return self.read(with_parsed_json(self._schema_validator, raw))
+
+    def without_empty(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
+        """Return `raw` without those `optional` members that are null or "" and that the schema refuses.
+
+        Clients send them for what was left out. Where the schema accepts them, they are values.
         """
-        nulls = [name for name, member in raw.items() if member is None and name in optional]
-        refused = {name for name in nulls if not self._schema_validator.is_valid_member(name, None)}
+        if None not in raw.values() and "" not in raw.values():
+            return raw
+        empty = {name for name, member in raw.items() if member in (None, "") and name in optional}
+        empty -= {name for name in self.nullable if raw.get(name, "") is None}
+        refused = {name for name in empty if not self._schema_validator.is_valid_member(name, raw[name])}
         return {name: member for name, member in raw.items() if name not in refused}
 
     def read_strings(self, raw: Mapping[str, str]) -> Any:

@@ -52,23 +52,20 @@ class Form(Struct, frozen=True, eq=False):
         return bool(names) and all(properties[name]["type"] == "boolean" for name in names)
 
     def parse(self, content: Mapping[str, Any]) -> Any:
-        """Return the value of an accepted answer's `content`. A field with a default may be null.
+        """Return the value of an accepted answer's `content`. A field with a default may be null or "".
 
         Raises InvalidAnswer, whose reason has one line per problem and never quotes the answer.
         """
         try:
-            if None in content.values():
-                content = self.reader.without_refused_nulls(content, self._nullable_names)
-            value = self.reader.read(content)
+            value = self.reader.read(self.reader.without_empty(content, self._optional_names))
         except InvalidValue as error:
             raise InvalidAnswer(str(error), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
 
     @property
-    def _nullable_names(self) -> set[str]:
-        """The names of the fields with a default whose type does not include None."""
+    def _optional_names(self) -> set[str]:
         names: set[str] = set(self.requested_schema["properties"])
-        return names.difference(self.requested_schema.get("required", ()), self.reader.nullable)
+        return names.difference(self.requested_schema.get("required", ()))
 
 
 def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:

@@ -14,7 +14,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching, pattern_problem
-from mcp_roundtrip.schema.signature import FunctionArguments, Signature
+from mcp_roundtrip.schema.signature import FunctionArguments, Signature, known_arguments
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
     all_patterns,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
+class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=True):  # for cached_property
     """The counterpart of `Arguments` for a function that takes all arguments as one dict."""
 
     input_schema: dict[str, Any]
@@ -67,7 +67,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
             parameter_headers = headers_of_schema(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{signature.name}: {error}") from None
-        return cls(signature, schema, parameter_headers)
+        return cls(signature, input_schema=schema, parameter_headers=parameter_headers)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,28 +93,42 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict
         Raises ArgumentsError with one line per problem, which quotes no value, and DefinitionError for a
         schema that its dialect does not allow.
         """
-        arguments = dict(raw)
-        for name in self._refused_nulls(arguments):
-            del arguments[name]
-        if self._patterns and exceeds_matching(self._patterns, arguments, len(compact_json(arguments))):
-            raise ArgumentsError(f"arguments: {TEXT_TOO_LONG}")
-        if not self._validator.is_valid(arguments):
-            from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+        arguments = self._without_empty(raw)
+        problems = self._problems(arguments)
+        if problems and self.is_lenient:
+            from mcp_roundtrip.schema.lenient_arguments import with_parsed_json  # few tools are lenient
 
-            raise ArgumentsError("\n".join(problem_lines(self._validator, arguments, "arguments")))
+            arguments = dict(with_parsed_json(self._validator, arguments))
+            problems = problems if self._problems(arguments) else []
+        if problems:
+            raise ArgumentsError("\n".join(problems))
         return {self.signature.parameters[0].name: arguments}
 
-    def _refused_nulls(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Return the names of arguments that are null, have a `default`, and whose schema refuses null."""
-        if None not in arguments.values():
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that are dropped (see `known_arguments`)."""
+        is_closed = self.input_schema.get("additionalProperties") is False
+        drops_all = self.is_lenient and is_closed and "patternProperties" not in self.input_schema
+        return known_arguments(raw, lambda: self.names, drops_all=drops_all)
+
+    def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
+        if self._patterns and exceeds_matching(self._patterns, arguments, len(compact_json(arguments))):
+            return [f"arguments: {TEXT_TOO_LONG}"]
+        if self._validator.is_valid(arguments):
             return []
+        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+
+        return problem_lines(self._validator, arguments, "arguments")
+
+    def _without_empty(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments without those that are null or "", have a `default`, and are refused."""
         properties = _mapping(self.input_schema.get("properties"))
-        optional = [name for name, value in arguments.items() if value is None and name in properties]
-        return [
-            name
-            for name in optional
-            if "default" in _mapping(properties[name]) and not self._validator.is_valid_member(name, None)
-        ]
+        return {
+            name: value
+            for name, value in raw.items()
+            if value not in (None, "")
+            or "default" not in _mapping(properties.get(name))
+            or self._validator.is_valid_member(name, value)
+        }
 
     @cached_property
     def _patterns(self) -> frozenset[str]:

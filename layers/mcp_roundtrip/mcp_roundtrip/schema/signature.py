@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,10 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
 
 _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
+
+
+_OF_CLIENTS = frozenset({"toolCallId", "sessionId"})
+"""Arguments that clients such as n8n add to each call."""
 
 
 class Signature(Struct, frozen=True):
@@ -90,9 +94,13 @@ class Signature(Struct, frozen=True):
 
 
 class FunctionArguments(Struct, frozen=True, eq=False):
-    """The base class of all kinds of arguments: the facts that the function's signature states."""
+    """The base class of all kinds of arguments: the facts that the function's signature states.
+
+    `is_lenient`: JSON as text is read where the schema refuses text, and unknown arguments are dropped.
+    """
 
     signature: Signature
+    is_lenient: bool = False
 
     @property
     def context_parameter(self) -> str | None:
@@ -107,6 +115,18 @@ class FunctionArguments(Struct, frozen=True, eq=False):
     def description(self) -> str:
         """The docstring without its section on parameters."""
         return self.signature.docstring.prose
+
+
+def known_arguments(
+    raw: Mapping[str, Any], names: Callable[[], Collection[str]], *, drops_all: bool
+) -> Mapping[str, Any]:
+    """Return the arguments without those that clients add, if `drops_all` without all that are unknown.
+
+    `names` returns those that the schema has.
+    """
+    added = raw.keys() if drops_all else raw.keys() & _OF_CLIENTS
+    unknown = added - set(names()) if added else ()
+    return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
 
 
 def check_callable(decorator: str, function: Any) -> None:

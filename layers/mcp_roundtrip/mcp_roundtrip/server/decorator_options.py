@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from msgspec.structs import replace
+
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, FALLBACKS, Fallback
@@ -124,17 +126,19 @@ def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
     return parameters
 
 
-def arguments_of(function: Callable[..., Any], input_schema: Mapping[str, Any] | None) -> Parameters:
+def arguments_of(
+    function: Callable[..., Any], input_schema: Mapping[str, Any] | None, *, is_lenient: bool
+) -> Parameters:
     """Return the parameters of a tool. Raises DefinitionError."""
     if input_schema is None:
         typed = Arguments.from_function(function, _CONTEXTS)
         _check_context(typed.signature)
-        return typed
+        return replace(typed, is_lenient=is_lenient)
     from mcp_roundtrip.schema.raw_arguments import RawArguments  # few tools have a schema of their own
 
     raw = RawArguments.from_function(function, _CONTEXTS, input_schema)
     _check_context(raw.signature)
-    return raw
+    return replace(raw, is_lenient=is_lenient)
 
 
 def _check_context(signature: Signature) -> None:

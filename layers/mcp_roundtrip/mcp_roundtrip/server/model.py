@@ -156,6 +156,9 @@ class Parameters(Protocol):
     def check(self) -> None:
         """Build what calls and lists need. Raises DefinitionError."""
 
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that clients add, or that a lenient tool does not know."""
+
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the typed arguments. Raises ArgumentsError."""
 

@@ -42,13 +42,20 @@ H = TypeVar("H", bound="Hook")
 class Registry:
     """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
 
-    `channels` is the default for tools, `name` the server's, for the URIs of views. Raises DefinitionError
-    for a channel that does not exist.
+    `channels` and `lenient_arguments` are the defaults for tools, `name` is the server's, for the URIs of
+    views. Raises DefinitionError for a channel that does not exist.
     """
 
-    def __init__(self, channels: Sequence[Fallback] = DEFAULT_CHANNELS, name: str = "server") -> None:
+    def __init__(
+        self,
+        channels: Sequence[Fallback] = DEFAULT_CHANNELS,
+        name: str = "server",
+        *,
+        lenient_arguments: bool = False,
+    ) -> None:
         self.channels = check_channels("Server", channels)
         self._name = name
+        self._lenient_arguments = lenient_arguments
         self.tools: dict[str, Tool] = {}
         self.prompts: dict[str, Prompt] = {}
         self.resources: dict[str, Resource] = {}
@@ -87,6 +94,7 @@ class Registry:
         icons: Sequence[Mapping[str, Any]] | None = None,
         meta: Mapping[str, Any] | None = None,
         input_schema: Mapping[str, Any] | None = None,
+        lenient_arguments: bool | None = None,
         requires: Sequence[str] = (),
         scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
@@ -105,6 +113,7 @@ class Registry:
         icons: Sequence[Mapping[str, Any]] | None = None,
         meta: Mapping[str, Any] | None = None,
         input_schema: Mapping[str, Any] | None = None,
+        lenient_arguments: bool | None = None,
         requires: Sequence[str] = (),
         scopes: Sequence[str] = (),
         task: TaskSupport | None = None,
@@ -122,6 +131,8 @@ class Registry:
         `task`: lets the tool call `ctx.run_as_task`. For a client that did not declare the tasks extension, a
         call is refused with -32021 ("required") or continues without a task ("optional").
         `input_schema`: replaces the schema from the signature; the function takes the arguments as one dict.
+        `lenient_arguments`: reads JSON that models send as text where the schema refuses text, such as "5"
+        for 5, and drops unknown arguments. By default the server's option.
         `channels`: how to ask the questions that the client cannot show, instead of the server's option.
         `ui`: an HTML document, or its file, in which clients with MCP Apps show the results and questions.
 
@@ -137,7 +148,8 @@ class Registry:
         def register(function: F) -> F:
             own_name = feature_name("@server.tool", name, function)
             check_name("tool", own_name, {**self.tools, ANSWER_TOOL: None})
-            parameters = arguments_of(function, input_schema)
+            is_lenient = self._lenient_arguments if lenient_arguments is None else lenient_arguments
+            parameters = arguments_of(function, input_schema, is_lenient=is_lenient)
             chosen = tool_channels(own_name, self.channels if channels is None else channels, parameters)
             if task == "required" or "ui" in extra.get("_meta", {}):
                 # No view follows a task, and a view that the author names knows no questions.

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
@@ -25,7 +26,7 @@ from mcp_roundtrip.server.model import (
     RunFeature,
     TaskSupport,
 )
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import INPUT_RESPONSES, ServerOptions
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.tool_variants import ToolList
@@ -51,6 +52,13 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
     view: View | None = None
 
     kind: ClassVar[str] = "tool"
+
+    def known_arguments(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that are dropped, with the answers that a model passes on."""
+        known = self.parameters.known(raw)
+        if INPUT_RESPONSES in raw and "model" in self.channels:
+            return {**known, INPUT_RESPONSES: raw[INPUT_RESPONSES]}
+        return known
 
     def definition(self) -> dict[str, Any]:
         """Build the Tool object of `tools/list`."""
@@ -138,6 +146,7 @@ class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created 
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)
+        params = replace(params, arguments=tool.known_arguments(params.arguments))
         call = FeatureCall(tool, tool.name, params, context, self.options)
         check_call_headers(call)
         return call
