@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mcp_types import CreateMessageRequestParams
 
 from mcp_roundtrip import (
     Context,
@@ -13,6 +14,7 @@ from mcp_roundtrip import (
     ElicitationDeclined,
     NamespacedRequest,
     Root,
+    Sample,
     Sampled,
     UsageError,
 )
@@ -52,6 +54,69 @@ def test_a_prompt_becomes_a_user_message_and_options_are_sent_unchanged() -> Non
     assert call(capital=CREATE_MESSAGE_RESULT) == Done(
         Sampled("assistant", {"type": "text", "text": "Paris"}, "m", "endTurn")
     )
+
+
+def messages(**content: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": content}]
+
+
+TOOL = {"name": "add", "inputSchema": {"type": "object", "properties": {"a": {}}}}
+EVERYTHING: dict[str, Any] = {
+    "systemPrompt": "Be brief",
+    "temperature": 0,
+    "stopSequences": ["."],
+    "includeContext": "none",
+    "modelPreferences": {"hints": [{"name": "small"}, {}], "costPriority": 1, "speedPriority": 0.5},
+    "metadata": {"a": None},
+    "tools": [TOOL, {**TOOL, "annotations": {"readOnlyHint": True}, "description": "Add."}],
+    "toolChoice": {"mode": "auto"},
+    "_meta": {"a/b": 1},
+}
+CONTENTS: list[dict[str, Any]] = [
+    {"type": "text", "text": "a", "annotations": {"audience": ["user"], "priority": 1}},
+    {"type": "image", "data": "iVA=", "mimeType": "image/png"},
+    {"type": "audio", "data": "", "mimeType": "audio/wav"},
+    {"type": "tool_use", "id": "1", "name": "add", "input": {"a": 1}},
+    {"type": "tool_result", "toolUseId": "1", "content": [{"type": "text", "text": "a"}], "isError": False},
+]
+
+
+def test_all_params_of_the_schema_are_accepted() -> None:
+    conversation = [{"role": "user", "content": CONTENTS}, *(messages(**each)[0] for each in CONTENTS)]
+    params = Sample("a", conversation, 5, EVERYTHING).params()
+    assert params == {"messages": conversation, "maxTokens": 5, **EVERYTHING}
+    CreateMessageRequestParams.model_validate(params)
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"messages": [{"role": "system", "content": CONTENTS[0]}]}, "$.messages[0].role"),
+        ({"messages": messages(type="video")}, "$.messages[0].content.type"),
+        ({"messages": messages(type="text")}, "$.messages[0].content"),
+        ({"messages": messages(type="image", data="!", mimeType="image/png")}, "$.messages[0].content.data"),
+        (
+            {"messages": messages(type="text", text="a", annotations={"audience": "user"})},
+            "$.messages[0].content.annotations.audience",
+        ),
+        ({"messages": ["a"]}, "$.messages[0]"),
+        ({"max_tokens": 1.5}, "$.maxTokens"),
+        ({"max_tokens": True}, "$.maxTokens"),
+        ({"max_tokens": 2**53}, "$.maxTokens"),
+        ({"temperature": "hot"}, "$.temperature"),
+        ({"stopSequences": "."}, "$.stopSequences"),
+        ({"modelPreferences": {"costPriority": 5}}, "$.modelPreferences.costPriority"),
+        ({"tools": [{"name": "a"}]}, "$.tools[0]"),
+        ({"tools": [{"name": "a", "inputSchema": {"type": "string"}}]}, "$.tools[0].inputSchema.type"),
+        ({"toolChoice": {"mode": "always"}}, "$.toolChoice.mode"),
+        ({"system_prompt": "Be brief"}, "`system_prompt`"),
+    ],
+)
+def test_params_that_the_schema_does_not_allow_are_refused_by_place(
+    given: dict[str, Any], place: str
+) -> None:
+    call = Passes(lambda ctx: ctx.sample("a", **{"messages": "?", "max_tokens": 5, **given}))
+    assert place in str(error(call(), DefinitionError))
 
 
 def test_the_text_of_several_blocks_is_joined() -> None:

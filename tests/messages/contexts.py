@@ -15,6 +15,7 @@ from mcp_roundtrip import (
     ElicitUrl,
     InvalidKey,
     Retry,
+    Sample,
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -246,6 +247,14 @@ def a_default_of_another_type() -> None:
 )
 def what_is_no_question() -> None:
     run(lambda ctx: ctx.ask("How many?"))  # type: ignore[arg-type]
+
+
+@says(
+    "question 'poem': Object contains unknown field `system_prompt`; write CreateMessageRequestParams of the "
+    "MCP schema, in camelCase"
+)
+def a_parameter_of_sampling_in_snake_case() -> None:
+    Sample("poem", "Write a poem.", 50, {"system_prompt": "You are a poet."})
 
 
 @says("question 'pay': 'example.com/pay' is not an absolute URL; write one such as 'https://example.com/pay'")

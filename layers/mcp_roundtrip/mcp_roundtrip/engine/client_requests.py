@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.engine.questions import UNSET, Question, Unset
+from mcp_roundtrip.engine.sampling_params import params_problem
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 
@@ -39,7 +40,8 @@ class Sample(Question[Sampled], Struct, frozen=True):
     """Send `sampling/createMessage` to the client's model.
 
     `messages` is a prompt or a list of SamplingMessages. `options` are further params under their names in
-    the MCP schema (`systemPrompt`, `temperature`, `modelPreferences`, `tools`, ...).
+    the MCP schema (`systemPrompt`, `temperature`, `modelPreferences`, `tools`, ...). Raises DefinitionError
+    for params that the schema does not allow.
     """
 
     key: str
@@ -47,6 +49,12 @@ class Sample(Question[Sampled], Struct, frozen=True):
     max_tokens: int
     options: Mapping[str, Any] = field(default_factory=dict)
     default: Sampled | Unset = UNSET
+
+    def __post_init__(self) -> None:
+        if problem := params_problem(self.params()):
+            from mcp_roundtrip.engine import usage_errors  # not loaded by correct code
+
+            raise usage_errors.sampling_params(self.key, problem)
 
     @property
     def method(self) -> str:

@@ -155,6 +155,12 @@ def elicitation_url(key: str, given: Any) -> DefinitionError:
     )
 
 
+def sampling_params(key: str, problem: str) -> DefinitionError:
+    return DefinitionError(
+        f"question {key!r}: {problem}; write CreateMessageRequestParams of the MCP schema, in camelCase"
+    )
+
+
 def done_type(key: str, done: Any) -> DefinitionError:
     return DefinitionError(
         f"question {key!r}: done= is {_type(done)}; pass a function without parameters, such as "
