@@ -71,6 +71,8 @@ FORMATS: Final[Mapping[str, Sequence[Any]]] = {
     ],
     "json-pointer": ["", "/a/b", "a", "/~2", "/~0"],
     "relative-json-pointer": ["0", "1/a", "-1", "01", "0#"],
+    "base64": ["e30=", "+/8=", "", "a", "é"],
+    "base64url": ["e30", "_-8=", "", "a", "+é"],
     "byte": ["e30=", "a", "é"],
     "url": ["https://example.com/", "a"],
     "iso-time": ["10:00:00", "a"],

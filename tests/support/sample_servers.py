@@ -49,7 +49,7 @@ TIMES: Final = (
     datetime(2026, 7, 28, 10, 0, 0, 5, tzinfo=_WEST),
 )
 ICONS: Final = (
-    *({"src": source} for source in ("https://a.example/i.png", "data:image/png;base64,iVA=", "", "a b")),
+    *({"src": source} for source in ("https://a.example/i.png", "data:image/png;base64,iVA=")),
     *({"src": URI, "sizes": sizes} for sizes in ([], ["48x48", "any"], ["large"])),
     *({"src": URI, "theme": theme} for theme in ("light", "dark")),
     *({"src": URI, "mimeType": mime_type} for mime_type in ("image/png", "")),
