@@ -1,7 +1,7 @@
 """Parse YAML in C, because sam does it seven times per deployment, and let sam accept URLs of the emulator.
 
-sam knows the URL of a nested template that it has uploaded by the host names of S3. It packs the layer for each
-deployment: compressing it would take three seconds.
+sam knows the URL of a nested template that it has uploaded by the host names of S3. It packs the layer for
+each deployment: compressing it would take three seconds.
 """
 
 import re
