@@ -389,6 +389,29 @@ def a_title_that_is_no_unicode() -> None:
     tool(annotated(str), name="find", title="\udc80")
 
 
+@says(
+    'find: inputSchema.properties.query.minimum: "x" is not of type "number"; write what '
+    "https://json-schema.org/draft/2020-12/schema allows"
+)
+def a_keyword_that_breaks_the_dialect() -> None:
+    tool(annotated(Annotated[int, Field(json_schema_extra={"minimum": "x"})]))
+
+
+@says("find: parameter 'query': the schema has NaN or Infinity; write numbers that JSON has")
+def a_keyword_that_json_does_not_have() -> None:
+    tool(annotated(Annotated[int, Field(json_schema_extra={"minimum": float("-inf")})]))
+
+
+@says("find: input_schema is not JSON; write text, numbers, lists and dicts")
+def a_schema_that_is_not_json() -> None:
+    raw({"type": "object", "default": float("nan")})
+
+
+@says('server shop: website_url must be a URL with its scheme, such as "https://example.com/icon.png"')
+def a_website_without_a_scheme() -> None:
+    Server("shop", website_url="shop.example")
+
+
 @says("tool find: icons must be a list of mappings, each with src")
 def icons_without_src() -> None:
     tool(annotated(str), name="find", icons=[{"url": "https://example.com/icon.png"}])

@@ -356,6 +356,11 @@ def a_typed_result_that_json_cannot_hold() -> None:
     returned([{"a": object()}], list[dict[str, Any]])
 
 
+@says("find returned content blocks, and its return type list[Any] is for data; write `-> list`", UsageError)
+def blocks_as_data() -> None:
+    returned([Text("a")], list[Any])
+
+
 @says(
     "find returned a value that JSON cannot hold, at result[0]: NaN or Infinity; return text, "
     "numbers, lists, dicts, models or dataclasses",

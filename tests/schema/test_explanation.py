@@ -15,7 +15,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.explanation import MAX_CHECKS, _Explanation, explain
 from mcp_roundtrip.schema.raw_arguments import RawArguments
-from mcp_roundtrip.schema.schema_validator import InvalidSchema, SchemaValidator
+from mcp_roundtrip.schema.schema_validator import SchemaValidator
 
 
 def tool(arguments: dict[str, Any]) -> None: ...
@@ -94,10 +94,10 @@ def test_validation_agrees_with_jsonschema_and_each_refusal_has_a_reason(
     except jsonschema.SchemaError as error:  # a draft in which a boolean is no schema, or items are others
         if error.validator == "uniqueItems":  # of an enum: it changes no verdict
             return
-        with pytest.raises(InvalidSchema):
-            SchemaValidator.compile(whole, asserts_formats=False)
+        with pytest.raises(DefinitionError):
+            SchemaValidator.compile(whole)
         return
-    validator = SchemaValidator.compile(whole, asserts_formats=False)
+    validator = SchemaValidator.compile(whole)
     assert validator.is_valid(value) is expected
     assert bool(list(explain(validator, value))) is not expected
 
@@ -157,7 +157,7 @@ DEFINITIONS = {
 def test_an_explanation_takes_a_bounded_number_of_checks(name: str) -> None:
     schema, data, size = GROWING[name]
     whole = {"allOf": [schema, {"not": {}}], "$defs": DEFINITIONS}
-    validator = SchemaValidator.compile(whole, asserts_formats=True)
+    validator = SchemaValidator.compile(whole)
     explanation = _Explanation(validator)
     assert list(explanation.problems("#", whole, data(size), ()))
     assert explanation.checks_left >= MAX_CHECKS - 10 * size

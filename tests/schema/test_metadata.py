@@ -107,6 +107,8 @@ def test_a_mapping_of_any_kind_is_listed() -> None:
         ("resource", {"annotations": {"audience": "user"}}, "audience must be a list"),
         ("resource", {"annotations": {"audience": ["model"]}}, "audience"),
         ("resource", {"annotations": {"lastModified": 5}}, "lastModified must be a time"),
+        ("resource", {"annotations": {"lastModified": "2026-07-28"}}, "lastModified must be a time"),
+        ("resource", {"size": 2**53}, "size must be a whole number"),
     ],
 )
 def test_a_member_of_another_type_than_the_specification_has_is_refused(

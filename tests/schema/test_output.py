@@ -68,6 +68,22 @@ def unannotated():
 
 # outputSchema
 
+
+def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats() -> None:
+    tenth, even = Annotated[float, Field(multiple_of=0.1)], Annotated[int, Field(multiple_of=2)]
+    assert returning(tenth).json_schema() == {"type": "number"}
+    assert returning(tenth).dump(0.3)[1] == 0.3
+    with pytest.raises(UsageError):
+        returning(even).dump(3)
+
+
+def test_a_default_or_an_example_that_json_does_not_have_is_left_out() -> None:
+    class Share(BaseModel):
+        part: float = Field(math.nan, examples=[math.inf])
+
+    json.dumps(returning(Share).json_schema(), allow_nan=False)
+
+
 UNSTRUCTURED = [
     Any,
     object,

@@ -106,7 +106,6 @@ def test_the_catalog_of_a_front_door_has_only_features() -> None:
         ({"website_url": "shop.example"}, "website_url must be a URL with its scheme"),
         ({"website_url": "https://\udc80"}, "website_url must be text without half of a surrogate pair"),
     ],
-    ids=str,
 )
 def test_a_value_that_clients_cannot_use_is_refused_when_the_server_is_created(
     options: dict[str, Any], problem: str

@@ -164,7 +164,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     def _schema_validator(self) -> SchemaValidator:
         from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
 
-        return SchemaValidator.compile(self.json_schema(), asserts_formats=True)
+        return SchemaValidator.compile(self.json_schema(), "inputSchema")
 
     @cached_property
     def _validator(self) -> TypedValidator:

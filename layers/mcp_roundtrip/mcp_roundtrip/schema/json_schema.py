@@ -9,8 +9,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
+from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import all_patterns
+from mcp_roundtrip.schema.subschemas import all_patterns, nodes
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""
@@ -46,6 +47,15 @@ class JsonSchemaGenerator(GenerateJsonSchema):
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
         return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        return self._without_fractions(super().float_schema(schema))
+
+    def _without_fractions(self, made: JsonSchemaValue) -> JsonSchemaValue:
+        """Leave out `multipleOf: 0.1` of results: official clients divide floats, and refuse 0.3."""
+        if self.mode == "serialization" and not float(made.get("multipleOf", 1)).is_integer():
+            del made["multipleOf"]
+        return made
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         made = super().decimal_schema(schema)
@@ -117,10 +127,11 @@ def build_json_schema(
 ) -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of the adapter's type, with members named by alias and `type` first.
 
-    Raises DefinitionError for a pattern that clients cannot compile.
+    Raises DefinitionError for a pattern that clients cannot compile, and for a limit that is infinite.
     """
     schema = adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
     _refuse_patterns(schema)
+    _remove_infinite_annotations(schema)
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
 
 
@@ -130,6 +141,26 @@ def _refuse_patterns(schema: JsonSchemaValue) -> None:
 
         if problem := syntax_problem(pattern):
             raise DefinitionError(f"the pattern {pattern!r} {problem}")
+
+
+def _remove_infinite_annotations(schema: JsonSchemaValue) -> None:
+    """Remove defaults and examples with NaN or Infinity, which JSON does not have."""
+    if _is_json(schema):
+        return
+    for part in nodes(schema):
+        for keyword in ("default", "examples"):
+            if not _is_json(part.get(keyword)):
+                del part[keyword]
+    if not _is_json(schema):
+        raise DefinitionError("the schema has NaN or Infinity; write numbers that JSON has")
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        compact_json(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _untitled(schema: JsonSchemaValue, cls: Any) -> JsonSchemaValue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, get_args
 
 from mcp_roundtrip.canonical import parse_json
@@ -31,7 +32,7 @@ def check_types(holder: Any, **kinds: Any) -> None:
 
 def check_size(where: str, size: Any) -> None:
     """Raise UsageError for a size that is neither None nor a number of bytes."""
-    if size is not None and (type(size) is not int or size < 0):
+    if size is not None and (type(size) is not int or not 0 <= size < 2**53):  # of a JavaScript client
         raise UsageError(f"{where} must be a whole number of bytes")
 
 
@@ -77,7 +78,9 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, str) or hasattr(value, "isoformat")  # that of a datetime is written
+    """Return whether a value is an ISO 8601 time with a zone, which official clients require."""
+    text = value.isoformat() if isinstance(value, datetime) else value
+    return isinstance(text, str) and re.fullmatch(_TIME, text) is not None
 
 
 def _is_boolean(value: Any) -> bool:
@@ -96,6 +99,7 @@ def _is_priority(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
 
 
+_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)"
 _ROLES: Final = ("user", "assistant")
 
 _TEXT: Final[Member] = ("text", _is_text)
@@ -114,7 +118,7 @@ _TOOL_ANNOTATIONS: Final[Mapping[str, Member]] = {
 _ANNOTATIONS: Final[Mapping[str, Member]] = {
     "audience": ('a list of "user" and "assistant"', _are_roles),
     "priority": ("a number from 0 to 1", _is_priority),
-    "lastModified": ("a time", _is_time),
+    "lastModified": ("a time with a zone, such as 2026-07-28T14:30:00Z", _is_time),
 }
 """Members of `Icon`, `ToolAnnotations` and `Annotations` of the specification. Others may have any type."""
 

@@ -107,6 +107,11 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         and quotes no value.
         """
         if self.kind is _Kind.STRUCTURED:
+            if isinstance(value, _SEQUENCE) and any(isinstance(item, ContentBlock) for item in value):
+                raise UsageError(
+                    f"{self.name} returned content blocks, and its return type "
+                    f"{type_name(self.annotation)} is for data; write `-> list`"
+                )
             return _structured(*self._typed(value))
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
         if blocks is not None:
@@ -146,7 +151,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
         schema = self._json_schema
         assert schema is not None
-        return SchemaValidator.compile(schema, asserts_formats=True)
+        return SchemaValidator.compile(schema, f"{self.name}: outputSchema")
 
     def _typed(self, value: Any) -> tuple[Any, str]:
         try:

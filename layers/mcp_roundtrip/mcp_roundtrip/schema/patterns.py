@@ -26,7 +26,13 @@ TEXT_TOO_LONG: Final = "Input is too long to be matched with its pattern; send a
 _BYTES_PER_STATE: Final = 16
 """A compiled pattern has fewer states than its bytes divided by this."""
 
-_SET: Final = r"\\[dDsSwW]|\\[pP]\{\w+(?:=\w+)?\}"
+_PROPERTY: Final = (
+    r"(?:Script|sc|Script_Extensions|scx|General_Category|gc)=\w+|[LMNPSZC][a-z]?|(?:[A-Z][a-z]+_)?(?:Letter|Mark"
+    r"|Number|Symbol|Punctuation|Separator)|Any|ASCII|Alphabetic|Lowercase|Uppercase|White_Space|Emoji|ID_Start|ID_Continue"
+)
+"""Properties of characters that ECMA-262 has. The engine knows others, such as a script without `Script=`."""
+
+_SET: Final = rf"\\[dDsSwW]|\\[pP]\{{(?:{_PROPERTY})\}}"
 _CHARACTER: Final = (
     r"\\[fnrtv]|\\c[a-zA-Z]|\\0(?![0-9])|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
     r"|\\u\{0*(?:10|[0-9a-fA-F])?[0-9a-fA-F]{1,4}\}|\\[\^$\\.*+?()\[\]{}|/]"

@@ -14,35 +14,32 @@ from typing import Any, Final, Self
 import jsonschema_rs
 from msgspec import Struct
 
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of
-
-
-class InvalidSchema(ValueError):
-    """A schema that its dialect does not allow, or whose `$ref` leads nowhere.
-
-    `path` leads to the place in the schema; that of a reference is unknown, and empty.
-    """
-
-    def __init__(self, error: jsonschema_rs.ValidationError) -> None:
-        self.is_reference = error.kind.name == "$ref"
-        super().__init__(f"a $ref leads nowhere: {error.message}" if self.is_reference else error.message)
-        self.path = list(error.instance_path)
+from mcp_roundtrip.schema.type_adapters import format_location
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """A compiled JSON Schema. Do not change `schema`."""
 
     schema: Mapping[str, Any]
-    asserts_formats: bool
     whole: jsonschema_rs.Validator
 
     @classmethod
-    def compile(cls, schema: Mapping[str, Any], *, asserts_formats: bool) -> Self:
-        """Compile a schema of one of `DIALECTS`. Raises InvalidSchema, also for a `$ref` to nothing."""
+    def compile(cls, schema: Mapping[str, Any], name: str = "schema") -> Self:
+        """Compile a schema of one of `DIALECTS`, with formats asserted. `name` is its name in messages.
+
+        Raises DefinitionError for what the dialect does not allow, and for a `$ref` to nothing.
+        """
         try:
-            return cls(schema, asserts_formats, _compile(schema, asserts_formats))
+            return cls(schema, _compile(schema))
         except jsonschema_rs.ValidationError as error:
-            raise InvalidSchema(error) from None
+            place = format_location(name, error.instance_path)
+            if error.kind.name == "$ref":
+                problem = f"a $ref leads nowhere: {error.message}; define it under $defs"
+            else:
+                problem = f"{error.message}; write what {dialect_of(schema)} allows"
+            raise DefinitionError(f"{place}: {problem}") from None
 
     def is_valid(self, value: Any) -> bool:
         """Return whether JSON data is valid."""
@@ -60,11 +57,11 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     def satisfies(self, rule: Mapping[str, Any], value: Any) -> bool:
         """Return whether JSON data is valid by keywords of this schema that refer to no other place."""
         dialect = {"$schema": dialect_of(self.schema)}
-        return _is_valid(_compile({**dialect, **rule}, self.asserts_formats), value)
+        return _is_valid(_compile({**dialect, **rule}), value)
 
     @cached_property
     def _parts(self) -> jsonschema_rs.ValidatorMap:
-        return jsonschema_rs.validator_map_for(dict(self.schema), **_options(self.asserts_formats))
+        return jsonschema_rs.validator_map_for(dict(self.schema), **_options())
 
 
 def escaped(name: str) -> str:
@@ -87,17 +84,17 @@ def _replace_surrogates(value: Any) -> Any:
     return list(map(_replace_surrogates, value)) if isinstance(value, list) else value
 
 
-def _compile(schema: Mapping[str, Any], asserts_formats: bool) -> jsonschema_rs.Validator:
+def _compile(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
     dialect: type[jsonschema_rs.Validator] = getattr(jsonschema_rs, DIALECTS[dialect_of(schema)])
-    return dialect(dict(schema), **_options(asserts_formats))
+    return dialect(dict(schema), **_options())
 
 
-def _options(asserts_formats: bool) -> dict[str, Any]:
+def _options() -> dict[str, Any]:
     # The default engine backtracks. A document of the network is never fetched.
     engine = jsonschema_rs.RegexOptions()
     return {
         "pattern_options": engine,
-        "validate_formats": asserts_formats,
+        "validate_formats": True,
         "formats": _FORMATS,
         "offline": True,
     }

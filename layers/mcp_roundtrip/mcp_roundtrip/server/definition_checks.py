@@ -5,11 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from inspect import unwrap
+from typing import Final
 
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.model_limits import exceeded_limits
+from mcp_roundtrip.schema.schema_validator import SchemaValidator
 from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.tools import Tool
+
+_SCHEMAS: Final = frozenset({"inputSchema", "outputSchema"})
 
 
 def check_definitions(features: Sequence[Feature]) -> None:
@@ -28,7 +32,9 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
     for feature in features:
         try:
             feature.parameters.check()
-            feature.definition()
+            definition = feature.definition()
+            for member in _SCHEMAS & definition.keys():
+                SchemaValidator.compile(definition[member], f"{feature.name}: {member}")
         except DefinitionError as error:
             yield feature, error
 
