@@ -168,7 +168,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         except ValueError:
             raise _not_json(self.name, value) from None
         is_number = self.annotation in _NUMBERS and data is not None
-        if not is_number and not (self._is_plain and _is_complete(types, data)):
+        if not is_number and not (self._is_plain and _conforms(types, data)):
             _refuse_lost_names(self.name, typed, data)
             self._refuse_invalid(data)
         return data, text
@@ -199,10 +199,10 @@ def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, Any]:
         return typed, types.dump_python(typed, mode="json", by_alias=True, warnings="error")
 
 
-def _is_complete(types: TypeAdapter[Any], data: Any) -> bool:
-    from mcp_roundtrip.schema.plain_types import is_complete  # only typed tools need it
+def _conforms(types: TypeAdapter[Any], data: Any) -> bool:
+    from mcp_roundtrip.schema.plain_types import conforms  # only typed tools need it
 
-    return is_complete(types.core_schema, data)
+    return conforms(types.core_schema, data)
 
 
 def _refuse_lost_names(name: str, value: Any, data: Any) -> None:

@@ -6,7 +6,8 @@ an alias, a validator, a serializer or a format, and any other type, is not plai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -17,13 +18,24 @@ from mcp_roundtrip.schema.mcp_header import McpHeader
 _EVERY: Final = frozenset({"type", "metadata", "ref"})
 _RECORD: Final = _EVERY | {"cls", "schema", "config"}
 
+_LIMITS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "le": operator.le,
+    "lt": operator.lt,
+    "min_length": lambda value, limit: len(value) >= limit,
+    "max_length": lambda value, limit: len(value) <= limit,
+}
+
 _WRITTEN: Final[Mapping[str, frozenset[str]]] = {
-    **dict.fromkeys(("str", "bool", "int", "float", "none"), _EVERY),
+    **dict.fromkeys(("bool", "none"), _EVERY),
+    **dict.fromkeys(("int", "float"), _EVERY | {"ge", "gt", "le", "lt"}),
+    "str": _EVERY | {"min_length", "max_length"},
     "literal": _EVERY | {"expected"},
     "enum": _EVERY | {"cls", "members", "sub_type"},
     "nullable": _EVERY | {"schema"},
     "default": _EVERY | {"schema", "default", "default_factory", "default_factory_takes_data"},
-    "list": _EVERY | {"items_schema"},
+    "list": _EVERY | {"items_schema", "min_length", "max_length"},
     "dict": _EVERY | {"keys_schema", "values_schema"},
     "model": _RECORD | {"custom_init", "root_model"},
     "model-fields": _EVERY | {"fields", "model_name", "computed_fields", "extra_behavior"},
@@ -32,16 +44,11 @@ _WRITTEN: Final[Mapping[str, frozenset[str]]] = {
     "dataclass-args": _EVERY | {"fields", "dataclass_name", "computed_fields", "collect_init_only"},
     "dataclass-field": _EVERY | {"schema", "name", "init", "kw_only"},
 }
-"""The members that a plain core schema may have, by its type. A serializer checks no limits."""
-
-_LIMITS: Final = frozenset({"ge", "gt", "le", "lt"})
+"""The members that a plain core schema may have, by its type."""
 
 _READ: Final = {
     **_WRITTEN,
     "any": _EVERY,
-    **dict.fromkeys(("int", "float"), _EVERY | _LIMITS),
-    "str": _EVERY | {"min_length", "max_length"},
-    "list": _EVERY | {"items_schema", "min_length", "max_length"},
     "typed-dict": _EVERY | {"cls", "config", "fields", "computed_fields", "extra_behavior"},
     "typed-dict-field": _EVERY | {"schema", "required"},
     "definitions": _EVERY | {"schema", "definitions"},
@@ -62,10 +69,7 @@ def is_plain_to_read(schema: CoreSchema) -> bool:
 
 
 def is_plain_to_write(schema: CoreSchema) -> bool:
-    """Return whether what pydantic serializes is valid by the JSON Schema, if it is complete.
-
-    pydantic's serializer refuses a value of another type.
-    """
+    """Return whether what pydantic serializes is valid by the JSON Schema if it `conforms`."""
     return _is_plain(schema, _WRITTEN)
 
 
@@ -126,22 +130,30 @@ def _is_pydantics(function: Any) -> bool:
     return module.startswith("pydantic.") and module != "pydantic.json_schema"  # that of WithJsonSchema
 
 
-def is_complete(schema: CoreSchema, data: Any) -> bool:
-    """Return whether serialized data has each member of its records, and null only where the schema has it.
+def conforms(schema: CoreSchema, data: Any) -> bool:
+    """Return whether serialized data is valid. The schema is plain.
 
-    pydantic's serializer does not check either. The schema is plain.
+    pydantic's serializer refuses values of other types. It checks neither limits nor the members of records,
+    and lets null pass everywhere.
     """
     match schema["type"]:
-        case "none" | "nullable" if data is None:
+        case "default" | "model" | "dataclass":
+            return conforms(schema["schema"], data)
+        case "nullable":
+            return data is None or conforms(schema["schema"], data)
+        case "none":
             return True
-        case "str" | "bool" | "int" | "float" | "literal" | "enum":
-            return data is not None
-        case "list" | "dict" | "model-fields" | "dataclass-args" if data is None:
+        case _ if data is None:
             return False
-        case "list":
-            return all(is_complete(schema["items_schema"], item) for item in data)
+        case "model-fields":
+            fields = schema["fields"].items()
+            return all(name in data and conforms(each["schema"], data[name]) for name, each in fields)
+        case "dataclass-args":
+            named = ((each["name"], each["schema"]) for each in schema["fields"])
+            return all(name in data and conforms(each, data[name]) for name, each in named)
         case "dict":
-            return all(is_complete(schema["values_schema"], member) for member in data.values())
-        case "model-fields" | "dataclass-args":
-            return all(name in data and is_complete(each, data[name]) for name, each in children(schema))
-    return all(is_complete(each, data) for _, each in children(schema))
+            return all(conforms(schema["values_schema"], member) for member in data.values())
+        case "list" if not all(conforms(schema["items_schema"], item) for item in data):
+            return False
+    limits = schema.keys() & _LIMITS.keys()
+    return not limits or all(_LIMITS[limit](data, schema[limit]) for limit in limits)

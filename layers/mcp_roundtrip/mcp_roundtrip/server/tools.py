@@ -146,7 +146,8 @@ class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created 
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)
-        params = replace(params, arguments=tool.known_arguments(params.arguments))
+        if (known := tool.known_arguments(params.arguments)) is not params.arguments:
+            params = replace(params, arguments=known)
         call = FeatureCall(tool, tool.name, params, context, self.options)
         check_call_headers(call)
         return call
