@@ -1,4 +1,4 @@
-"""200 tasks that lose a worker: killed, out of memory or out of time, at every call and inside steps.
+"""150 tasks that lose a worker: killed, out of memory or out of time, at every call and inside steps.
 
 Workers are real processes; their time is virtual (`virtual_time`), so that the figures are exact.
 """
@@ -30,7 +30,7 @@ from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.ministack"]
 
-TASKS = 200
+TASKS = 150
 DOCS = Path(__file__).parents[2] / "docs/explanation/how-tasks-run.md"
 
 
