@@ -13,19 +13,25 @@
 - ministack has no CodeDeploy. Its resources exist only in their stack.
 - ministack ignores the Body of an HTTP API, in which SAM writes the routes of events.
 - Events of ministack name its own host, where AWS writes the domain that it assigned to the API.
+- ministack unpacks the layer for each execution environment, in half a second. Here they share a folder.
 
 Every request that a policy allows is printed, so that tests can compare a role with its use.
 """
 
 import json
+import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 from ministack.app import app
-from ministack.core import iam_actions, iam_evaluator
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime
 from ministack.services import apigateway, cloudwatch_logs, kms, lambda_svc
 from ministack.services.cloudformation import changesets, engine, handlers, provisioners, stacks
 from ministack.services.cloudformation.provisioners import _RESOURCE_HANDLERS as HANDLERS
@@ -34,6 +40,10 @@ __all__ = ["app"]
 
 ALARM = HANDLERS["AWS::CloudWatch::Alarm"]
 KMS_CONDITION_KEYS = ("MacAlgorithm", "MessageType", "SigningAlgorithm")
+
+FILES_OF_A_LAYER = 100
+UNPACKED: dict[frozenset[tuple[str, int]], Path] = {}
+UNPACKING = Lock()
 
 Properties = dict[str, Any]
 
@@ -214,6 +224,27 @@ def remembered(run: Callable[..., tuple[str, Properties]]) -> Callable[..., tupl
     return provision
 
 
+class SharedLayer(zipfile.ZipFile):
+    """An archive of a layer or a function. A layer, which has many files, is unpacked once, and linked."""
+
+    def namelist(self) -> list[str]:
+        return []  # ministack resolves each name twice, which takes longer than to unpack it
+
+    def extractall(self, path: Any = None, *more: Any) -> None:
+        names = super().namelist()
+        if len(names) < FILES_OF_A_LAYER:
+            super().extractall(path, names)
+            return
+        content = frozenset((each.filename, each.CRC) for each in self.filelist)
+        with UNPACKING:
+            if content not in UNPACKED:
+                folder = tempfile.mkdtemp(prefix="layer-")
+                super().extractall(folder, names)
+                UNPACKED[content] = Path(folder)
+        for entry in UNPACKED[content].iterdir():
+            Path(path, entry.name).symlink_to(entry)
+
+
 HTTP_API = HANDLERS["AWS::ApiGatewayV2::Api"]
 NESTED = HANDLERS["AWS::CloudFormation::Stack"]
 apigateway._HOST = "us-east-1.amazonaws.com"
@@ -235,6 +266,7 @@ iam_actions.extract_resource_arn = resource_arn
 iam_actions.request_tag_context = condition_keys
 iam_evaluator.enforce = enforce_and_print
 lambda_svc._emit_lambda_logs = emit_logs
+lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedLayer})
 for module in (changesets, engine, handlers, stacks):
     module._evaluate_conditions = evaluate_conditions
 provisioners._provision_resource = remembered(_provision_resource)

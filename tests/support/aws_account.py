@@ -27,9 +27,9 @@ import boto3
 import yaml
 
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
-from support import sam_build
+from support import forked_programs, sam_build
 from support.project import ROOT
-from support.sam_build import SAM, Built
+from support.sam_build import Built
 
 REGION = "us-east-1"
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
@@ -132,7 +132,8 @@ def deploy(cloud: Cloud, built: Built, name: str, template: Path | None = None, 
     """
     given = {"PythonRuntime": built.runtime, "Architecture": built.architecture, **parameters}
     file = template or built.template
-    command: list[str | Path] = [SAM, "deploy", "--template-file", file, "--stack-name", name]
+    sam = forked_programs.sam()
+    command: list[str | Path] = [sam, "deploy", "--template-file", file, "--stack-name", name]
     options = [
         "--resolve-s3",
         "--capabilities",
