@@ -168,7 +168,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
             difflib auth.scopes engine.context schema.metadata schema.raw_arguments schema.string_arguments
-            server.completions server.hooks server.prompts server.resources
+            server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
             engine.unawaited_errors engine.usage_errors redaction schema.explanation schema.json_errors
@@ -181,11 +181,12 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "front doors need it": "aws.forwarder",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
-            audit_logs aws.traced_clients server.auditing server.message_span server.pass_span tracers tracing
+            audit_logs aws.traced_clients schema.lenient_arguments server.auditing server.message_span
+            server.pass_span tracers tracing
         """,
     },
     "front_door": {
-        "options of the front door import them": "difflib auth.scopes",
+        "options of the front door import them": "difflib auth.scopes schema.metadata",
         "errors need them": "redaction traceback",
         "a complete deployment does not need it": "server.missing_settings",
         "off by default": """

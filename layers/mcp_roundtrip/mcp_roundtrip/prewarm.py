@@ -35,8 +35,8 @@ _EVERY_FUNCTION: Final = (
 _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
     # arguments and steps
-    *("engine.steps", "protocol.parameter_headers", "schema.booleans", "schema.core_schema_text"),
-    *("schema.long_inputs", "schema.patterns", "schema.plain_types", "schema.schema_validator"),
+    *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.patterns"),
+    *("schema.plain_types", "schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
     # lines that tools log with Powertools
     "author_logs",
