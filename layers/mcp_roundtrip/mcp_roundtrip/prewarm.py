@@ -43,10 +43,17 @@ _SERVER: Final = (
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
     *("schema.form_schema", "schema.json_schema"),
-    *("server.answer_tool", "server.app_questions", "server.channels", "server.model_questions"),
+    *(
+        "server.answer_tool",
+        "server.app_questions",
+        "server.channels",
+        "server.client_abilities",
+        "server.plan",
+    ),
+    "server.model_questions",
     *("server.presentation", "state.codec", "state.delegation", "state.links", "state_protection"),
     # calls that become tasks or are parked
-    *("server.continuation", "server.legacy.runner", "server.parked_calls", "server.reserved_place"),
+    *("server.legacy.runner", "server.parked_calls", "server.reserved_place"),
     *("server.repeated_round", "server.task_creation", "server.task_or_rounds"),
 )
 """Modules of this package that a request may import."""

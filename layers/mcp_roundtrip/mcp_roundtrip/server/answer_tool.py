@@ -22,7 +22,8 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.server.admission import authorize, unknown_item
 from mcp_roundtrip.server.app_questions import META_QUESTIONS, with_questions
-from mcp_roundtrip.server.channels import usable_channels, without_input_capabilities
+from mcp_roundtrip.server.channels import usable_channels
+from mcp_roundtrip.server.client_abilities import without_input_capabilities
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext, RunFeature
 from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.server.parked_replies import PARKED

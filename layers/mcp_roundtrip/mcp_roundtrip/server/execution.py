@@ -93,9 +93,9 @@ def _step_spans(tracer: Tracer) -> StepSpan:
 
 
 def _can_continue(call: FeatureCall) -> bool:
-    from mcp_roundtrip.server.continuation import way_to_continue  # most passes have time left
+    from mcp_roundtrip.server.channels import continuation_of  # most passes have time left
 
-    way = way_to_continue(call)
+    way = continuation_of(call)
     if way != "parked" or call.reservation.is_stored:
         return way is not None
     from mcp_roundtrip.server.reserved_place import can_reserve_place  # few calls are parked

@@ -24,7 +24,7 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server import parked_replies
-from mcp_roundtrip.server.channels import continues_with_state
+from mcp_roundtrip.server.channels import plan_of
 from mcp_roundtrip.server.model import FeatureCall, Reply, Reservation
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
@@ -142,7 +142,7 @@ def _reply_without_place(this_round: Round, error: TooManyOpenTasks, asks: bool,
     if not asks:
         observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
         return parked_replies.too_many(this_round, error.limit)
-    keeps_state = continues_with_state(call) and not call.reservation.is_last_round
+    keeps_state = plan_of(call).state == "follows" and not call.reservation.is_last_round
     if not keeps_state or not has_run_steps(call, journal):
         return _refuse(this_round, error)
     observer.record("task_postponed", **call.log_identity, limit=error.limit)

@@ -9,7 +9,7 @@ from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.outcome import Checkpointed, NeedsInput
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
-from mcp_roundtrip.server.channels import may_continue_with_state, may_park
+from mcp_roundtrip.server.channels import continuation_of, plan_of
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool
@@ -22,13 +22,13 @@ def present(this_round: Round, outcome: NeedsInput | Checkpointed) -> Reply:
         return _continue(this_round, outcome.journal)
     requests, journal = outcome.requests, outcome.journal
     match outcome.channel:
-        case "app" if not may_park(this_round.call):
+        case "app" if not plan_of(this_round.call).parks:
             from mcp_roundtrip.server import app_questions  # deployments with a table park the call
 
             return app_questions.ask(this_round, requests, journal)
         case "app" | "page":
             return _park(this_round, requests, journal, outcome.channel)
-        case "model" if lost_effects(journal) and may_park(this_round.call):
+        case "model" if lost_effects(journal) and plan_of(this_round.call).parks:
             return _park(this_round, requests, journal, "model")
         case "model":
             from mcp_roundtrip.server import model_questions  # few tools choose it
@@ -51,9 +51,7 @@ def _in_view(this_round: Round, requests: Mapping[str, Mapping[str, Any]]) -> Ma
 
 def _continue(this_round: Round, journal: Journal) -> Reply:
     """Build the reply to a pass that ran out of time."""
-    from mcp_roundtrip.server.continuation import way_to_continue  # most passes have time left
-
-    match way_to_continue(this_round.call):
+    match continuation_of(this_round.call):
         case "state":
             return this_round.request_input({}, journal)
         case "app":
@@ -63,7 +61,7 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
         case "task":
             from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task here
 
-            if not may_continue_with_state(this_round.call):
+            if plan_of(this_round.call).state == "fails":
                 return this_round.start_task(journal, TASK_TTL_MS)
             from mcp_roundtrip.server.task_or_rounds import start_task
 

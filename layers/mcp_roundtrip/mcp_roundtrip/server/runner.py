@@ -78,9 +78,9 @@ def _needs_place(this_round: Round) -> bool:
         return True
     if not journal.needs_place:
         return False
-    from mcp_roundtrip.server.channels import may_park  # few rounds need a place
+    from mcp_roundtrip.server.channels import plan_of  # few rounds need a place
 
-    return call.may_start_task or may_park(call)
+    return call.may_start_task or plan_of(call).parks
 
 
 def _run(this_round: Round) -> Reply:
@@ -147,9 +147,9 @@ def resume_parked(
         return call
     if not call.context.ports.config.has_task_table:
         return call
-    from mcp_roundtrip.server.channels import is_always_parked, may_park  # few calls get here
+    from mcp_roundtrip.server.channels import is_always_parked, plan_of  # few calls get here
 
-    if not may_park(call):
+    if not plan_of(call).parks:
         return call
     from mcp_roundtrip.server.parked_calls import refuse_without_place, resume  # most calls cannot be parked
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.server.channels import may_continue_with_state
+from mcp_roundtrip.server.channels import plan_of
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.reserved_place import can_reserve_place, has_run_steps
 from mcp_roundtrip.server.round import Round
@@ -30,7 +30,7 @@ def start_task(
     and ProtocolError if the table is not available.
     """
     call = this_round.call
-    keeps_steps = has_run_steps(call, journal) and may_continue_with_state(call)
+    keeps_steps = has_run_steps(call, journal) and plan_of(call).state != "fails"
     if call.feature.task == "required" or not keeps_steps or can_reserve_place(call):
         return this_round.start_task(journal, ttl_ms)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcp_roundtrip.engine.outcome import NeedsInput
 from mcp_roundtrip.server import parked_replies
-from mcp_roundtrip.server.channels import may_park
+from mcp_roundtrip.server.channels import plan_of
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.changes import Change
@@ -22,7 +22,7 @@ from mcp_roundtrip.tasks.worker import EndWith
 
 def can_park(this_round: Round, task: Task, outcome: NeedsInput) -> bool:
     """Return whether an equal call of the task's client would find the call if it were parked."""
-    return outcome.channel == PAGE and task.dialect == "extension" and may_park(this_round.call)
+    return outcome.channel == PAGE and task.dialect == "extension" and plan_of(this_round.call).parks
 
 
 def park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:

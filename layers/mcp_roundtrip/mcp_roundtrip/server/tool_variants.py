@@ -14,16 +14,11 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from mcp_roundtrip.fallbacks import Fallback
-from mcp_roundtrip.protocol.capabilities import (
-    ELICITATION_FORM,
-    ELICITATION_URL,
-    answers_input_requests,
-    declares,
-    shows_apps,
-)
+from mcp_roundtrip.server.client_abilities import ClientAbilities, abilities_for_lists
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, ServerOptions
+from mcp_roundtrip.server.plan import Plan, plan_call
 from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
 
 _SCHEMA: Final[Mapping[str, Any]] = {
@@ -49,64 +44,16 @@ class ListedTool(Listable, Protocol):
     def view_uri(self) -> str | None: ...
 
 
-class ClientKind(Struct, frozen=True):
-    """How a client can be asked: by `forms` and `urls` of the protocol, in `apps`, or on `pages`.
-
-    `repeats`: a call that runs out of time continues when the client makes it again.
-    """
-
-    forms: bool
-    urls: bool
-    apps: bool
-    pages: bool
-    repeats: bool
-
-    @classmethod
-    def of(cls, context: RequestContext) -> ClientKind:
-        """Return the kind of the client that sent a request."""
-        declared, answers = context.request.meta.capabilities, not context.request.is_legacy
-        forms = answers and declares(declared, ELICITATION_FORM)
-        urls = answers and declares(declared, ELICITATION_URL)
-        pages = context.can_store_calls
-        repeats = pages and not (forms and urls) and not _follows_rounds(context)
-        return cls(forms, urls, shows_apps(declared), pages, repeats)
-
-    def fallbacks(self, tool: ListedTool) -> frozenset[Fallback]:
-        """Return the fallbacks through which a question of the tool may reach somebody."""
-        if not tool.asks or (self.forms and self.urls):
-            return frozenset()
-        usable: dict[Fallback, bool] = {
-            "app": self.apps,
-            "page": self.pages,
-            "model": not self.forms,
-        }
-        return frozenset(each for each in tool.channels if usable.get(each))
-
-    def may_end_unfinished(self, tool: ListedTool) -> bool:
-        """Return whether a call of the tool may end with a text in the place of its result."""
-        return bool(self.fallbacks(tool)) or (tool.asks and self.repeats)
-
-    def view_uri(self, tool: ListedTool) -> str | None:
-        """Return the URI of the view of the tool's results: the author's own, or that of questions."""
-        if not self.apps:
-            return None
-        return tool.view_uri or (QUESTIONS_URI if "app" in self.fallbacks(tool) else None)
-
-
-def _follows_rounds(context: RequestContext) -> bool:
-    """Return whether the client continues a call with its state (see `server.channels`)."""
-    if context.request.is_legacy or not answers_input_requests(context.request.meta.capabilities):
-        return False
-    from mcp_roundtrip.server.client_behavior import breaks_on_state_only_rounds  # few clients get here
-
-    return not breaks_on_state_only_rounds(context.request.meta.info)
-
-
 class ToolVariant(Struct, frozen=True):
     """A tool as clients of one kind see it."""
 
     tool: ListedTool
-    kind: ClientKind
+    client: ClientAbilities
+
+    @property
+    def plan(self) -> Plan:
+        """How calls of the tool are asked."""
+        return plan_call(self.client, self.tool.channels, asks=self.tool.asks)
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -115,16 +62,22 @@ class ToolVariant(Struct, frozen=True):
 
     def definition(self) -> Mapping[str, Any]:
         """Build the Tool object."""
-        members, fallbacks = dict(self.tool.definition()), self.kind.fallbacks(self.tool)
-        if self.kind.may_end_unfinished(self.tool):
+        members, plan = dict(self.tool.definition()), self.plan
+        if plan.may_end_unfinished:
             members.pop("outputSchema", None)
-        if "model" in fallbacks:
+        if "model" in plan.fallbacks:
             members["inputSchema"] = _with_input_responses(members["inputSchema"])
-        if (uri := self.kind.view_uri(self.tool)) is not None:
+        if (uri := self._view_uri(plan)) is not None:
             # Some hosts read the flat member only, which preceded the other.
             view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
             members["_meta"] = {**members.get("_meta", {}), **view}
         return members
+
+    def _view_uri(self, plan: Plan) -> str | None:
+        """Return the URI of the view of the tool's results: the author's own, or that of questions."""
+        if not self.client.apps:
+            return None
+        return self.tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
 
 
 def _with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,33 +104,34 @@ class ToolList(Struct):
     options: ServerOptions
     tools: Mapping[str, ListedTool]
     is_constant: bool = False
-    _lists: dict[ClientKind, FeatureList] = field(default_factory=dict)
+    _lists: dict[ClientAbilities, FeatureList] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        kind = ClientKind.of(context)
-        if kind not in self._lists:
-            self._lists[kind] = self.list_for(kind, context.serves_pages)
-        return self._lists[kind](context)
+        client = abilities_for_lists(context)
+        if client not in self._lists:
+            self._lists[client] = self.list_for(client, context.serves_pages)
+        return self._lists[client](context)
 
-    def list_for(self, kind: ClientKind, parks_calls: bool) -> FeatureList:
+    def list_for(self, client: ClientAbilities, parks_calls: bool) -> FeatureList:
         """Return the list for clients of one kind. `parks_calls`: the deployment can park calls."""
         return FeatureList(
             self.options,
             "tools",
-            self.items(kind),
+            self.items(client),
             self.is_constant,
             self.is_varied(parks_calls),
             _reported=self._reported,
         )
 
-    def items(self, kind: ClientKind) -> dict[str, Listable]:
+    def items(self, client: ClientAbilities) -> dict[str, Listable]:
         """Return the tools as clients of one kind see them."""
-        items: dict[str, Listable] = {name: ToolVariant(tool, kind) for name, tool in self.tools.items()}
-        if any("app" in kind.fallbacks(tool) for tool in self.tools.values()):
-            items[ANSWER_TOOL] = AnswerToolItem()
-        return items
+        variants = {name: ToolVariant(tool, client) for name, tool in self.tools.items()}
+        answer_tool: dict[str, Listable] = {}
+        if any("app" in variant.plan.fallbacks for variant in variants.values()):
+            answer_tool = {ANSWER_TOOL: AnswerToolItem()}
+        return {**variants, **answer_tool}
 
     def is_varied(self, parks_calls: bool) -> bool:
         """Return whether clients of different kinds see different lists, so that no cache may share one."""

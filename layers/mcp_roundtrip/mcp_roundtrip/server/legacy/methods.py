@@ -23,10 +23,11 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
+from mcp_roundtrip.server.client_abilities import ClientAbilities
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext, TaskSupport
 from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.server.tool_variants import ClientKind, ListedTool, ToolList
+from mcp_roundtrip.server.tool_variants import ListedTool, ToolList
 
 RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""
@@ -165,11 +166,11 @@ class _LegacyToolList(ToolList):
     is_constant: bool = True
     knows_tasks: bool = False
 
-    def list_for(self, kind: ClientKind, parks_calls: bool) -> FeatureList:
+    def list_for(self, client: ClientAbilities, parks_calls: bool) -> FeatureList:
         """Return the list for clients of one kind. These clients know no `cacheScope`."""
         tools = {
             name: LegacyToolDefinition(item, self._task_support(name))
-            for name, item in self.items(kind).items()
+            for name, item in self.items(client).items()
         }
         return _LegacyList(self.options, "tools", tools, self.is_constant, _reported=self._reported)
 

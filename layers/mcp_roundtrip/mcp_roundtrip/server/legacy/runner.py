@@ -35,8 +35,8 @@ from mcp_roundtrip.server.channels import (
     reaches_user,
     require_feature_capabilities,
     usable_channels,
-    without_input_capabilities,
 )
+from mcp_roundtrip.server.client_abilities import without_input_capabilities
 from mcp_roundtrip.server.errors import client_error
 from mcp_roundtrip.server.execution import host_services, new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext

@@ -1,0 +1,83 @@
+"""How a call is asked, and how it continues: the tables, which lists and calls share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+
+from mcp_roundtrip.fallbacks import Fallback
+from mcp_roundtrip.server.client_abilities import ClientAbilities, StateSupport
+from mcp_roundtrip.server.plan import Continuation, Plan, continuation, plan_call
+
+ALL: Sequence[Fallback] = ("app", "page", "model", "default")
+CLAUDE_CODE = ClientAbilities(forms=True, urls=True, apps=False, state="follows", stores_calls=True)
+CLAUDE_AI = ClientAbilities(forms=False, urls=False, apps=True, state="fails", stores_calls=True)
+NOTHING = ClientAbilities(forms=False, urls=False, apps=False, state="may_follow", stores_calls=True)
+FORMS = ClientAbilities(forms=True, urls=False, apps=True, state="follows", stores_calls=True)
+ANONYMOUS = ClientAbilities(forms=False, urls=False, apps=False, state="may_follow", stores_calls=False)
+CLIENTS = [
+    ClientAbilities(*facts)
+    for facts in product(
+        (True, False), (True, False), (True, False), ("follows", "may_follow", "fails"), (True, False)
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("client", "fallbacks", "parks"),
+    [
+        (CLAUDE_CODE, ("default",), False),
+        (CLAUDE_AI, ("app", "page", "model", "default"), True),
+        (NOTHING, ("page", "model", "default"), True),
+        (FORMS, ("app", "page", "default"), True),
+        (ANONYMOUS, ("model", "default"), False),
+    ],
+)
+def test_a_tool_with_all_fallbacks_uses_those_that_carry_a_question_of_the_client(
+    client: ClientAbilities, fallbacks: Sequence[Fallback], parks: bool
+) -> None:
+    plan = plan_call(client, ALL, asks=True)
+    assert (plan.fallbacks, plan.parks) == (fallbacks, parks)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_order_of_the_author_stays_and_a_tool_that_asks_nothing_has_no_fallback(
+    client: ClientAbilities,
+) -> None:
+    backwards = plan_call(client, ALL[::-1], asks=True)
+    assert backwards.fallbacks == plan_call(client, ALL, asks=True).fallbacks[::-1]
+    assert plan_call(client, ALL, asks=False) == Plan((), parks=False, state=client.state)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_continue_it(
+    client: ClientAbilities,
+) -> None:
+    plan = plan_call(client, ("default",), asks=True)
+    expected = client.stores_calls and not (client.forms and client.urls) and client.state != "follows"
+    assert plan.parks is plan.may_end_unfinished is expected
+
+
+@pytest.mark.parametrize(
+    ("state", "parks", "in_app", "task", "stays", "way"),
+    [
+        ("follows", True, True, True, False, "app"),
+        ("follows", True, False, True, False, "state"),
+        ("may_follow", True, False, True, False, "task"),
+        ("may_follow", True, False, False, False, "parked"),
+        ("may_follow", True, False, False, True, "state"),
+        ("may_follow", False, False, False, False, "state"),
+        ("fails", True, False, True, False, "task"),
+        ("fails", True, False, False, False, "parked"),
+        ("fails", True, False, False, True, "parked"),
+        ("fails", False, False, False, False, None),
+    ],
+)
+def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
+    state: StateSupport, parks: bool, in_app: bool, task: bool, stays: bool, way: Continuation | None
+) -> None:
+    plan = Plan((), parks, state)
+    found = continuation(plan, is_in_app=in_app, may_start_task=task, stays_in_rounds=stays)
+    assert found == way
