@@ -125,20 +125,28 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
 
             lines = problem_lines(self._schema_validator, value, self.root)
-            more = self._other_problems(lines, text) if len(text) <= SHORT_INPUT else []
+            more = self._other_problems(lines, raw) if len(text) <= SHORT_INPUT else []
             raise InvalidValue("\n".join([*lines, *more]), lambda: "\n".join(lines))
 
-    def _other_problems(self, lines: list[str], text: str) -> list[str]:
-        """Return pydantic's errors in other places, so that one refusal lists all problems."""
+    def _other_problems(self, lines: list[str], raw: Mapping[str, Any]) -> list[str]:
+        """Return pydantic's errors in other places, so that one refusal lists all problems.
+
+        The author's validators run only on the members that the JSON Schema accepts.
+        """
+        accepted = {name: each for name, each in raw.items() if self._is_accepted(name, each)}
         try:
-            self._validator.validate_json(text, strict=False)
+            self._validator.validate_json(compact_json(accepted), strict=False)
         except ValidationError as error:
             places = [line.partition(": ")[0] for line in lines]
             others = describe_errors(error, self.root).splitlines()
             return [line for line in others if not _is_about(places, line.partition(": ")[0])]
-        except Exception:  # an author's validator got an invalid value and raised something else
+        except Exception:  # an author's validator may raise anything
             return []
         return []
+
+    def _is_accepted(self, name: str, member: Any) -> bool:
+        is_null = member is None and name in self.nullable
+        return is_null or self._schema_validator.is_valid_member(name, member)
 
     def _limit_matching(self, value: Mapping[str, Any], text: str) -> None:
         if not self._patterns:
