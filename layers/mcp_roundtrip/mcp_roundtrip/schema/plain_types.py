@@ -133,8 +133,8 @@ def _is_pydantics(function: Any) -> bool:
 def conforms(schema: CoreSchema, data: Any) -> bool:
     """Return whether serialized data is valid. The schema is plain.
 
-    pydantic's serializer refuses values of other types. It checks neither limits nor the members of records,
-    and lets null pass everywhere.
+    pydantic's serializer refuses values of other types. It checks neither limits, literals nor the members of
+    records, and lets null pass everywhere.
     """
     match schema["type"]:
         case "default" | "model" | "dataclass":
@@ -145,6 +145,8 @@ def conforms(schema: CoreSchema, data: Any) -> bool:
             return True
         case _ if data is None:
             return False
+        case "literal":
+            return data in schema["expected"]
         case "model-fields":
             fields = schema["fields"].items()
             return all(name in data and conforms(each["schema"], data[name]) for name, each in fields)
