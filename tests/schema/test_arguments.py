@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from mcp_types import Tool
 from pydantic import BaseModel, ConfigDict, Field
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -207,11 +207,13 @@ def test_the_context_is_found_by_its_annotation_and_is_not_an_argument():
     assert list(schema(tool)["properties"]) == ["name"]
 
 
-def test_a_subclass_of_a_context_type_is_a_context():
+def test_a_subclass_of_a_context_type_or_an_alias_is_a_context():
     class Special(Context): ...
 
     def tool(c: Special): ...
 
+    assert arguments(tool).context_parameter == "c"
+    tool.__annotations__["c"] = TypeAliasType("Alias", Special)
     assert arguments(tool).context_parameter == "c"
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from inspect import isclass
 from pathlib import Path
 from sys import hash_info
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import jsonschema
 import pytest
@@ -25,6 +25,7 @@ from pydantic import (
     WithJsonSchema,
 )
 from pydantic_core import core_schema
+from typing_extensions import TypeAliasType
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.errors import DefinitionError
@@ -284,6 +285,14 @@ def test_prompts_read_numbers_from_text() -> None:
         {"count": "3", "sure": "yes", "when": "2026-07-28"}
     )
     assert read == {"count": 3, "sure": True, "when": date(2026, 7, 28)}
+
+
+def test_prompts_read_the_type_that_a_generic_alias_names() -> None:
+    def prompt(count): ...
+
+    item = TypeVar("item")
+    prompt.__annotations__["count"] = TypeAliasType("Maybe", item | None, type_params=(item,))[int]
+    assert StringArguments.from_function(prompt, (Context,)).validate({"count": "3"}) == {"count": 3}
 
 
 def test_null_counts_as_left_out_for_an_argument_of_a_prompt_with_a_default() -> None:

@@ -2,11 +2,12 @@
 
 import json
 import math
+import sys
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from ipaddress import IPv6Address
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union
 
 import jsonschema
 import pytest
@@ -51,6 +52,15 @@ class Point:
 
 class Row(TypedDict):
     name: str
+
+
+class Choice(BaseModel):
+    name: Literal["a"]
+
+
+T = TypeVar("T")
+MANY = TypeAliasType("MANY", list[T], type_params=(T,))
+SAME = TypeAliasType("SAME", T, type_params=(T,))
 
 
 def returning(annotation):
@@ -427,6 +437,9 @@ def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_plac
         (Point, Point("a")),
         (list[Row], [{}]),
         (Literal[1], True),
+        (Literal["a", "b"], "c"),
+        (dict[str, Literal["a"] | None], {"k": "b"}),
+        (Choice, Choice.model_construct(name="b")),
     ],
 )
 def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):
@@ -453,6 +466,18 @@ def test_an_alias_is_the_type_that_it_names():
     blocks = TypeAliasType("blocks", Text | Image)
     assert returning(blocks).json_schema() is None
     assert returning(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]
+    assert returning(MANY[SAME[Image]]).dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert returning(MANY[int]).dump([1])[1] == [1]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="The type statement came with Python 3.12")
+def test_an_alias_may_refer_to_itself():
+    names = {}
+    exec("type Tree = dict[str, Tree] | str", names)
+    tree = names["Tree"]
+    recursive = returning(list[tree])
+    assert recursive.json_schema()["type"] == "array"
+    assert recursive.dump(["a", {"b": "c"}])[1] == ["a", {"b": "c"}]
 
 
 def test_data_that_looks_like_a_pattern_is_none():

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
-from mcp_roundtrip.schema.signature import type_name
+from mcp_roundtrip.schema.signature import type_name, unwrap_alias
 
 SINGLE_FIELD = "value"
 """The one property of a form made from a single-field type."""
@@ -141,5 +141,6 @@ def _single_field_type(annotation: Any) -> Any:
 
 def _optional(annotation: Any) -> Any:
     """Make `X | None` optional: a form cannot answer null."""
-    inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    inner = unwrap_alias(annotation)
+    inner = unwrap_alias(get_args(inner)[0]) if get_origin(inner) is Annotated else inner
     return NotRequired[annotation] if NoneType in get_args(inner) else annotation

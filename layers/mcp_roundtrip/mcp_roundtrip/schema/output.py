@@ -15,7 +15,13 @@ from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.block_base import ContentBlock, text_block
-from mcp_roundtrip.schema.signature import function_name, resolve_type_hints, type_name, unwrap_alias
+from mcp_roundtrip.schema.signature import (
+    function_name,
+    is_alias,
+    resolve_type_hints,
+    type_name,
+    unwrap_alias,
+)
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     describe_errors,
@@ -280,9 +286,12 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
 
 
-def _mentions_block(annotation: Any) -> bool:
-    annotation = unwrap_alias(annotation)
-    return _is_block(annotation) or any(map(_mentions_block, _type_arguments(annotation)))
+def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:
+    """Return whether a type has blocks in it. `aliases` are those around it, which it may refer to."""
+    if is_alias(annotation):
+        aliases, annotation = (*aliases, annotation), unwrap_alias(annotation)
+    inner = [each for each in _type_arguments(annotation) if each not in aliases]
+    return _is_block(annotation) or any(_mentions_block(each, aliases) for each in inner)
 
 
 def _is_block(annotation: Any) -> bool:

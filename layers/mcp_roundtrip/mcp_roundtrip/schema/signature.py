@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
@@ -218,10 +219,22 @@ def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def unwrap_alias(annotation: Any) -> Any:
-    """Return the type that a `type` statement names (PEP 695)."""
-    while type(annotation).__name__ == "TypeAliasType":  # typing's, or that of typing_extensions
-        annotation = annotation.__value__
+    """Return the type that a `type` statement names (PEP 695), with the arguments of a generic alias."""
+    while is_alias(annotation):
+        value = (get_origin(annotation) or annotation).__value__
+        given = dict(zip(getattr(annotation, "__type_params__", ()), get_args(annotation), strict=False))
+        free = getattr(value, "__parameters__", ())
+        if isinstance(value, TypeVar):
+            annotation = given[value]
+        else:
+            annotation = value[tuple(given[each] for each in free)] if given and free else value
     return annotation
+
+
+def is_alias(annotation: Any) -> bool:
+    """Return whether a `type` statement defines the annotation, or the generic type that it specializes."""
+    # typing's TypeAliasType, or that of typing_extensions
+    return type(get_origin(annotation) or annotation).__name__ == "TypeAliasType"
 
 
 def type_name(annotation: Any) -> str:
@@ -235,6 +248,8 @@ def type_name(annotation: Any) -> str:
 
 def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:
     """Return the context type that an annotation is, or None."""
+    with suppress(NameError):  # the types of a `type` statement may be defined later
+        annotation = unwrap_alias(annotation)
     if get_origin(annotation) is Annotated:
         annotation = annotation.__origin__
     return annotation if inspect.isclass(annotation) and issubclass(annotation, context_types) else None
