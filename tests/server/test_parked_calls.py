@@ -416,20 +416,20 @@ def test_a_question_through_the_model_after_a_step_continues(deployment):
 # -- waiting ------------------------------------------------------------------------------------------------
 
 
-def test_a_repeated_call_waits_and_then_gives_the_same_link_again(deployment):
+def test_a_repeated_call_waits_less_than_clients_do_and_then_gives_the_same_link_again(deployment):
     asked = deployment.text("confirm")
     began = deployment.clock()
     again = deployment.text("confirm")
     waited_s = deployment.clock() - began
     assert deployment.token(again) == deployment.token(asked)
     assert deployment.outcome == "waiting_for_answer"
-    assert 10 < waited_s < 19, "the rest is for a pass"
+    assert 1 < waited_s < 4, "openai-agents gives up a request after five seconds"
 
 
 def test_an_answer_while_a_call_waits_is_in_the_result_of_that_call(deployment):
     asked = deployment.text("confirm")
     pauses = count()
-    waiting = deployment.by(while_waiting=lambda: next(pauses) == 2 and deployment.answer(asked, sure=True))
+    waiting = deployment.by(while_waiting=lambda: next(pauses) == 1 and deployment.answer(asked, sure=True))
     assert waiting.text("confirm") == "tea True 1"
 
 
@@ -919,9 +919,9 @@ def test_each_call_makes_a_known_number_of_calls_to_the_table(deployment):
     assert count_operations(deployment, "confirm") == 2, "index and task: the result again"
 
 
-def test_a_call_that_waits_reads_the_task_every_two_seconds(deployment):
+def test_a_call_that_waits_for_answers_reads_the_task_three_times_more(deployment):
     deployment.text("confirm")
-    assert count_operations(deployment, "confirm") == 2 + 11
+    assert count_operations(deployment, "confirm") == 2 + 3
 
 
 @pytest.mark.parametrize(

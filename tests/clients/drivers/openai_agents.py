@@ -11,7 +11,7 @@ from agents.mcp import MCPServerStreamableHttp
 
 class OpenAiAgents:
     async def connect(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        self.server = MCPServerStreamableHttp({"url": options["url"]}, client_session_timeout_seconds=60)
+        self.server = MCPServerStreamableHttp({"url": options["url"]})
         await self.server.connect()
         return {}
 

@@ -2,7 +2,7 @@
 
 A call is parked when it asks the user in a way that outlasts the request, or when it is out of time and its
 client cannot continue it. The client, or its model, calls the same tool with the same arguments again. That
-request waits for the answers for as long as it can, runs the next pass itself, and returns the result or the
+request waits a few seconds for the answers, runs the next pass itself, and returns the result or the
 next question. No worker is dispatched.
 """
 
@@ -43,6 +43,10 @@ from mcp_roundtrip.tasks.worker import Worker
 FIRST_PAUSE_MS: Final = 250
 MAX_PAUSE_MS: Final = 2_000
 """The pause between two reads of a call that waits. It doubles from the first up to the second value."""
+
+ANSWER_WAIT_MS: Final = 3_000
+"""How long a repeated call waits for answers: some clients give up a request after five seconds. The model
+calls again when the user says that they are done."""
 
 PASS_RESERVE_MS: Final = 10_000
 """The time that a pass needs: a request with less time left begins none, and does not wait any longer. A
@@ -200,6 +204,7 @@ class _Resumption:
         self.calls = ParkedCalls.of(context.ports.tasks().tasks)
         self.caller = parked_caller(self.call)
         remaining_ms = context.invocation.deadline_ms - context.ports.clock_ms()
+        self.waits_until_ms = context.ports.clock_ms() + ANSWER_WAIT_MS
         self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
 
     def store_form(self, task: Task, answers: Mapping[str, Any]) -> bool:
@@ -238,7 +243,10 @@ class _Resumption:
             if is_ready and has_time and (reply := self._run_pass(current)) is not None:
                 return reply
             asks = bool(current.requests) and not is_ready
-            if (asks and not waits_for_answers) or self._left_ms() < pause_ms:
+            wait_ms = self._left_ms()
+            if asks:
+                wait_ms = min(wait_ms, self._answer_wait_ms()) if waits_for_answers else 0
+            if wait_ms < pause_ms:
                 return self._where_it_stands(current, asks)
             self.call.context.ports.pause_ms(pause_ms)
             pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
@@ -293,6 +301,9 @@ class _Resumption:
         if task.work_state is WorkState.LEASED:
             return (task.lease_until_ms or 0) < self.calls.tasks.clock_ms()
         return task.work_state is WorkState.READY
+
+    def _answer_wait_ms(self) -> float:
+        return self.waits_until_ms - self.call.context.ports.clock_ms()
 
     def _left_ms(self) -> float:
         """Return the time until which this request may begin a pass."""
