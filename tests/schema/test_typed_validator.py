@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from sys import hash_info
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, NamedTuple, Union
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field, Json
+from pydantic import AfterValidator, Base64Bytes, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
+from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
@@ -36,6 +38,37 @@ class Narrow(BaseModel):
 
 class Switch(BaseModel):
     state: bool | int
+
+
+class Open(StrEnum):
+    A = "a"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Open:
+        return cls.A
+
+
+class Moment(BaseModel):
+    at: datetime
+
+
+class Note(BaseModel):
+    at: str
+
+
+class Mail(BaseModel):
+    to: Annotated[str, Field(pattern="@")]
+
+
+class Phone(BaseModel):
+    to: Annotated[str, Field(pattern=r"^\+[0-9]+$")]
+
+
+class Point(NamedTuple):
+    x: float
+
+
+Tree = TypeAliasType("Tree", "datetime | str | list[Tree] | dict[str, Tree]")
 
 
 def read(annotation: Any, value: Any) -> Any:
@@ -64,6 +97,16 @@ def read(annotation: Any, value: Any) -> Any:
         (int | float, 2.0, 2.0),
         (int | str, 2.0, 2),
         (Level | str, 1.0, Level.ON),
+        (datetime | str, "2026-07-28T14:30:00", "2026-07-28T14:30:00"),
+        (timedelta | str, "1 day", "1 day"),
+        (Decimal | str, "4_0", "4_0"),
+        (Base64Bytes | str, "%%", "%%"),
+        (Moment | Note, {"at": "2026-07-28T14:30:00"}, Note(at="2026-07-28T14:30:00")),
+        (list[Mail | Phone], [{"to": "+49"}, {"to": "a@b"}], [Phone(to="+49"), Mail(to="a@b")]),
+        (set[int] | list[int], [1, 1], [1, 1]),
+        (Open | Literal["b"], "b", "b"),
+        (Point | dict[str, float], {"x": 1.0}, {"x": 1.0}),
+        (Tree, [{"a": "2026-07-28T14:30:00"}], [{"a": "2026-07-28T14:30:00"}]),
     ],
 )
 def test_a_value_is_read_by_the_alternative_whose_schema_accepts_it(
@@ -71,6 +114,26 @@ def test_a_value_is_read_by_the_alternative_whose_schema_accepts_it(
 ) -> None:
     found = read(annotation, value)
     assert repr(found) == repr(expected)
+
+
+def test_a_value_that_a_validator_around_a_union_has_made_is_read_by_pydantic() -> None:
+    def parse(value: int) -> datetime:
+        return datetime.fromtimestamp(value, UTC)
+
+    moment = Annotated[date | datetime, BeforeValidator(parse, json_schema_input_type=int)]
+    assert read(moment, 1) == parse(1)
+    assert read(Annotated[date | datetime, WithJsonSchema({"type": "string"})], "2026-07-28") == date(
+        2026, 7, 28
+    )
+
+
+def test_a_refusal_by_a_validator_names_the_alternative() -> None:
+    def refuse(value: str) -> str:
+        raise ValueError("no")
+
+    with pytest.raises(ArgumentsError) as caught:
+        read(list[datetime | Annotated[str, AfterValidator(refuse)]], ["2026-07-28T14:30:00"])
+    assert str(caught.value) == "arguments.value[0].str: no"
 
 
 ALTERNATIVES = [bool, int, float, str, None, Literal[0], Literal[1, 2], Literal[True], Literal["a"], Level]

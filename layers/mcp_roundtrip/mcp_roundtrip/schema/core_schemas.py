@@ -40,8 +40,11 @@ def nodes(schema: CoreSchema) -> Iterator[CoreSchema]:
         yield node
 
 
-def transform(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """Return a copy of a core schema in which `change` has replaced each schema, the inner ones first."""
+def transform(schema: Any, change: Callable[[dict[str, Any], CoreSchema], dict[str, Any]]) -> Any:
+    """Return a copy of a core schema in which `change` has replaced each schema, the inner ones first.
+
+    `change` gets the copy of a schema with its inner ones replaced, and the schema itself.
+    """
     if isinstance(schema, (list, tuple)):
         return type(schema)(transform(each, change) for each in schema)
     if not isinstance(schema, dict):
@@ -54,7 +57,7 @@ def transform(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -
         else transform(value, change)
         for name, value in schema.items()
     }
-    return change(copy)
+    return change(copy, schema)
 
 
 def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:

@@ -180,9 +180,9 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
     @cached_property
     def _string_validator(self) -> TypedValidator:
-        return self._typed_validator(frozenset())  # the JSON Schema has checked nothing
+        return self._typed_validator(None)  # the JSON Schema has checked nothing
 
-    def _typed_validator(self, patterns: frozenset[str]) -> TypedValidator:
+    def _typed_validator(self, patterns: frozenset[str] | None) -> TypedValidator:
         from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need it
 
         return TypedValidator.from_core_schema(self.types.core_schema, patterns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic.config import ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
@@ -21,6 +21,12 @@ MAX_NAME = 128
 
 MAX_PROBLEMS = 20
 """The most problems that a message lists."""
+
+ACCEPTED_CHOICE: Final = "\0accepted"
+"""A step in the places of pydantic's errors that stands for no member (see `union_choices`)."""
+
+REFUSED_CHOICE: Final = "refused_choice"
+"""The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""
 
 # pydantic's own texts for these errors quote the input.
 _WITHOUT_INPUT = {
@@ -105,7 +111,11 @@ def describe_errors(error: ValidationError, root: str, *, for_log: bool = False)
 
     `for_log`: without texts of the author's validators, which may quote values, and names that a client made.
     """
-    found = error.errors(include_url=False, include_input=False)
+    errors = error.errors(include_url=False, include_input=False)
+    found = [
+        {**each, "loc": [step for step in each["loc"] if step != ACCEPTED_CHOICE]}
+        for each in [each for each in errors if each["type"] != REFUSED_CHOICE] or errors
+    ]
     describe = _describe_for_log if for_log else _describe
     lines = [describe(item, root) for item in found[:MAX_PROBLEMS]]
     if len(found) > MAX_PROBLEMS:

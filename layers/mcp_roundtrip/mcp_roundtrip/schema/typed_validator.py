@@ -5,6 +5,7 @@ its core schema is changed:
 
 - A boolean equals no number (JSON Schema core, 4.2.2). In a union, pydantic takes one for the other.
 - 2.0 and 1e300 are integers.
+- A union takes an alternative whose JSON Schema accepts the value (`union_choices`).
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
 - Different values with one hash are limited. Python randomizes the hashes of text only, and a set or dict of
@@ -14,7 +15,7 @@ its core schema is changed:
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from functools import partial
 from sys import hash_info
@@ -24,7 +25,8 @@ from msgspec import Struct, field
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
-from mcp_roundtrip.schema.core_schemas import CoreSchema, transform
+from mcp_roundtrip.schema.core_schemas import CoreSchema, definitions_of, transform
+from mcp_roundtrip.schema.union_choices import checked_choices
 
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
@@ -62,9 +64,12 @@ class TypedValidator(Struct, frozen=True):
     validator: SchemaValidator
 
     @classmethod
-    def from_core_schema(cls, schema: CoreSchema, patterns: Collection[str]) -> TypedValidator:
-        """Create the validator for a type. `patterns` are those that the JSON Schema has checked."""
-        return cls(_build(transform(schema, partial(_change, patterns))))
+    def from_core_schema(cls, schema: CoreSchema, patterns: Collection[str] | None) -> TypedValidator:
+        """Create the validator for a type.
+
+        `patterns` are those that the JSON Schema has checked; None if it has checked nothing.
+        """
+        return cls(_build(transform(schema, partial(_change, patterns, definitions_of(schema)))))
 
     def validate_json(self, text: str, *, strict: bool) -> Any:
         """Return the value of the type. Raises pydantic's ValidationError."""
@@ -83,7 +88,12 @@ def _build(changed: Any) -> SchemaValidator:
         return SchemaValidator(changed)
 
 
-def _change(patterns: Collection[str], schema: dict[str, Any]) -> dict[str, Any]:
+def _change(
+    patterns: Collection[str] | None,
+    definitions: Mapping[str, CoreSchema],
+    schema: dict[str, Any],
+    original: CoreSchema,
+) -> dict[str, Any]:
     match schema.get("type"):
         case "bool":
             return _before(partial(_refuse_equal, (True, False)), schema)
@@ -91,9 +101,12 @@ def _change(patterns: Collection[str], schema: dict[str, Any]) -> dict[str, Any]
             return _before(_whole_number, schema)
         case "literal" if any(isinstance(each, int) for each in schema["expected"]):
             return _before(partial(_refuse_equal, tuple(schema["expected"])), schema)
-        case "union" if any(_choice(each)["type"] == "float" for each in schema["choices"]):
-            schema["choices"] = [_unchanged_integer(_choice(each)) for each in schema["choices"]]
-        case "str" if schema.get("pattern") in patterns:
+        case "union":
+            if any(_choice(each)["type"] == "float" for each in schema["choices"]):
+                schema["choices"] = [_unchanged_integer(_choice(each)) for each in schema["choices"]]
+            if patterns is not None:
+                schema["choices"] = checked_choices(original, schema["choices"], definitions)
+        case "str" if patterns and schema.get("pattern") in patterns:
             del schema["pattern"]
         case "json":
             return _before(_limit_json_values, schema)

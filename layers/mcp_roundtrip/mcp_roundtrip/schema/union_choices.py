@@ -1,0 +1,113 @@
+"""Unions: a value is read as an alternative whose JSON Schema accepts it.
+
+pydantic reads more than the JSON Schema accepts: a `datetime` without a time zone, a `timedelta` from
+"1 day", a set with repeated items. In `datetime | str` it would take the first for a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic.errors import PydanticUserError
+from pydantic_core import core_schema
+
+from mcp_roundtrip.schema.core_schemas import CoreSchema, reachable_definitions
+from mcp_roundtrip.schema.type_adapters import ACCEPTED_CHOICE, REFUSED_CHOICE
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+
+_KINDS: Final = {
+    **dict.fromkeys(("int", "float", "bool", "none"), "number"),
+    **dict.fromkeys(("list", "set", "frozenset", "tuple"), "array"),
+    **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
+    **dict.fromkeys(
+        ("str", "bytes", "date", "datetime", "time", "timedelta", "uuid", "url", "decimal"), "string"
+    ),
+}
+"""Types of core schemas -> what they read. Others may read anything."""
+
+_EXACT: Final = frozenset({"int", "float", "bool", "none", "literal", "any"})
+"""Types that read only what the JSON Schema accepts, with the changes of `typed_validator`."""
+
+
+def checked_choices(
+    union: CoreSchema, changed: list[Any], definitions: Mapping[str, CoreSchema]
+) -> list[Any]:
+    """Return the choices of a union, each for those values only that its JSON Schema accepts.
+
+    `changed` are the validators of the union's choices. A choice stays as it is if no other reads its values.
+    Each has a label, which is in the places of errors.
+    """
+    choices = [each[0] if isinstance(each, tuple) else each for each in union["choices"]]
+    kinds = [_kind(each, definitions) for each in choices]
+    whole = _JsonSchema({"type": "union", "choices": choices}, definitions)
+    checked = []
+    for number, choice in enumerate(choices):
+        validator, label = changed[number] if isinstance(changed[number], tuple) else (changed[number], None)
+        others = {kind for other, kind in enumerate(kinds) if other != number}
+        is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
+        if is_ambiguous and choice["type"] not in _EXACT:
+            validator = _checked(validator, _JsonSchema(choice, definitions), whole)
+        checked.append((validator, label or _label(choice)))
+    return checked
+
+
+def _kind(choice: CoreSchema, definitions: Mapping[str, CoreSchema]) -> str:
+    if choice["type"] == "definition-ref":
+        choice = definitions[choice["schema_ref"]]
+    return _KINDS.get(choice["type"], "")
+
+
+def _label(choice: CoreSchema) -> str:
+    while choice["type"].startswith("function-") and "schema" in choice:
+        choice = choice["schema"]
+    return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
+
+
+def _checked(changed: Any, choice: _JsonSchema, union: _JsonSchema) -> Any:
+    def discriminator(value: Any) -> str | None:
+        # No choice accepts what a validator around the union has converted: pydantic decides.
+        return ACCEPTED_CHOICE if choice.accepts(value) or not union.accepts(value) else None
+
+    # A discriminator leaves the input as it is. A validator before the choice would turn JSON into Python's
+    # values, of which strict mode reads no dates.
+    return core_schema.tagged_union_schema(
+        {ACCEPTED_CHOICE: changed},
+        discriminator,
+        custom_error_type=REFUSED_CHOICE,
+        custom_error_message="Input should fit another alternative",
+    )
+
+
+class _JsonSchema:
+    """The JSON Schema of a choice, which is built for the first value."""
+
+    def __init__(self, schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> None:
+        self._schema = schema
+        self._definitions = definitions
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether JSON data is valid; also for a value that is not JSON, or without a JSON Schema."""
+        try:
+            return self._validator is None or self._validator.is_valid(value)
+        except (TypeError, ValueError):  # an author's validator around the union has made it
+            return True
+
+    @cached_property
+    def _validator(self) -> SchemaValidator | None:
+        from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator
+
+        try:
+            return SchemaValidator.compile(JsonSchemaGenerator().generate(self._with_definitions()))
+        except PydanticUserError:  # the JSON Schema of the union is the author's
+            return None
+
+    def _with_definitions(self) -> Any:
+        used = reachable_definitions(self._schema, self._definitions)
+        definitions: Any = [self._definitions[each] for each in used]
+        schema: Any = self._schema
+        return core_schema.definitions_schema(schema, definitions) if definitions else schema
