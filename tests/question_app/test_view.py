@@ -77,6 +77,7 @@ def test_an_answer_goes_to_the_answer_tool_and_the_result_to_the_model(show: Sho
     log = show(
         ("result", asking({"size": SIZE}, instruction="Call provision_database again.")),
         *(*ANSWERED, GOES_ON),
+        ("evaluate", "document.querySelector('details[open] pre').innerText"),
         answers=DONE,
     )
     (call,) = log["calls"]
@@ -89,6 +90,7 @@ def test_an_answer_goes_to_the_answer_tool_and_the_result_to_the_model(show: Sho
     }
     (context,) = log["contexts"]
     assert [block["text"] for block in context["content"]][1:] == ["orders runs at db-1"]
+    assert log["values"] == ["orders runs at db-1"], "the result is shown, and not folded away"
     (message,) = log["messages"]
     assert message["role"] == "user"
     assert message["content"][0]["text"].endswith("Call provision_database again.")
@@ -206,6 +208,9 @@ def test_the_user_can_decline(show: Show) -> None:
         answers=[{"result": {**complete("The user declined."), "isError": True}}],
     )
     assert log["calls"][0]["arguments"]["answers"] == {"size": {"action": "decline"}}
+    (message,) = log["messages"]
+    assert "declined" in message["content"][0]["text"], "the user has answered nothing"
+    assert "declined" in log["contexts"][0]["content"][0]["text"]
 
 
 def test_several_questions_are_answered_or_declined_one_by_one(show: Show) -> None:
@@ -362,7 +367,6 @@ def test_a_view_that_is_opened_again_shows_where_the_call_stands(show: Show) -> 
     log = show(
         ("result", asking({"size": SIZE}, issuedAt=1)),
         ("see", "provision_database has finished."),
-        ("evaluate", "document.querySelector('details').open = true"),
         ("see", "orders runs at db-1"),
         answers=DONE,
     )
