@@ -22,6 +22,7 @@ from pydantic import (
     ConfigDict,
     Field,
     Json,
+    PlainSerializer,
     computed_field,
 )
 from typing_extensions import TypeAliasType, TypedDict
@@ -292,6 +293,11 @@ class Rows(BaseModel):
     note: str | None = None
 
 
+@dataclass
+class Boxes:
+    contents: dict
+
+
 CYCLIC: list[Any] = []
 CYCLIC.append(CYCLIC)
 
@@ -447,11 +453,27 @@ def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):
         returning(annotation).dump(value)
 
 
-@pytest.mark.parametrize("annotation", [dict, Any, dict[Any, str], list[dict]])
-def test_two_keys_with_one_name_in_json_are_an_error(annotation):
-    value = {1: "a", "1": "b"}
+LOST = {1: "a", "1": "b"}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        *((each, LOST) for each in (dict, Any, dict[Any, str])),
+        (list[dict], [LOST]),
+        (Boxes, Boxes(LOST)),
+        (Any, [Rows(rows=[]), Boxes(LOST)]),
+    ],
+)
+def test_two_keys_with_one_name_in_json_are_an_error(annotation, value):
     with pytest.raises(UsageError, match="one name"):
-        returning(annotation).dump([value] if annotation == list[dict] else value)
+        returning(annotation).dump(value)
+
+
+def test_a_serializer_may_leave_out_members():
+    given = PlainSerializer(lambda members: {name: each for name, each in members.items() if each})
+    assert returning(Annotated[dict[str, int], given]).dump({"a": 1, "b": 0})[1] == {"a": 1}
+    assert returning(Row).dump({"name": "a", "more": 1})[1] == {"name": "a"}
 
 
 @pytest.mark.parametrize("annotation", [list, tuple])

@@ -196,7 +196,9 @@ def test_untyped_models_become_plain_data():
 # Refusals
 
 
-@pytest.mark.parametrize("value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff"])
+@pytest.mark.parametrize(
+    "value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff", [{1: "a", "1": "b"}]]
+)
 def test_an_untyped_value_without_json_form_is_refused(value):
     with pytest.raises(UsageError):
         dump(value, NO_ANNOTATION)

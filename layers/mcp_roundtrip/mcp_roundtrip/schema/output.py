@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from enum import Enum
 from functools import cached_property
 from inspect import Signature, isclass
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
+import pydantic_core
 from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -26,6 +27,7 @@ from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     describe_errors,
     encode_json,
+    has_repeated_names,
     to_json,
     type_adapter,
 )
@@ -175,7 +177,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             raise _not_json(self.name, value) from None
         is_number = self.annotation in _NUMBERS and data is not None
         if not is_number and not (self._is_plain and _conforms(types, data)):
-            _refuse_lost_names(self.name, typed, data)
+            _refuse_lost_names(self.name, types.dump_json(typed, by_alias=True, warnings=False))
             self._refuse_invalid(data)
         return data, text
 
@@ -211,18 +213,9 @@ def _conforms(types: TypeAdapter[Any], data: Any) -> bool:
     return conforms(types.core_schema, data)
 
 
-def _refuse_lost_names(name: str, value: Any, data: Any) -> None:
-    """Raise UsageError if two keys of a dict have one name in JSON, such as 1 and "1"."""
-    if isinstance(value, Mapping) and isinstance(data, dict):
-        if len(value) > len(data):
-            raise UsageError(
-                f"{name} returned a dict with two keys that have one name in JSON; use other keys"
-            )
-        for member, written in zip(value.values(), data.values(), strict=False):
-            _refuse_lost_names(name, member, written)
-    elif isinstance(value, _SEQUENCE) and isinstance(data, list):
-        for item, written in zip(value, data, strict=False):
-            _refuse_lost_names(name, item, written)
+def _refuse_lost_names(name: str, text: bytes) -> None:
+    if has_repeated_names(text):
+        raise UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
 
 
 def untyped_to_json(name: str, value: Any) -> tuple[Any, str]:
@@ -234,7 +227,7 @@ def untyped_to_json(name: str, value: Any) -> tuple[Any, str]:
         data, text = to_json(value)
     except ValueError:
         raise _not_json(name, value) from None
-    _refuse_lost_names(name, value, data)
+    _refuse_lost_names(name, pydantic_core.to_json(value))
     return data, text
 
 

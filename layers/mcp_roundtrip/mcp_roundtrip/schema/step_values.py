@@ -14,12 +14,18 @@ from typing import Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.signature import resolve_type_hints, type_name, unwrap_function
-from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, describe_errors, encode_json, type_adapter
+from mcp_roundtrip.schema.type_adapters import (
+    TYPE_ERRORS,
+    describe_errors,
+    encode_json,
+    has_repeated_names,
+    type_adapter,
+)
 
 NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -116,6 +122,10 @@ def _dump_untyped(value: Any) -> Any:
             f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
             "numbers, lists or dicts, or annotate the function's return type"
         ) from None
+    if has_repeated_names(to_json(value, by_alias=False)):
+        raise UsageError(
+            "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
+        )
     return data
 
 

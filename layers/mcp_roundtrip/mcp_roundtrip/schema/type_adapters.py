@@ -94,6 +94,18 @@ def encode_json(data: Any, python_values: Callable[[], Any]) -> str:
     return text
 
 
+def has_repeated_names(text: bytes) -> bool:
+    """Return whether an object in JSON text has a name twice, such as that of the keys 1 and "1" of a dict."""
+    found = False
+
+    def note(members: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found = found or len({name for name, _ in members}) < len(members)
+
+    json.loads(text, object_pairs_hook=note)
+    return found
+
+
 # The model reads this text, so characters outside ASCII stay. The JSON around it escapes them.
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
