@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from enum import IntEnum
 from ipaddress import IPv6Address
 from typing import Annotated, Any, Literal, Optional, TypeVar, Union
 
@@ -49,6 +50,10 @@ class Database(BaseModel):
 @dataclass
 class Point:
     x: int
+
+
+class Level(IntEnum):
+    ON = 1
 
 
 class Row(TypedDict):
@@ -410,6 +415,20 @@ ESCAPED = Annotated[str, AfterValidator(lambda text: text.replace("&", "&amp;"))
 def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, data):
     _, structured = returning(annotation).dump(value)
     assert repr(structured) == repr(data)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "data"),
+    [
+        (bool | int, 1.0, 1),
+        (list[bool | int], [1.0, True], [1, True]),
+        (bool | Level, 1, 1),
+        (Literal[1, True], True, True),
+        (bool, 1, True),
+    ],
+)
+def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
+    assert repr(returning(annotation).dump(value)[1]) == repr(data)
 
 
 @pytest.mark.parametrize(

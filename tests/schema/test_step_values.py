@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -141,6 +141,9 @@ CARRIED = [
     (dict[int, date], st.dictionaries(st.integers(), st.dates())),
     (dict[str, dict[str, Point]], st.dictionaries(text, st.dictionaries(text, points), max_size=3)),
     (int | str | None, st.none() | st.integers() | text),
+    (Literal[1] | bool, st.booleans() | st.just(1)),
+    (bool | Level, st.booleans() | st.sampled_from(Level)),
+    (bool | bytes, st.booleans() | st.binary()),
     (Annotated[int, Field(examples=[1])], st.integers()),
 ]
 

@@ -176,16 +176,18 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
     @cached_property
     def _validator(self) -> TypedValidator:
-        return self._typed_validator(self._advertised_patterns)
+        from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need them
+        from mcp_roundtrip.schema.union_choices import checked_choices
+
+        return TypedValidator.from_core_schema(
+            self.types.core_schema, patterns=self._advertised_patterns, check_choices=checked_choices
+        )
 
     @cached_property
     def _string_validator(self) -> TypedValidator:
-        return self._typed_validator(None)  # the JSON Schema has checked nothing
+        from mcp_roundtrip.schema.typed_validator import TypedValidator  # most calls do not need it
 
-    def _typed_validator(self, patterns: frozenset[str] | None) -> TypedValidator:
-        from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need it
-
-        return TypedValidator.from_core_schema(self.types.core_schema, patterns)
+        return TypedValidator.from_core_schema(self.types.core_schema)  # the JSON Schema has checked nothing
 
     def _typed_value(self, validator: TypedValidator, text: str) -> Any:
         """Return the value of JSON that the JSON Schema accepts. Raises InvalidValue.

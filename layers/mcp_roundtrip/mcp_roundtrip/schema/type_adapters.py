@@ -13,6 +13,8 @@ from pydantic.type_adapter import TypeAdapter
 from pydantic_core import ValidationError, to_jsonable_python
 from pydantic_core.core_schema import ErrorType
 
+from mcp_roundtrip.schema.core_schemas import CoreSchema, children, nodes
+
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
 
@@ -44,7 +46,7 @@ _BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 def type_adapter(annotation: Any, *, base64_bytes: bool = False) -> TypeAdapter[Any]:
     """Return the cached TypeAdapter of `annotation`; with `base64_bytes` it writes bytes as Base64.
 
-    Raises one of `TYPE_ERRORS` for a type that pydantic does not know.
+    It takes no boolean for a number. Raises one of `TYPE_ERRORS` for a type that pydantic does not know.
     """
     try:
         hash(annotation)
@@ -55,14 +57,25 @@ def type_adapter(annotation: Any, *, base64_bytes: bool = False) -> TypeAdapter[
 
 
 def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapter[Any]:
-    if not base64_bytes:
-        return TypeAdapter(annotation)
+    config = _BASE64 if base64_bytes else None
     try:
-        return TypeAdapter(annotation, config=_BASE64)
+        adapter = TypeAdapter(annotation, config=config)
     except PydanticUserError as error:
         if error.code != "type-adapter-config-unused":
             raise
-        return TypeAdapter(annotation)
+        adapter, config = TypeAdapter(annotation), None
+    if any(map(_has_booleans_and_numbers, nodes(adapter.core_schema))):
+        from mcp_roundtrip.schema.typed_validator import TypedValidator  # few types need it
+
+        adapter.validator = TypedValidator.from_core_schema(adapter.core_schema, config=config).validator
+    return adapter
+
+
+def _has_booleans_and_numbers(schema: CoreSchema) -> bool:
+    """Return whether pydantic may take True for 1 in values of a type, or 1.0 for True."""
+    if schema["type"] == "union":
+        return any(each["type"] == "bool" for _, each in children(schema))
+    return len({type(each) for each in schema.get("expected", ()) if isinstance(each, int)}) > 1
 
 
 _cached = lru_cache(maxsize=512)(_build)
@@ -95,7 +108,7 @@ def encode_json(data: Any, python_values: Callable[[], Any]) -> str:
 
 
 def has_repeated_names(text: bytes) -> bool:
-    """Return whether an object in JSON text has a name twice, such as that of the keys 1 and "1" of a dict."""
+    """Return whether an object in JSON text has a name twice, such as a dict with the keys 1 and "1"."""
     found = False
 
     def note(members: list[tuple[str, Any]]) -> None:

@@ -15,7 +15,7 @@ its core schema is changed:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from functools import partial
 from sys import hash_info
@@ -25,8 +25,7 @@ from msgspec import Struct, field
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
-from mcp_roundtrip.schema.core_schemas import CoreSchema, definitions_of, transform
-from mcp_roundtrip.schema.union_choices import checked_choices
+from mcp_roundtrip.schema.core_schemas import CoreSchema, children, definitions_of, transform
 
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
@@ -48,6 +47,9 @@ _RANDOMIZED: Final = frozenset({"str", "bytes", "date", "datetime", "time"})
 """Types whose hashes a client cannot know."""
 
 
+CheckChoices = Callable[[CoreSchema, list[CoreSchema], Mapping[str, CoreSchema]], list[CoreSchema]]
+
+
 class _Counts(Struct):
     """What one input has: values by their hashes, and values in strings of JSON."""
 
@@ -55,7 +57,8 @@ class _Counts(Struct):
     json_values: int = 0
 
 
-_counts: ContextVar[_Counts] = ContextVar("counts")
+_counts: ContextVar[_Counts | None] = ContextVar("counts", default=None)
+"""Those of the client's input that is read; None while a value of the author is read."""
 
 
 class TypedValidator(Struct, frozen=True):
@@ -64,12 +67,22 @@ class TypedValidator(Struct, frozen=True):
     validator: SchemaValidator
 
     @classmethod
-    def from_core_schema(cls, schema: CoreSchema, patterns: Collection[str] | None) -> TypedValidator:
-        """Create the validator for a type.
+    def from_core_schema(
+        cls,
+        schema: CoreSchema,
+        *,
+        patterns: Collection[str] = (),
+        check_choices: CheckChoices | None = None,
+        config: Any = None,
+    ) -> TypedValidator:
+        """Create the validator for a type with its pydantic configuration.
 
-        `patterns` are those that the JSON Schema has checked; None if it has checked nothing.
+        `patterns` are those that the JSON Schema has checked. `check_choices` is `checked_choices`, if the
+        values are JSON data.
         """
-        return cls(_build(transform(schema, partial(_change, patterns, definitions_of(schema)))))
+        changed = transform(schema, _Changes(patterns, check_choices, definitions_of(schema)).change)
+        # Otherwise models use the validators that they have, without the changes.
+        return cls(SchemaValidator(changed, config, _use_prebuilt=False))
 
     def validate_json(self, text: str, *, strict: bool) -> Any:
         """Return the value of the type. Raises pydantic's ValidationError."""
@@ -80,39 +93,46 @@ class TypedValidator(Struct, frozen=True):
             _counts.reset(token)
 
 
-def _build(changed: Any) -> SchemaValidator:
-    try:
-        # Otherwise models use the validators that they have, without the changes.
-        return SchemaValidator(changed, _use_prebuilt=False)
-    except TypeError:  # an older pydantic does not know the argument
-        return SchemaValidator(changed)
+class _Changes(Struct, frozen=True):
+    """What is changed in a core schema."""
+
+    patterns: Collection[str]
+    check_choices: CheckChoices | None
+    definitions: Mapping[str, CoreSchema]
+
+    def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
+        match schema.get("type"):
+            case "bool":
+                return _before(partial(_refuse_equal, (True, False)), schema)
+            case "int" | "enum":
+                return _before(_whole_number, schema)
+            case "literal" if any(isinstance(each, int) for each in schema["expected"]):
+                return _before(partial(_refuse_equal, tuple(schema["expected"])), schema)
+            case "union":
+                schema["choices"] = self._choices(schema, original)
+            case "str" if schema.get("pattern") in self.patterns:
+                del schema["pattern"]
+            case "json":
+                return _before(_limit_json_values, schema)
+            case kind if kind in _CONTAINERS:
+                schema["fail_fast"] = True
+        return _limit_hashes(schema)
+
+    def _choices(self, union: dict[str, Any], original: CoreSchema) -> list[tuple[Any, str]]:
+        choices = [each for _, each in children(union)]
+        if any(each["type"] == "float" for each in choices):
+            choices = list(map(_unchanged_integer, choices))
+        if self.check_choices:
+            choices = self.check_choices(original, choices, self.definitions)
+        names = [each[1] if isinstance(each, tuple) else _label(each) for each in original["choices"]]
+        return list(zip(choices, names, strict=True))
 
 
-def _change(
-    patterns: Collection[str] | None,
-    definitions: Mapping[str, CoreSchema],
-    schema: dict[str, Any],
-    original: CoreSchema,
-) -> dict[str, Any]:
-    match schema.get("type"):
-        case "bool":
-            return _before(partial(_refuse_equal, (True, False)), schema)
-        case "int" | "enum":
-            return _before(_whole_number, schema)
-        case "literal" if any(isinstance(each, int) for each in schema["expected"]):
-            return _before(partial(_refuse_equal, tuple(schema["expected"])), schema)
-        case "union":
-            if any(_choice(each)["type"] == "float" for each in schema["choices"]):
-                schema["choices"] = [_unchanged_integer(_choice(each)) for each in schema["choices"]]
-            if patterns is not None:
-                schema["choices"] = checked_choices(original, schema["choices"], definitions)
-        case "str" if patterns and schema.get("pattern") in patterns:
-            del schema["pattern"]
-        case "json":
-            return _before(_limit_json_values, schema)
-        case kind if kind in _CONTAINERS:
-            schema["fail_fast"] = True
-    return _limit_hashes(schema)
+def _label(choice: CoreSchema) -> str:
+    """Return the name of a choice in the places of errors."""
+    while choice["type"].startswith("function-") and "schema" in choice:
+        choice = choice["schema"]
+    return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
 
 
 def _before(check: Any, schema: Any) -> dict[str, Any]:
@@ -120,15 +140,11 @@ def _before(check: Any, schema: Any) -> dict[str, Any]:
     return {**core_schema.no_info_before_validator_function(check, schema, ref=ref)}
 
 
-def _choice(each: Any) -> dict[str, Any]:
-    schema: dict[str, Any] = each[0] if isinstance(each, tuple) else each  # with its label
-    return schema
-
-
-def _unchanged_integer(choice: dict[str, Any]) -> dict[str, Any]:
+def _unchanged_integer(choice: CoreSchema) -> CoreSchema:
     """Return a choice beside a float, which takes 2.0 as it is."""
     is_integer = choice["type"] == "function-before" and choice["function"]["function"] is _whole_number
-    return choice["schema"] if is_integer else choice
+    inner: CoreSchema = choice["schema"] if is_integer else choice
+    return inner
 
 
 def _whole_number(value: Any) -> Any:
@@ -155,11 +171,12 @@ def _limit_hashes(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _limit_collisions(value: Any) -> Any:
+    counts = _counts.get()
     # A small integer is its own hash, so two of them do not collide.
-    if isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):
+    if counts is None or isinstance(value, str) or (type(value) is int and abs(value) < hash_info.modulus):
         return value
     try:
-        colliding = _counts.get().by_hash.setdefault(hash(value), set())
+        colliding = counts.by_hash.setdefault(hash(value), set())
     except TypeError:  # not hashable; pydantic refuses it with a message of its own
         return value
     colliding.add(hash(repr(value)))
@@ -173,8 +190,8 @@ def _limit_collisions(value: Any) -> Any:
 
 
 def _limit_json_values(value: Any) -> Any:
-    if isinstance(value, str):
-        counts = _counts.get()
+    counts = _counts.get()
+    if isinstance(value, str) and counts is not None:
         counts.json_values += count_json_values(value, MAX_NESTED_JSON_VALUES)
         if counts.json_values > MAX_NESTED_JSON_VALUES:
             raise PydanticCustomError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.errors import PydanticUserError
 from pydantic_core import core_schema
 
-from mcp_roundtrip.schema.core_schemas import CoreSchema, reachable_definitions
+from mcp_roundtrip.schema.core_schemas import CoreSchema, children, reachable_definitions
 from mcp_roundtrip.schema.type_adapters import ACCEPTED_CHOICE, REFUSED_CHOICE
 
 if TYPE_CHECKING:
@@ -34,24 +34,23 @@ _EXACT: Final = frozenset({"int", "float", "bool", "none", "literal", "any"})
 
 
 def checked_choices(
-    union: CoreSchema, changed: list[Any], definitions: Mapping[str, CoreSchema]
-) -> list[Any]:
+    union: CoreSchema, changed: list[CoreSchema], definitions: Mapping[str, CoreSchema]
+) -> list[CoreSchema]:
     """Return the choices of a union, each for those values only that its JSON Schema accepts.
 
     `changed` are the validators of the union's choices. A choice stays as it is if no other reads its values.
-    Each has a label, which is in the places of errors.
     """
-    choices = [each[0] if isinstance(each, tuple) else each for each in union["choices"]]
+    choices = [choice for _, choice in children(union)]
     kinds = [_kind(each, definitions) for each in choices]
     whole = _JsonSchema({"type": "union", "choices": choices}, definitions)
     checked = []
     for number, choice in enumerate(choices):
-        validator, label = changed[number] if isinstance(changed[number], tuple) else (changed[number], None)
+        validator = changed[number]
         others = {kind for other, kind in enumerate(kinds) if other != number}
         is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
         if is_ambiguous and choice["type"] not in _EXACT:
             validator = _checked(validator, _JsonSchema(choice, definitions), whole)
-        checked.append((validator, label or _label(choice)))
+        checked.append(validator)
     return checked
 
 
@@ -61,25 +60,21 @@ def _kind(choice: CoreSchema, definitions: Mapping[str, CoreSchema]) -> str:
     return _KINDS.get(choice["type"], "")
 
 
-def _label(choice: CoreSchema) -> str:
-    while choice["type"].startswith("function-") and "schema" in choice:
-        choice = choice["schema"]
-    return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
-
-
-def _checked(changed: Any, choice: _JsonSchema, union: _JsonSchema) -> Any:
+def _checked(changed: Any, choice: _JsonSchema, union: _JsonSchema) -> CoreSchema:
     def discriminator(value: Any) -> str | None:
         # No choice accepts what a validator around the union has converted: pydantic decides.
         return ACCEPTED_CHOICE if choice.accepts(value) or not union.accepts(value) else None
 
     # A discriminator leaves the input as it is. A validator before the choice would turn JSON into Python's
     # values, of which strict mode reads no dates.
-    return core_schema.tagged_union_schema(
-        {ACCEPTED_CHOICE: changed},
-        discriminator,
-        custom_error_type=REFUSED_CHOICE,
-        custom_error_message="Input should fit another alternative",
-    )
+    return {
+        **core_schema.tagged_union_schema(
+            {ACCEPTED_CHOICE: changed},
+            discriminator,
+            custom_error_type=REFUSED_CHOICE,
+            custom_error_message="Input should fit another alternative",
+        )
+    }
 
 
 class _JsonSchema:
