@@ -108,6 +108,19 @@ def test_numbers_beyond_the_range_of_floats_can_be_multiples() -> None:
     assert refusal({"a": 10**400 + 1}, properties={"a": {"multipleOf": 2.5}})
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{"required": ["b"]}, {"required": ["b", "c"]}]},
+        {"dependentRequired": {"a": ["b"]}},
+        {"dependentSchemas": {"a": {"required": ["b"]}}},
+        {"dependencies": {"a": ["b"]}, "$schema": "http://json-schema.org/draft-07/schema#"},
+    ],
+)
+def test_a_member_that_others_require_is_named(schema: dict[str, Any]) -> None:
+    assert refusal({"a": 1}, **schema) == "arguments.b: Field required"
+
+
 def deep(levels: int, name: str = "child") -> Any:
     value: Any = {}
     for _ in range(levels):

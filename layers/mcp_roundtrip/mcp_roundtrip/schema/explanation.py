@@ -183,6 +183,16 @@ class _Explanation(Struct, eq=False):
             missing = (name for name in rule.operand if name not in rule.value)
             yield from (((*rule.path, name), "Field required") for name in missing)
 
+    def _dependent(self, rule: _Rule) -> Iterator[Problem]:
+        members = rule.value if isinstance(rule.value, dict) else {}
+        for name, required in rule.operand.items():
+            if name in members and isinstance(required, list):
+                yield from (
+                    ((*rule.path, each), "Field required") for each in required if each not in members
+                )
+            elif name in members:
+                yield from self.problems(f"{rule.at}/{escaped(name)}", required, rule.value, rule.path)
+
     def _pattern_properties(self, rule: _Rule) -> Iterator[Problem]:
         members = rule.value if isinstance(rule.value, dict) else {}
         for pattern, schema in rule.operand.items():
@@ -241,7 +251,7 @@ class _Explanation(Struct, eq=False):
         """Yield the problems of the alternative of the value's type that has the fewest."""
         resolved = [self._resolved(f"{rule.at}/{n}", branch) for n, branch in enumerate(rule.operand)]
         schemas = [(pointer, schema) for pointer, schema in resolved if isinstance(schema, dict)]
-        alike = [each for each in schemas if "type" in each[1] and _has_type(each[1]["type"], rule.value)]
+        alike = [each for each in schemas if _is_about(each[1], rule.value)]
         if alike and self.is_counting:  # counting within counting would take exponential time
             yield rule.path, "Input should fit an alternative"
         elif alike:
@@ -289,6 +299,7 @@ _APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Proble
     "enum": _Explanation._enumeration,
     "const": _Explanation._enumeration,
     "required": _Explanation._required,
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "dependencies"), _Explanation._dependent),
     "properties": _Explanation._properties,
     "patternProperties": _Explanation._pattern_properties,
     "additionalProperties": _Explanation._additional,
@@ -307,6 +318,13 @@ _APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Proble
 
 def _has_type(kinds: Any, value: Any) -> bool:
     return any(_TYPES[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _is_about(schema: Mapping[str, Any], value: Any) -> bool:
+    """Return whether an alternative is for values of the value's type."""
+    if "type" in schema:
+        return _has_type(schema["type"], value)
+    return isinstance(value, dict) and not schema.keys().isdisjoint(("required", "properties"))
 
 
 def _type_names(schema: Mapping[str, Any]) -> str:
