@@ -102,6 +102,7 @@ def test_an_embedded_resource_has_either_text_or_bytes(contents):
         (lambda: Text("a", annotations=[]), "Text.annotations must be a mapping"),
         (lambda: Image("aGk=", "image/png"), "Image.data must be bytes"),
         (lambda: Image(b"", None), "Image.mime_type must be str"),
+        (lambda: Image(b"", "png"), 'Image.mime_type must be a media type, such as "image/png"'),
         (lambda: Audio(bytearray(), "audio/wav"), "Audio.data must be bytes"),
         (lambda: Audio(b"", 1), "Audio.mime_type must be str"),
         (lambda: ResourceLink(b"file:///a", "a"), "ResourceLink.uri must be str"),

@@ -108,6 +108,12 @@ def test_a_mapping_of_any_kind_is_listed() -> None:
         ("resource", {"annotations": {"audience": ["model"]}}, "audience"),
         ("resource", {"annotations": {"lastModified": 5}}, "lastModified must be a time"),
         ("resource", {"annotations": {"lastModified": "2026-07-28"}}, "lastModified must be a time"),
+        (
+            "resource",
+            {"annotations": {"lastModified": "2026-13-01T00:00:00Z"}},
+            "lastModified must be a time",
+        ),
+        ("resource", {"mimeType": "png"}, "mime_type must be a media type"),
         ("resource", {"size": 2**53}, "size must be a whole number"),
     ],
 )

@@ -235,14 +235,23 @@ def test_invalid_resources_are_refused_at_definition() -> None:
             other.resource(uri, name="x")(function)
     other.resource("a://x", name="x")(lambda: "x")
     with pytest.raises(DefinitionError):
-        other.resource("a://x")(lambda: "y")
-    for wrong in ({"ttl_ms": -1}, {"ttl_ms": 1.5}, {"cache_scope": "shared"}):
+        other.resource("a://x", name="y")(lambda: "y")
+    for wrong in ({"ttl_ms": -1}, {"ttl_ms": 1.5}, {"cache_scope": "shared"}, {"name": 5}, {"name": ""}):
         with pytest.raises(DefinitionError):
-            other.resource("b://x", **wrong)(lambda: "y")
+            other.resource("b://x", **{"name": "y", **wrong})(lambda: "y")
 
 
-@pytest.mark.parametrize("wrong", [{"page_size": 0}, {"page_size": "10"}, {"list_ttl_ms": -5}], ids=str)
-def test_invalid_list_settings_are_refused_at_definition(wrong: Any) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"page_size": 0},
+        {"page_size": "10"},
+        {"list_ttl_ms": -5},
+        *({name: 1} for name in ("version", "title", "instructions", "description")),
+    ],
+    ids=str,
+)
+def test_invalid_options_of_a_server_are_refused_at_definition(wrong: Any) -> None:
     with pytest.raises(DefinitionError):
         Server("other", **wrong)
 

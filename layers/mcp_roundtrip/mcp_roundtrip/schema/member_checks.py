@@ -19,7 +19,7 @@ Member = tuple[str, Callable[[Any], bool]]
 def check_types(holder: Any, **kinds: Any) -> None:
     """Raise UsageError for a member of `holder` that is not of its type, a class or a union of classes.
 
-    Also for text with half of a surrogate pair, which UTF-8 cannot encode.
+    Also for text with half of a surrogate pair, which UTF-8 cannot encode, and an invalid `mime_type`.
     """
     for name, kind in kinds.items():
         value = getattr(holder, name)
@@ -28,6 +28,8 @@ def check_types(holder: Any, **kinds: Any) -> None:
             raise UsageError(f"{type(holder).__name__}.{name} must be {expected.replace('NoneType', 'None')}")
         if isinstance(value, str):
             check_text(f"{type(holder).__name__}.{name}", value)
+        if name == "mime_type" and value is not None:
+            check_media_type(f"{type(holder).__name__}.{name}", value)
 
 
 def check_size(where: str, size: Any) -> None:
@@ -40,6 +42,12 @@ def check_uri(where: str, uri: str) -> None:
     """Raise UsageError for a relative reference, which a client cannot resolve."""
     if re.match("[A-Za-z][A-Za-z0-9+.-]*:.", uri) is None:
         raise UsageError(f'{where} must be a URL with its scheme, such as "https://example.com/icon.png"')
+
+
+def check_media_type(where: str, value: str) -> None:
+    """Raise UsageError for text that is no media type (RFC 6838), such as a file's suffix."""
+    if re.fullmatch(r"[^\s/;]+/[^\s/;]+(\s*;.*)?", value) is None:
+        raise UsageError(f'{where} must be a media type, such as "image/png"')
 
 
 def check_icons(where: str, icons: Any) -> None:
@@ -80,7 +88,13 @@ def _is_text(value: Any) -> bool:
 def _is_time(value: Any) -> bool:
     """Return whether a value is an ISO 8601 time with a zone, which official clients require."""
     text = value.isoformat() if isinstance(value, datetime) else value
-    return isinstance(text, str) and re.fullmatch(_TIME, text) is not None
+    if not isinstance(text, str) or re.fullmatch(_TIME, text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:  # the 13th month
+        return False
+    return True
 
 
 def _is_boolean(value: Any) -> bool:

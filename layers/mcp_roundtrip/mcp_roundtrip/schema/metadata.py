@@ -10,6 +10,7 @@ from mcp_roundtrip.schema.block_base import check_text
 from mcp_roundtrip.schema.member_checks import (
     check_annotations,
     check_icons,
+    check_media_type,
     check_size,
     check_uri,
     mappings_to_json,
@@ -56,4 +57,6 @@ def _to_json(kind: str, member: str, parameter: str, value: Any) -> Any:
     check_text(parameter, value)
     if member == "websiteUrl":
         check_uri(parameter, value)
+    if member == "mimeType":
+        check_media_type(parameter, value)
     return value

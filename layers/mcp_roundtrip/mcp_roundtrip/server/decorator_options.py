@@ -104,6 +104,8 @@ def feature_name(decorator: str, name: str | None, function: Any) -> str:
     found = function_name(function) if name is None else name
     if found == "<lambda>":
         raise DefinitionError(f"{decorator}: a lambda has no name; pass name=, or write a `def`")
+    if not isinstance(found, str) or not found:
+        raise DefinitionError(f"{decorator}: name={found!r:.100} is no name; write text, or leave it out")
     return found
 
 

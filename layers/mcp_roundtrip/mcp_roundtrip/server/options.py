@@ -67,6 +67,8 @@ class ServerOptions(Struct, frozen=True):
     branding: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
+        texts = {"instructions": self.instructions, "description": self.description}
+        _check_texts({name: text for name, text in texts.items() if text is not None})
         for name, least in (("page_size", 1), ("list_ttl_ms", 0)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
@@ -100,14 +102,21 @@ class ServerOptions(Struct, frozen=True):
 
 
 def make_server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
-    """Build the Implementation object of a server. Raises DefinitionError if it is too long."""
+    """Build the Implementation object of a server. Raises DefinitionError for other values and long ones."""
     info = {"name": name, "version": version} | ({} if title is None else {"title": title})
+    _check_texts(info)
     if len(compact_json(info)) > MAX_SERVER_INFO:
         raise DefinitionError(
             f"name, version and title of the server have more than {MAX_SERVER_INFO} bytes of JSON; "
             "use shorter ones"
         )
     return info
+
+
+def _check_texts(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise DefinitionError(f"{name}={value!r:.100} of the server must be str")
 
 
 def make_branding(
