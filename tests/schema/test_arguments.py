@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pytest
 from mcp_types import Tool
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Base64Str, BaseModel, ByteSize, ConfigDict, Field
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.errors import DefinitionError
@@ -397,6 +397,26 @@ def test_a_refusal_never_quotes_arguments():
     lines = refusal(tool, dict.fromkeys(names, SECRET) | {"pet": {"kind": SECRET}})
     assert len(lines) == 12
     assert "hunter" not in "\n".join(lines)
+
+
+def test_a_refusal_by_a_type_never_quotes_arguments():
+    def tool(size: ByteSize, text: Base64Str): ...
+
+    lines = refusal(tool, {"size": f"1 {SECRET}", "text": "//8="})
+    assert len(lines) == 2
+    assert SECRET not in str(lines)
+    assert "0xff" not in str(lines)
+
+
+def test_a_field_that_a_dataclass_sets_itself_is_no_argument():
+    @dataclass
+    class Counted:
+        names: list[str]
+        count: int = field(init=False, default=0)
+
+    def tool(counted: Counted): ...
+
+    assert [*schema(tool)["$defs"]["Counted"]["properties"]] == ["names"]
 
 
 def test_a_refusal_has_no_chained_error():

@@ -495,6 +495,11 @@ def test_a_serializer_may_leave_out_members():
     assert returning(Row).dump({"name": "a", "more": 1})[1] == {"name": "a"}
 
 
+def test_the_place_of_a_member_of_another_type_is_named():
+    with pytest.raises(UsageError, match=r"\nresult\[1\]\.x: Input should be"):
+        returning(list[Point]).dump([Point(1), Point([])])
+
+
 @pytest.mark.parametrize("annotation", [list, tuple])
 def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
     output = returning(annotation)

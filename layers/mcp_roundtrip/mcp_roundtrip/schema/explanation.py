@@ -6,13 +6,13 @@ reasons, at most `MAX_CHECKS` times.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.schema.keyword_texts import EXAMPLES, WORDS, has_type, options_text, quote, type_names
 from mcp_roundtrip.schema.schema_validator import SchemaValidator, escaped
 from mcp_roundtrip.schema.subschemas import resolve
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
@@ -23,53 +23,6 @@ Problem = tuple[ValuePath, str]
 
 MAX_CHECKS: Final = 20_000
 """Checks by a subschema for one explanation."""
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether `value` is a JSON number; a Python bool is an int, but not a JSON number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_integer(value: Any) -> bool:
-    """Return whether `value` is an integer to JSON Schema, as 2.0 is."""
-    return _is_number(value) and (isinstance(value, int) or value.is_integer())
-
-
-_TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
-    "null": ("null", lambda value: value is None),
-    "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "integer": ("an integer", _is_integer),
-    "number": ("a number", _is_number),
-    "string": ("a string", lambda value: isinstance(value, str)),
-    "array": ("an array", lambda value: isinstance(value, list)),
-    "object": ("an object", lambda value: isinstance(value, dict)),
-}
-
-_WORDS: Final[Mapping[str, str]] = {
-    "minLength": "have {} characters or more",
-    "maxLength": "have {} characters at most",
-    "pattern": "match the pattern {}",
-    "format": "have the format {}",
-    "minimum": "be {} or more",
-    "maximum": "be {} or less",
-    "exclusiveMinimum": "be more than {}",
-    "exclusiveMaximum": "be less than {}",
-    "multipleOf": "be a multiple of {}",
-    "minItems": "have {} items or more",
-    "maxItems": "have {} items at most",
-    "uniqueItems": "have no item twice",
-    "minProperties": "have {} members or more",
-    "maxProperties": "have {} members at most",
-}
-"""What a keyword demands. Its value refers to no other schema."""
-
-_EXAMPLES: Final[Mapping[str, str]] = {
-    "date-time": "2026-07-28T14:30:00Z",
-    "date": "2026-07-28",
-    "time": "14:30:00Z",
-    "duration": "PT90M",
-}
-"""Formats with a value of each."""
 
 _COMPANIONS: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 """The keyword that changes the meaning of another one in draft 4."""
@@ -119,8 +72,8 @@ class _Explanation(Struct, eq=False):
         if not isinstance(schema, dict):
             yield path, "Input is not allowed"
             return
-        if "type" in schema and not _has_type(schema["type"], value):
-            yield path, f"Input should be {_type_names(schema)}"
+        if "type" in schema and not has_type(schema["type"], value):
+            yield path, f"Input should be {type_names(schema)}"
             return
         found = False
         for keyword in self._keywords(schema):
@@ -147,14 +100,14 @@ class _Explanation(Struct, eq=False):
         """Yield the problem of a keyword that does not lead to another place."""
         length = len(rule.value) if isinstance(rule.value, str) else 0
         is_too_long = length > rule.schema.get("maxLength", length)
-        if rule.keyword not in _WORDS or (rule.keyword == "pattern" and is_too_long):
+        if rule.keyword not in WORDS or (rule.keyword == "pattern" and is_too_long):
             return
         names = (rule.keyword, _COMPANIONS.get(rule.keyword, rule.keyword))
         demanded = {name: rule.schema[name] for name in names if name in rule.schema}
         if not self.validator.satisfies(demanded, rule.value):
-            example = _EXAMPLES.get(rule.operand) if rule.keyword == "format" else None
+            example = EXAMPLES.get(rule.operand) if rule.keyword == "format" else None
             such_as = f", such as {example}" if example else ""
-            yield rule.path, f"Input should {_WORDS[rule.keyword].format(_quote(rule.operand))}{such_as}"
+            yield rule.path, f"Input should {WORDS[rule.keyword].format(quote(rule.operand))}{such_as}"
 
     # Keywords that apply subschemas or depend on each other
 
@@ -170,7 +123,7 @@ class _Explanation(Struct, eq=False):
     def _enumeration(self, rule: _Rule) -> Iterator[Problem]:
         if not self.validator.satisfies({rule.keyword: rule.operand}, rule.value):
             options = rule.operand if rule.keyword == "enum" else [rule.operand]
-            yield rule.path, f"Input should be {_options(options)}"
+            yield rule.path, f"Input should be {options_text(options)}"
 
     def _properties(self, rule: _Rule) -> Iterator[Problem]:
         members = rule.value if isinstance(rule.value, dict) else {}
@@ -251,14 +204,14 @@ class _Explanation(Struct, eq=False):
         """Yield the problems of the alternative of the value's type that has the fewest."""
         resolved = [self._resolved(f"{rule.at}/{n}", branch) for n, branch in enumerate(rule.operand)]
         schemas = [(pointer, schema) for pointer, schema in resolved if isinstance(schema, dict)]
-        alike = [each for each in schemas if _is_about(each[1], rule.value)]
+        alike = [each for each in schemas if _is_alike(each[1], rule.value)]
         if alike and self.is_counting:  # counting within counting would take exponential time
             yield rule.path, "Input should fit an alternative"
         elif alike:
             closest = min(alike, key=lambda each: self._distance(each, rule.value))
             yield from self.problems(*closest, rule.value, rule.path)
         else:
-            names = dict.fromkeys(_type_names(schema) for _, schema in schemas)
+            names = dict.fromkeys(type_names(schema) for _, schema in schemas)
             yield rule.path, f"Input should be {' or '.join(names) or 'another value'}"
 
     def _resolved(self, pointer: str, schema: Any) -> tuple[str, Any]:
@@ -291,7 +244,7 @@ class _Explanation(Struct, eq=False):
             items = rule.value if isinstance(rule.value, list) else None
             is_refused = items is not None and not any(self._is_valid(rule.at, item) for item in items)
         if is_refused:
-            yield rule.path, f"Input does not satisfy {rule.keyword}: {_quote(rule.operand)}"
+            yield rule.path, f"Input does not satisfy {rule.keyword}: {quote(rule.operand)}"
 
 
 _APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Problem]]]] = {
@@ -316,29 +269,7 @@ _APPLICATORS: Final[Mapping[str, Callable[[_Explanation, _Rule], Iterator[Proble
 }
 
 
-def _has_type(kinds: Any, value: Any) -> bool:
-    return any(_TYPES[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
-
-
-def _is_about(schema: Mapping[str, Any], value: Any) -> bool:
+def _is_alike(schema: Mapping[str, Any], value: Any) -> bool:
     """Return whether an alternative is for values of the value's type."""
-    if "type" in schema:
-        return _has_type(schema["type"], value)
-    return isinstance(value, dict) and not schema.keys().isdisjoint(("required", "properties"))
-
-
-def _type_names(schema: Mapping[str, Any]) -> str:
-    if "enum" in schema:
-        return _options(schema["enum"])
-    kinds = schema.get("type", ())
-    names = [_TYPES[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-    return " or ".join(names) or "another value"
-
-
-def _options(options: list[Any]) -> str:
-    return " or ".join(map(_quote, options[:20]))
-
-
-def _quote(rule: Any) -> str:
-    text = json.dumps(rule, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    about_members = not schema.keys().isdisjoint(("required", "properties"))
+    return has_type(schema.get("type", "object" if about_members else ()), value)

@@ -45,6 +45,12 @@ class JsonSchemaGenerator(GenerateJsonSchema):
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         return _untitled(super().dataclass_schema(schema), schema["cls"])
 
+    def dataclass_args_schema(self, schema: core_schema.DataclassArgsSchema) -> JsonSchemaValue:
+        if self.mode == "validation":  # pydantic refuses fields with init=False
+            fields = [each for each in schema["fields"] if each.get("init", True)]
+            schema = {**schema, "fields": fields}
+        return super().dataclass_args_schema(schema)
+
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
         return _untitled(super().typed_dict_schema(schema), schema.get("cls"))
 

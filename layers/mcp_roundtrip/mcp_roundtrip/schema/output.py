@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from inspect import Signature, isclass
@@ -170,6 +171,8 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         except ValidationError as error:
             raise UsageError(f"{self._mismatch()}\n{describe_errors(error, 'result')}") from None
         except (PydanticSerializationError, UnicodeError):
+            with suppress(PydanticSerializationError, UnicodeError):
+                self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
             raise UsageError(self._mismatch(_place(value))) from None
         try:
             text = encode_json(data, lambda: types.dump_python(typed, warnings=False))

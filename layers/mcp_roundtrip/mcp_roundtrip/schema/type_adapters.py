@@ -34,6 +34,7 @@ REFUSED_CHOICE: Final = "refused_choice"
 _WITHOUT_INPUT = {
     "union_tag_invalid": "Input does not say which of {expected_tags} it is ({discriminator})",
     "uuid_parsing": "Input should be a valid UUID",
+    "byte_size_unit": "Input should have a unit of bytes, such as KB",
     "zoneinfo_str": "Input should be the name of a time zone",
     "timezone_offset": "Input has another timezone offset than {tz_expected} seconds",
 }
@@ -172,7 +173,10 @@ def _problem(item: Any, root: str) -> str:
         return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
     if kind in _WITHOUT_INPUT:
         return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
-    if _raising_module(item.get("ctx", {}).get("error")) == "ipaddress":  # its text quotes the input
+    error = item.get("ctx", {}).get("error")
+    if isinstance(error, UnicodeError):
+        return "Input should be UTF-8 text"
+    if _raising_module(error) == "ipaddress":  # its text quotes the input
         return "Input should be a valid IP address or network"
     return str(item["msg"]).removeprefix("Value error, ")
 
