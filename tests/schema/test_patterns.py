@@ -210,7 +210,7 @@ def raw(**member: Any) -> RawArguments:
 @pytest.mark.parametrize("pattern", ORDINARY)
 def test_ordinary_patterns_are_accepted_with_long_texts_beside_them(pattern: str) -> None:
     assert pattern_problem(pattern) is None
-    assert not exceeds_matching([pattern], {"document": "a" * 1_000_000, "value": "a"}, 1_000_000)
+    assert not exceeds_matching([pattern], 0, {"document": "a" * 1_000_000, "value": "a"}, 1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -266,5 +266,7 @@ def test_a_long_text_within_the_limit_is_matched_completely() -> None:
     text = "!" * 66_000 + "a-"
     assert arguments(Searched).validate({"value": text}) == {"value": text}
     assert arguments(Page).validate({"value": {"text": text, "number": 1.0}})["value"].number == 1
-    with pytest.raises(ArgumentsError, match="match the pattern"):
+    with pytest.raises(ArgumentsError, match="does not fit"):
         arguments(Searched).validate({"value": "!" * 66_000})
+    with pytest.raises(ArgumentsError, match="match the pattern"):
+        arguments(Searched).validate({"value": "!" * 6_000})

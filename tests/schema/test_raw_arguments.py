@@ -135,8 +135,9 @@ def test_a_schema_with_too_many_subschemas_is_refused():
         raw({"type": "object", "anyOf": [{} for _ in range(MAX_SUBSCHEMAS)]})
 
 
-def doubling(steps):
-    definitions = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(steps)}
+def doubling(steps, part=lambda schema: schema, *, is_cycle=False):
+    definitions = {f"a{n}": {"anyOf": [part({"$ref": f"#/$defs/a{n + 1}"})] * 2} for n in range(steps)}
+    definitions[f"a{steps}"] = {"$ref": "#/$defs/a0"} if is_cycle else {}
     return {"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": definitions}
 
 
@@ -145,6 +146,11 @@ def doubling(steps):
     [
         doubling(30),
         doubling(300),
+        doubling(30, lambda schema: {"properties": {"a": schema}}),
+        doubling(30, lambda schema: {"items": schema}),
+        doubling(30, lambda schema: {"additionalProperties": schema}, is_cycle=True),
+        {"type": "object", "anyOf": [{"minimum": 10**4000}]},
+        {"type": "object", "properties": {"a": {"anyOf": [{"format": "email"}] * 50}}},
         {"type": "object", "properties": {"a": {"items": {"enum": [{"a": n} for n in range(300)]}}}},
     ],
 )
@@ -159,6 +165,36 @@ def test_references_to_themselves_and_large_enumerations_of_texts_are_accepted()
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": names}}
     assert raw({**schema, "$defs": {"tree": tree}}).validate({"b": "name 8999"})
     assert raw(doubling(5)).json_schema()
+
+
+def test_anchors_and_unevaluated_members_count():
+    dynamic = {"anyOf": [{"items": {"$dynamicRef": "#b"}}] * 2, "$dynamicAnchor": "a"}
+    last = {"anyOf": [True] * 1_500, "$anchor": "b"}
+    with pytest.raises(DefinitionError, match="one value"):
+        raw({"type": "object", "properties": {"a": dynamic, "b": last}})
+    schema: dict = {"type": "object"}
+    for _ in range(20):
+        schema = {"type": "object", "allOf": [schema], "unevaluatedProperties": False}
+    with pytest.raises(DefinitionError, match="one value"):
+        raw(schema)
+
+
+def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_never():
+    rule = {"minimum": 0, "maximum": 10, "multipleOf": 1, "enum": [*range(300)]}
+    schema = {"type": "object", "properties": {"a": {"items": rule}}}
+    assert raw(schema).validate({"a": [1] * 20_000})
+    assert raw(schema).validate({"a": [1.0] * 2_000})
+    for number in (10**4_000, 10**300, 1e-300, 1e300):
+        assert "long numbers" in refusal(schema, {"a": [number] * 10_000})[0]
+
+
+def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
+    pattern = {"pattern": r"\w{1,100}-"}
+    schema = {"type": "object", "$defs": {"p": pattern}}
+    several = {**schema, "properties": {"a": {"anyOf": [*[{"$ref": "#/$defs/p"}] * 20, True]}}}
+    assert raw({**schema, "properties": {"a": pattern}}).validate({"a": "a" * 20_000 + "-"})
+    assert "too long" in refusal(several, {"a": "a" * 20_000})[0]
+    assert raw(several).validate({"a": "a" * 2_000})
 
 
 @pytest.mark.parametrize("dialect", ["https://example.com/dialect", 7, "draft-07"])

@@ -14,7 +14,7 @@ from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
-from support.costly_types import Folder, Wide
+from support.costly_types import Folder, Wide, choices
 
 
 class Tree(BaseModel):
@@ -97,6 +97,14 @@ def test_nested_alternatives_are_not_compared_exponentially_often() -> None:
         value = {"kind": "folder", "size": 1.0, "children": [value]}
     with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
         Arguments.from_function(tool, ()).validate({"root": value})
+
+
+def test_unions_that_double_on_each_level_are_refused() -> None:
+    value: Any = 1
+    for _ in range(11):
+        value = {"child": value}
+    with pytest.raises(DefinitionError, match="tool: the schema makes more than"):
+        Arguments.from_function(tool_of(choices(11)), ()).validate({"x": value})
 
 
 def test_missing_members_are_reported_beside_a_long_text() -> None:

@@ -24,3 +24,18 @@ class Archive(BaseModel):
 
 
 Node = Annotated[Folder | Archive, Field(discriminator="kind")]
+
+
+_MANY: dict[str, Any] = {f"field_{number}": (int, ...) for number in range(400)}
+Record: Any = create_model("Record", **_MANY)
+"""So many required members that a short list of empty objects has half a million errors."""
+
+
+def choices(levels: int) -> Any:
+    """Return a union that doubles on each level: each pair of models refers twice to the pair below."""
+    below: Any = int
+    for _ in range(levels):
+        below = create_model("Left", child=(below, ...)) | create_model(
+            "Right", child=(below, ...), right=(int, 0)
+        )
+    return below

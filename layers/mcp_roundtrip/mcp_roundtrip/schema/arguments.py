@@ -120,8 +120,11 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
             schema = build_json_schema(types)
         except Exception as error:  # as above
             raise self._unusable(error) from None
+        from mcp_roundtrip.schema.validation_cost import check_cost  # as above
+
         try:
             headers = headers_of_schema(schema)
+            check_cost(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only

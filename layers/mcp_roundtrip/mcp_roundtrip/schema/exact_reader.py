@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from mcp_roundtrip.schema.typed_validator import TypedValidator
 
 SHORT_INPUT: Final = 4_096
-"""The longest input, in characters, that pydantic's strict mode checks. It collects every error, and each may
-copy the input."""
+"""The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
+
+_NARROW: Final = 50
+"""Fields of records for which `SHORT_INPUT` holds: `{}` has an error for each, in each choice of a union."""
 
 _WHOLE_FLOAT: Final = r"\d\.0[,\]}]|e\+"
 """Matches 2.0 and 1e300 as Python writes them within an array or object."""
@@ -75,7 +77,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     def read(self, raw: Mapping[str, Any]) -> Any:
         """Return the value of `raw`, which is JSON data. Raises InvalidValue."""
         text = self._encode(raw)
-        if self.is_plain and len(text) <= SHORT_INPUT:
+        if self.is_plain and len(text) <= self._short_input:
             try:
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
@@ -120,12 +122,16 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     def _check(self, raw: Mapping[str, Any], text: str) -> None:
         """Raise InvalidValue for what the JSON Schema refuses."""
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        self._limit_matching(value, text)
+        self._limit_matching(value, text, self._schema_validator.pattern_size)
+        if self._schema_validator.has_too_much_work(value):
+            from mcp_roundtrip.schema.validation_cost import TOO_MUCH_WORK  # for errors only
+
+            raise InvalidValue(f"{format_location(self.root, ())}: {TOO_MUCH_WORK}")
         if not self._schema_validator.is_valid(value):
             from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
 
             lines = problem_lines(self._schema_validator, value, self.root)
-            more = self._other_problems(lines, raw) if len(text) <= SHORT_INPUT else []
+            more = self._other_problems(lines, raw) if len(text) <= self._short_input else []
             raise InvalidValue("\n".join([*lines, *more]), lambda: "\n".join(lines))
 
     def _other_problems(self, lines: list[str], raw: Mapping[str, Any]) -> list[str]:
@@ -148,13 +154,19 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         is_null = member is None and name in self.nullable
         return is_null or self._schema_validator.is_valid_member(name, member)
 
-    def _limit_matching(self, value: Mapping[str, Any], text: str) -> None:
+    def _limit_matching(self, value: Mapping[str, Any], text: str, applied: int = 0) -> None:
         if not self._patterns:
             return
         from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching  # few types have patterns
 
-        if exceeds_matching(self._patterns, value, len(text)):
+        if exceeds_matching(self._patterns, applied, value, len(text)):
             raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
+
+    @cached_property
+    def _short_input(self) -> int:
+        parts = list(nodes(self.types.core_schema))
+        errors = [max(len(each.get(name, ())) for each in parts) for name in ("fields", "choices")]
+        return SHORT_INPUT * _NARROW // max(_NARROW, errors[0] * max(1, errors[1]))
 
     @cached_property
     def _patterns(self) -> frozenset[str]:

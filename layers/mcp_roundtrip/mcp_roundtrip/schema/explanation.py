@@ -1,7 +1,7 @@
 """Why a JSON Schema refuses JSON data: the places, and what should be there. Values are never quoted.
 
 The validator has decided that the data is invalid. It is asked again for each subschema on the way to the
-reasons, at most `MAX_CHECKS` times.
+reasons, until that has taken half a second.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mcp_roundtrip.schema.keyword_texts import EXAMPLES, WORDS, has_type, option
 from mcp_roundtrip.schema.schema_validator import SchemaValidator, escaped
 from mcp_roundtrip.schema.subschemas import resolve
 from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
+from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
 ValuePath = tuple[str | int, ...]
 Problem = tuple[ValuePath, str]
 """The path in the value, and a message that says what should be there."""
 
-MAX_CHECKS: Final = 20_000
-"""Checks by a subschema for one explanation."""
+MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
 
 _COMPANIONS: Final = {"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"}
 """The keyword that changes the meaning of another one in draft 4."""
@@ -33,7 +33,7 @@ _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 
 def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
     """Yield the problems of an invalid value, in the order of the schema."""
-    return _Explanation(validator).problems("#", validator.schema, value, ())
+    return _Explanation(validator).reasons("#", validator.schema, value, ())
 
 
 def problem_lines(validator: SchemaValidator, value: Any, root: str) -> list[str]:
@@ -61,14 +61,17 @@ class _Explanation(Struct, eq=False):
     """One explanation. Neither the schema nor the value may change during it: they are known by `id`."""
 
     validator: SchemaValidator
-    checks_left: int = MAX_CHECKS
+    work_left: int = MAX_EXPLANATION_WORK
     is_counting: bool = False
     """Whether the problems of alternatives are counted."""
     open_references: set[tuple[str, int]] = field(default_factory=set)
 
     def problems(self, pointer: str, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
-        if self._is_valid(pointer, value):
-            return
+        if not self._is_valid(pointer, value):
+            yield from self.reasons(pointer, schema, value, path)
+
+    def reasons(self, pointer: str, schema: Any, value: Any, path: ValuePath) -> Iterator[Problem]:
+        """Yield the problems of a value that a subschema refuses."""
         if not isinstance(schema, dict):
             yield path, "Input is not allowed"
             return
@@ -92,9 +95,16 @@ class _Explanation(Struct, eq=False):
         return ("$ref",) if is_hidden else sorted(schema, key=last.__eq__)
 
     def _is_valid(self, pointer: str, value: Any) -> bool:
-        """Return whether a subschema accepts a value; also if no check is left."""
-        self.checks_left -= 1
-        return self.checks_left < 0 or self.validator.is_valid_by(pointer, value)
+        """Return whether a subschema accepts a value; also if no work is left."""
+        return not self._has_work_left(pointer, value) or self.validator.is_valid_by(pointer, value)
+
+    def _satisfies(self, place: str, rule: Mapping[str, Any], value: Any) -> bool:
+        return not self._has_work_left(place, value) or self.validator.satisfies(place, rule, value)
+
+    def _has_work_left(self, place: str, value: Any) -> bool:
+        if self.work_left > 0:
+            self.work_left -= self.validator.work(place, value)
+        return self.work_left > 0
 
     def _assertion(self, rule: _Rule) -> Iterator[Problem]:
         """Yield the problem of a keyword that does not lead to another place."""
@@ -104,7 +114,7 @@ class _Explanation(Struct, eq=False):
             return
         names = (rule.keyword, _COMPANIONS.get(rule.keyword, rule.keyword))
         demanded = {name: rule.schema[name] for name in names if name in rule.schema}
-        if not self.validator.satisfies(demanded, rule.value):
+        if not self._satisfies(rule.at, demanded, rule.value):
             example = EXAMPLES.get(rule.operand) if rule.keyword == "format" else None
             such_as = f", such as {example}" if example else ""
             yield rule.path, f"Input should {WORDS[rule.keyword].format(quote(rule.operand))}{such_as}"
@@ -121,7 +131,7 @@ class _Explanation(Struct, eq=False):
         self.open_references.discard(key)
 
     def _enumeration(self, rule: _Rule) -> Iterator[Problem]:
-        if not self.validator.satisfies({rule.keyword: rule.operand}, rule.value):
+        if not self._satisfies(rule.at, {rule.keyword: rule.operand}, rule.value):
             options = rule.operand if rule.keyword == "enum" else [rule.operand]
             yield rule.path, f"Input should be {options_text(options)}"
 
@@ -170,7 +180,8 @@ class _Explanation(Struct, eq=False):
         yield from self.problems(at, schema, rule.value[step], (*rule.path, step))
 
     def _matching(self, pattern: str, names: Iterable[str]) -> list[str]:
-        return [name for name in names if self.validator.satisfies({"pattern": pattern}, name)]
+        rule = {"pattern": pattern}
+        return [name for name in names if self._satisfies(f"names {pattern}", rule, name)]
 
     def _names(self, rule: _Rule) -> Iterator[Problem]:
         for name in rule.value if isinstance(rule.value, dict) else ():

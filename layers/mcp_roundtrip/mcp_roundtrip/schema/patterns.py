@@ -11,7 +11,7 @@ times the size of the compiled pattern.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -94,16 +94,27 @@ def pattern_size(pattern: str) -> int:
     return size
 
 
-def exceeds_matching(patterns: Iterable[str], value: Any, length: int) -> bool:
+def applied_size(schema: Mapping[str, Any]) -> int:
+    """Return the size of the compiled patterns that a JSON Schema matches with one text."""
+    from mcp_roundtrip.schema.subschemas import patterns_of
+    from mcp_roundtrip.schema.validation_cost import schema_cost
+
+    return schema_cost(schema, lambda node: sum(map(pattern_size, patterns_of(node))))
+
+
+def exceeds_matching(patterns: Collection[str], applied: int, value: Any, length: int) -> bool:
     """Return whether it may take too long to match the texts in a value with each of the patterns.
 
-    `length` is that of the value as JSON text.
+    `applied` is the `applied_size` of their JSON Schema, which may match a text with one pattern several
+    times. `length` is that of the value as JSON text.
     """
     sizes = {pattern: pattern_size(pattern) for pattern in patterns}
-    if sum(sizes.values()) * length <= MAX_MATCHING:
+    repeats = max(1.0, applied / sum(sizes.values()))
+    if repeats * sum(sizes.values()) * length <= MAX_MATCHING:
         return False
     lengths = list(map(len, _texts(value)))
-    return sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items()) > MAX_MATCHING
+    matched = sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items())
+    return repeats * matched > MAX_MATCHING
 
 
 def _matched(pattern: str, size: int, lengths: list[int]) -> int:
@@ -111,6 +122,11 @@ def _matched(pattern: str, size: int, lengths: list[int]) -> int:
     is_limited = pattern.startswith("^") and not any(each["found"] for each in _UNLIMITED.finditer(pattern))
     longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
     return sum(min(each, longest) for each in lengths)
+
+
+def text_length(value: Any) -> int:
+    """Return the characters of the texts in JSON data, and of the names of members."""
+    return sum(map(len, _texts(value)))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -18,12 +18,12 @@ from mcp_roundtrip.schema.signature import FunctionArguments, Signature, known_a
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
     all_patterns,
-    check_width,
     dialect_of,
     patterns_of,
     subschemas,
 )
 from mcp_roundtrip.schema.type_adapters import format_location
+from mcp_roundtrip.schema.validation_cost import TOO_MUCH_WORK, check_cost
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.schema_validator import SchemaValidator
@@ -111,8 +111,12 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         return known_arguments(raw, lambda: self.names, drops_all=drops_all)
 
     def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
-        if self._patterns and exceeds_matching(self._patterns, arguments, len(compact_json(arguments))):
+        if self._patterns and exceeds_matching(
+            self._patterns, self._validator.pattern_size, arguments, len(compact_json(arguments))
+        ):
             return [f"arguments: {TEXT_TOO_LONG}"]
+        if self._validator.has_too_much_work(arguments):
+            return [f"arguments: {TOO_MUCH_WORK}"]
         if self._validator.is_valid(arguments):
             return []
         from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
@@ -167,7 +171,7 @@ def _check(schema: dict[str, Any]) -> None:
         compact_json(schema)
     except (TypeError, ValueError):
         raise DefinitionError("input_schema is not JSON; write text, numbers, lists and dicts") from None
-    check_width(schema)
+    check_cost(schema)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -6,17 +6,20 @@ Its own errors are not used: those of alternatives within alternatives take expo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, Final, Self
+from urllib.parse import quote
 
 import jsonschema_rs
 from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of
+from mcp_roundtrip.schema.patterns import MAX_MATCHING, applied_size, text_length
+from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, nodes
 from mcp_roundtrip.schema.type_adapters import format_location
+from mcp_roundtrip.schema.validation_cost import MAX_WORK, schema_cost, uncommon_weight, value_size
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -47,26 +50,77 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def is_valid_by(self, pointer: str, value: Any) -> bool:
         """Return whether JSON data is valid by the subschema at a JSON pointer, such as ``#/$defs/size``."""
-        part = self._parts.get(pointer)
-        return part is None or _is_valid(part, value)
+        if pointer not in self._compiled:
+            self._compiled[pointer] = self._compile_part(pointer)
+        return self._is_valid_at(pointer, value)
 
     def is_valid_member(self, name: str, value: Any) -> bool:
         """Return whether JSON data is valid by the property of this name."""
         return self.is_valid_by(f"#/properties/{escaped(name)}", value)
 
-    def satisfies(self, rule: Mapping[str, Any], value: Any) -> bool:
-        """Return whether JSON data is valid by keywords of this schema that refer to no other place."""
-        dialect = {"$schema": dialect_of(self.schema)}
-        return _is_valid(_compile({**dialect, **rule}), value)
+    def satisfies(self, place: str, rule: Mapping[str, Any], value: Any) -> bool:
+        """Return whether JSON data is valid by keywords that refer to no place. `place` is their key."""
+        if place not in self._compiled:
+            dialect = {"$schema": dialect_of(self.schema)}
+            self._compiled[place] = _compile({**dialect, **rule})
+        return self._is_valid_at(place, value)
+
+    def has_too_much_work(self, value: Any) -> bool:
+        """Return whether it may take more than a second to check JSON data, without its patterns."""
+        return self._work(value) > MAX_WORK
+
+    def work(self, place: str, value: Any) -> int:
+        """Return how much work it is at most to check JSON data at a place, of `MAX_WORK` in a second."""
+        compiling = 0 if place in self._compiled else self._work_of_compiling
+        matching = self.pattern_size and self.pattern_size * text_length(value) // _MATCHING_PER_WORK
+        return _STEP + compiling + matching + self._work(value)
+
+    def _is_valid_at(self, place: str, value: Any) -> bool:
+        part = self._compiled[place]
+        return part is None or _is_valid(part, value)
 
     @cached_property
-    def _parts(self) -> jsonschema_rs.ValidatorMap:
-        return jsonschema_rs.validator_map_for(dict(self.schema), **_options())
+    def pattern_size(self) -> int:
+        """The size of the compiled patterns that match one text."""
+        return applied_size(self.schema) if all_patterns(self.schema) else 0
+
+    def _work(self, value: Any) -> int:
+        size, uncommon = value_size(value)
+        return self._cost * size + (uncommon and self._uncommon_cost * uncommon)
+
+    @cached_property
+    def _cost(self) -> int:
+        return schema_cost(self.schema)
+
+    @cached_property
+    def _uncommon_cost(self) -> int:
+        return schema_cost(self.schema, uncommon_weight)
+
+    @cached_property
+    def _work_of_compiling(self) -> int:
+        return _COMPILING * sum(1 for _ in nodes(self.schema))
+
+    @cached_property
+    def _compiled(self) -> dict[str, jsonschema_rs.Validator | None]:
+        """Validators of places that were asked for."""
+        return {}
+
+    @cached_property
+    def _registry(self) -> jsonschema_rs.Registry:
+        return jsonschema_rs.Registry([(_ROOT, _with_base64(self.schema))])
+
+    def _compile_part(self, pointer: str) -> jsonschema_rs.Validator | None:
+        # jsonschema-rs's own map of places takes 700 MB for a thousand references to a thousand properties.
+        part = {"$schema": dialect_of(self.schema), "$ref": f"{_ROOT}{pointer}"}
+        try:
+            return _compile(part, registry=self._registry)
+        except jsonschema_rs.ValidationError:
+            return None  # there is no such place
 
 
 def escaped(name: str) -> str:
-    """Return a name as a step of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
+    """Return a name as a step of a JSON pointer in a URI (RFC 6901, section 6)."""
+    return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
 
 
 def _is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
@@ -84,29 +138,42 @@ def _replace_surrogates(value: Any) -> Any:
     return list(map(_replace_surrogates, value)) if isinstance(value, list) else value
 
 
-def _compile(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
+def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validator:
     dialect: type[jsonschema_rs.Validator] = getattr(jsonschema_rs, DIALECTS[dialect_of(schema)])
-    return dialect(dict(schema), **_options())
-
-
-def _options() -> dict[str, Any]:
-    # The default engine backtracks. A document of the network is never fetched.
-    engine = jsonschema_rs.RegexOptions()
-    return {
-        "pattern_options": engine,
-        "validate_formats": True,
-        "formats": _FORMATS,
-        "offline": True,
-    }
-
-
-def _is_base64(text: str) -> bool:
-    # pydantic skips what is no Base64: it reads "%%" as no bytes.
-    return (
-        re.fullmatch(r"(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?", text)
-        is not None
+    return dialect(
+        _with_base64(schema),
+        # The default engine backtracks. A document of the network is never fetched.
+        pattern_options=jsonschema_rs.RegexOptions(),
+        validate_formats=True,
+        offline=True,
+        **options,
     )
 
 
-_FORMATS: Final = {"base64": _is_base64, "base64url": _is_base64}
-"""pydantic's formats, which jsonschema-rs does not know."""
+def _with_base64(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with a pattern beside pydantic's formats, which jsonschema-rs does not know.
+
+    With a format in Python, jsonschema-rs takes memory for each member that it checks.
+    """
+    if not any(node.get("format") in _BASE64_FORMATS for node in nodes(schema)):
+        return dict(schema)
+    copied = deepcopy(dict(schema))
+    for node in nodes(copied):
+        if node.get("format") in _BASE64_FORMATS:
+            node["allOf"] = [*node.get("allOf", ()), {"pattern": _BASE64}]
+    return copied
+
+
+_ROOT: Final = "json-schema:///root"
+_STEP: Final = 1_000
+"""The work for a step of an explanation in Python."""
+
+_COMPILING: Final = 100
+"""The work to compile a subschema."""
+
+_MATCHING_PER_WORK: Final = MAX_MATCHING // MAX_WORK
+
+_BASE64_FORMATS: Final = ("base64", "base64url")
+
+# pydantic skips what is no Base64: it reads "%%" as no bytes.
+_BASE64: Final = "^([A-Za-z0-9+/_-]{4})*([A-Za-z0-9+/_-]{2}(==)?|[A-Za-z0-9+/_-]{3}=?)?$"

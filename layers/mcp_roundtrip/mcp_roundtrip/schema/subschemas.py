@@ -22,15 +22,6 @@ DIALECTS: Final = {
 MAX_SCHEMA_DEPTH: Final = 64
 MAX_SUBSCHEMAS: Final = 2000
 
-MAX_WIDTH: Final = 2000
-"""Subschemas that apply to one value, without those for its members: 20,000 values take a second."""
-
-_COMPARISON: Final = 10
-"""The width of an array or object in an `enum`, which is compared member by member."""
-
-_IN_PLACE: Final = ("$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
-"""Keywords whose subschemas apply to the value itself."""
-
 _DATA: Final = frozenset({"const", "enum", "default", "examples"})
 """Keywords whose values are data, not schemas."""
 
@@ -65,38 +56,6 @@ def subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 )
             yield node
         waiting += [(depth + 1, child) for child in _children(node)]
-
-
-def check_width(root: Mapping[str, Any]) -> None:
-    """Raise DefinitionError for a schema of which too many subschemas apply to one value.
-
-    References that double at each step apply an exponential number.
-    """
-    known: dict[int, int] = {}
-    if max(_width(node, root, known, 0) for node in nodes(root)) > MAX_WIDTH:
-        raise DefinitionError(
-            f"more than {MAX_WIDTH} subschemas apply to one value, or an enum has more than "
-            f"{MAX_WIDTH // _COMPARISON} arrays and objects; use fewer alternatives"
-        )
-
-
-def _width(node: Any, root: Mapping[str, Any], known: dict[int, int], depth: int) -> int:
-    if not isinstance(node, dict) or id(node) in known:
-        return known.get(id(node), 1)
-    if depth > MAX_SCHEMA_DEPTH:
-        return MAX_WIDTH + 1
-    known[id(node)] = 1  # of a schema that refers to itself
-    names, options = node.get("patternProperties", ()), node.get("enum", ())
-    width = 1 + len(names) + _COMPARISON * sum(isinstance(each, (dict, list)) for each in options)
-    for keyword in _IN_PLACE:
-        value = node.get(keyword)
-        applied = resolve(root, value) if keyword == "$ref" else value
-        each_of = applied if isinstance(applied, list) else [applied]
-        if keyword == "dependentSchemas" and isinstance(applied, dict):
-            each_of = [*applied.values()]
-        width += sum(_width(each, root, known, depth + 1) for each in each_of if each is not None)
-    known[id(node)] = width
-    return width
 
 
 def resolve(root: Mapping[str, Any], reference: Any) -> Any:

@@ -103,11 +103,11 @@ class _Changes(Struct, frozen=True):
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         match schema.get("type"):
             case "bool":
-                return _before(partial(_refuse_equal, (True, False)), schema)
+                return _before(partial(_refuse_equal, _alike((True, False))), schema)
             case "int" | "enum":
                 return _before(_whole_number, schema)
             case "literal" if any(isinstance(each, int) for each in schema["expected"]):
-                return _before(partial(_refuse_equal, tuple(schema["expected"])), schema)
+                return _before(partial(_refuse_equal, _alike(schema["expected"])), schema)
             case "union":
                 schema["choices"] = self._choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
@@ -151,12 +151,18 @@ def _whole_number(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _refuse_equal(expected: tuple[Any, ...], value: Any) -> Any:
+def _alike(expected: Collection[Any]) -> frozenset[tuple[bool, Any]]:
+    """Return values with whether each is a boolean: True equals 1 in Python."""
+    return frozenset((isinstance(each, bool), each) for each in expected)
+
+
+def _refuse_equal(expected: frozenset[tuple[bool, Any]], value: Any) -> Any:
     """Return a value unless it only equals an expected one of the other kind."""
     # `strict` would do it for booleans, but the argument of a validation takes precedence over it.
-    equal = [each for each in expected if each == value]
-    if equal and all(isinstance(each, bool) is not isinstance(value, bool) for each in equal):
-        raise PydanticCustomError("literal_error", "Input should be another value")
+    if isinstance(value, (bool, int, float)):
+        is_boolean = isinstance(value, bool)
+        if (not is_boolean, value) in expected and (is_boolean, value) not in expected:
+            raise PydanticCustomError("literal_error", "Input should be another value")
     return _whole_number(value)
 
 
