@@ -12,7 +12,7 @@ from pydantic import AnyUrl, BaseModel, Field, JsonValue
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing.ports import make_ports
-from support.costly_types import Folder, Wide
+from support.costly_types import Folder, Record, Wide, choices
 
 
 class Eight(BaseModel):
@@ -62,6 +62,9 @@ class Cat(BaseModel):
 class Dog(BaseModel):
     kind: Literal["dog"]
     name: str
+
+
+Chosen: Any = choices(7)
 
 
 @dataclass
@@ -140,6 +143,16 @@ def tree(root: Tree) -> int:
 @server.tool
 def wide(value: Wide) -> str:
     return str(value)
+
+
+@server.tool
+def records(items: list[Record]) -> int:
+    return len(items)
+
+
+@server.tool
+def chosen(items: list[Chosen]) -> int:
+    return len(items)
 
 
 @server.tool
@@ -303,6 +316,41 @@ RAW: dict[str, dict[str, Any]] = {
         "patternProperties": {"^a": True},
         "unevaluatedProperties": False,
         "properties": {"items": {"contains": {"type": "integer"}, "unevaluatedItems": False}},
+    },
+    "raw_names": {
+        "type": "object",
+        "properties": {
+            "items": {"propertyNames": {"pattern": "^[a-z]+$"}},
+            "last": {
+                "patternProperties": {f"^x{n}$": {"type": "integer"} for n in range(30)},
+                "additionalProperties": {"type": "integer"},
+            },
+        },
+    },
+    "raw_numbers": {
+        "type": "object",
+        "properties": {"items": {"items": {"minimum": 0, "maximum": 1e300, "multipleOf": 0.01}}},
+    },
+    "raw_references": {
+        "type": "object",
+        "properties": {
+            "items": {"anyOf": [{"$ref": "#/$defs/wide"} for _ in range(900)]},
+            "texts": {"anyOf": [*({"items": {"format": "base64"}} for _ in range(30)), True]},
+        },
+        "$defs": {
+            "wide": {"properties": {f"a{n}": {"type": "integer"} for n in range(900)}, "minProperties": 2}
+        },
+    },
+    "raw_levels": {
+        "type": "object",
+        "properties": {"items": {"items": {"$ref": "#/$defs/level0"}}},
+        "$defs": {
+            **{
+                f"level{n}": {"anyOf": [{"properties": {"a": {"$ref": f"#/$defs/level{n + 1}"}}}] * 3}
+                for n in range(6)
+            },
+            "level6": {"type": "integer"},
+        },
     },
 }
 

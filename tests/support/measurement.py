@@ -1,7 +1,8 @@
 """The cost of an invocation in a process that has served only one plain call.
 
 `python measured.py` imports the server, answers a plain call, and forks a process for each line of stdin:
-the path of a file with an event's JSON. That process reads the event and writes the response as Lambda's
+the path of a file with an event's JSON. Beside it may lie the `input_schema` of a tool named "generated",
+which that process defines first. It reads the event and writes the response as Lambda's
 runtime does, and prints a `Cost` as JSON.
 """
 
@@ -14,11 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from mcp_roundtrip.errors import DefinitionError
 
 MAX_CPU_S = 20
 """CPU seconds after which a process is killed, far beyond every limit."""
@@ -61,10 +64,12 @@ class Measure:
     process: subprocess.Popen[str]
     file: Path
 
-    def __call__(self, event: Any) -> Cost:
+    def __call__(self, event: Any, input_schema: Any = None) -> Cost:
+        """Return the cost of an event, also of a call of the tool "generated" with this schema."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.file.write_text(json.dumps(event))
+        self.file.with_suffix(".schema").write_text(json.dumps(input_schema))
         self.process.stdin.write(f"{self.file}\n")
         self.process.stdin.flush()
         for line in self.process.stdout:
@@ -92,6 +97,9 @@ def main() -> None:
 
 
 def _measure(server: Any, file: Path, loop_s: float) -> None:
+    if schema := json.loads(file.with_suffix(".schema").read_text()):
+        with suppress(DefinitionError):  # the schema is refused, and so is the call
+            server.tool(name="generated", input_schema=schema)(_generated)
     idle = _kilobytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     text = file.read_bytes()
@@ -101,6 +109,10 @@ def _measure(server: Any, file: Path, loop_s: float) -> None:
     peak_mb = (_kilobytes("VmHWM") - idle) / 1_024
     cost = {"peak_mb": round(peak_mb, 1), "cpu_loops": round(cpu_s / loop_s, 1)}
     print(json.dumps({**cost, **_summary(answer)}))
+
+
+def _generated(arguments: dict[str, Any]) -> int:
+    return len(arguments)
 
 
 def _cpu_time_of_million_steps() -> float:

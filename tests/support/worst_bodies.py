@@ -117,11 +117,9 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "base64": lambda: _encoded(tool("echo", "text", string("é"))),
     "a direct invocation": lambda: {**call("anything", {"value": {"a": [[]] * 1_400_000}})},
     # values that violate their types
-    "texts for integers": lambda: tool("integers", "items", repeated('""')),
-    "texts for integers, few": lambda: tool("integers", "items", repeated('""', most=MANY)),
+    "texts for integers": lambda: tool("integers", "items", repeated('""', most=MANY)),
     "integers with one hash": lambda: tool("numbers", "items", json.dumps(ALIKE)),
-    "empty models": lambda: tool("models", "items", repeated("{}", most=100_000)),
-    "empty models, few": lambda: tool("models", "items", repeated("{}", most=MANY)),
+    "empty models": lambda: tool("models", "items", repeated("{}", most=MANY)),
     "empty models by name": lambda: tool("mapped", "items", members("{}", most=MANY)),
     "a tree of empty models": lambda: tool("tree", "root", _tree(12)),
     "a deep tree of empty models": lambda: tool("tree", "root", _caterpillar()),
@@ -140,6 +138,10 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "a long text in a model": lambda: tool("mapped", "items", '{"a":{"zzz":' + string("a") + "}}"),
     "a long text in a wide model": lambda: tool("wide", "value", '{"zzz":' + string("a") + "}"),
     "many values in a wide model": lambda: tool("wide", "value", f'{{"zzz":{repeated("{}", most=MANY)}}}'),
+    "records in a short list": lambda: tool("records", "items", repeated("{}", room=4_000)),
+    "choices that double": lambda: tool(
+        "chosen", "items", repeated(nested("1", 7, f'{{"child":{SLOT}}}'), most=MANY // 8)
+    ),
     "a long text in a union": lambda: tool(
         "animals", "items", '[{"kind":"cat","name":' + string("a") + "}]"
     ),
@@ -180,7 +182,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     # schemas of authors
     "raw: empty objects": lambda: tool("raw_objects", "items", repeated("{}", most=MANY)),
     "raw: equal-looking items": lambda: tool(
-        "raw_unique", "items", repeated_different('{"a":[1,{"b":%d}]}', MANY // 4)
+        "raw_unique", "items", repeated_different('{"a":[1,{"b":%d}]}', MANY // 6)
     ),
     "raw: a pattern that backtracks": lambda: tool("raw_pattern", "text", string("a")[:-1] + '!"'),
     "raw: names that backtrack": lambda: filled(
@@ -192,6 +194,15 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "raw: unevaluated items": lambda: tool("raw_unevaluated", "items", repeated("1", most=MANY)),
     "raw: unevaluated names": lambda: filled(
         {**call("raw_unevaluated"), **_with("raw_unevaluated")}, members("1", most=MANY, prefix="a")
+    ),
+    "raw: names": lambda: tool("raw_names", "items", members("1", most=600, prefix="A")),
+    "raw: names of no pattern": lambda: tool("raw_names", "last", members("1", most=MANY)[:-1] + ',"z":""}'),
+    "raw: long numbers": lambda: tool("raw_numbers", "items", repeated("9" * 4_300)),
+    "raw: small numbers": lambda: tool("raw_numbers", "items", repeated("1.1e-300", most=MANY)),
+    "raw: references": lambda: tool("raw_references", "items", '{"a1":1}'),
+    "raw: formats of members": lambda: tool("raw_references", "texts", repeated('"aaaa"', most=MANY)),
+    "raw: levels that multiply": lambda: tool(
+        "raw_levels", "items", repeated(nested('""', 6, f'{{"a":{SLOT}}}'), most=MANY // 7)
     ),
     # arguments bound to a state or a task
     "a long text bound to a state": lambda: tool("asks", "text", string("😀")),
