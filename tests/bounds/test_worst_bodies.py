@@ -59,6 +59,7 @@ ARGUMENTS = {
     "folder": "root",
     "records": "items",
     "chosen": "items",
+    "alike": "items",
     "wide": "value",
     "formula": "expression",
     "animals": "items",

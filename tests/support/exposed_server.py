@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
-from pydantic import AnyUrl, BaseModel, Field, JsonValue
+from pydantic import AnyUrl, BaseModel, Field, JsonValue, create_model
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.telemetry import LogObserver
@@ -65,6 +67,7 @@ class Dog(BaseModel):
 
 
 Chosen: Any = choices(7)
+Alike: Any = reduce(or_, (create_model(f"Alike{n}", **{f"a{n}": (int, ...)}) for n in range(100)))
 
 
 @dataclass
@@ -152,6 +155,11 @@ def records(items: list[Record]) -> int:
 
 @server.tool
 def chosen(items: list[Chosen]) -> int:
+    return len(items)
+
+
+@server.tool
+def alike(items: list[Alike]) -> int:
     return len(items)
 
 

@@ -207,12 +207,17 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         Strict mode comes first, so that a union takes the alternative that needs no conversion. Lax mode
         reads a date from the str that a BeforeValidator returns.
         """
-        with suppress(ValidationError):
-            return validator.validate_json(text, strict=True)
+        from mcp_roundtrip.schema.typed_validator import TooMuchWork  # plain types do not need it
+
         try:
+            with suppress(ValidationError):
+                return validator.validate_json(text, strict=True)
             return validator.validate_json(text, strict=False)
         except ValidationError as error:
             raise _invalid_value(error, self.root) from None
+        except TooMuchWork:
+            problem = "Input has too many values for its alternatives; send fewer"
+            raise InvalidValue(f"{format_location(self.root, ())}: {problem}") from None
 
 
 def _is_about(places: list[str], other: str) -> bool:

@@ -8,6 +8,7 @@ its core schema is changed:
 - A union takes an alternative whose JSON Schema accepts the value (`union_choices`).
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
+- The alternatives that are compared with values are limited.
 - Different values with one hash are limited. Python randomizes the hashes of text only, and a set or dict of
   equal hashes takes quadratic time.
 - The values in strings of JSON (`pydantic.Json`) are limited. The limit on the request does not count them.
@@ -33,6 +34,9 @@ MAX_COLLISIONS: Final = 64
 MAX_NESTED_JSON_VALUES: Final = 20_000
 """JSON values within the strings of a request, as many as its body may have by default."""
 
+MAX_CHOOSING_US: Final = 500_000
+"""Microseconds in which alternatives of unions are chosen for the values of a request."""
+
 _CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 
 _HASHED: Final = {
@@ -47,7 +51,9 @@ _RANDOMIZED: Final = frozenset({"str", "bytes", "date", "datetime", "time"})
 """Types whose hashes a client cannot know."""
 
 
-CheckChoices = Callable[[CoreSchema, list[CoreSchema], Mapping[str, CoreSchema]], list[CoreSchema]]
+CheckChoices = Callable[
+    [CoreSchema, list[CoreSchema], Mapping[str, CoreSchema], Callable[[int], None]], list[CoreSchema]
+]
 
 
 class _Counts(Struct):
@@ -55,10 +61,15 @@ class _Counts(Struct):
 
     by_hash: dict[int, set[int]] = field(default_factory=dict)
     json_values: int = 0
+    choosing_us: int = 0
 
 
 _counts: ContextVar[_Counts | None] = ContextVar("counts", default=None)
 """Those of the client's input that is read; None while a value of the author is read."""
+
+
+class TooMuchWork(Exception):
+    """The alternatives of unions take too long to be chosen."""
 
 
 class TypedValidator(Struct, frozen=True):
@@ -85,7 +96,7 @@ class TypedValidator(Struct, frozen=True):
         return cls(SchemaValidator(changed, config, _use_prebuilt=False))
 
     def validate_json(self, text: str, *, strict: bool) -> Any:
-        """Return the value of the type. Raises pydantic's ValidationError."""
+        """Return the value of the type. Raises pydantic's ValidationError, and TooMuchWork."""
         token = _counts.set(_Counts())
         try:
             return self.validator.validate_json(text, strict=strict, by_alias=True, by_name=False)
@@ -123,7 +134,7 @@ class _Changes(Struct, frozen=True):
         if any(each["type"] == "float" for each in choices):
             choices = list(map(_unchanged_integer, choices))
         if self.check_choices:
-            choices = self.check_choices(original, choices, self.definitions)
+            choices = self.check_choices(original, choices, self.definitions, _limit_choosing)
         names = [each[1] if isinstance(each, tuple) else _label(each) for each in original["choices"]]
         return list(zip(choices, names, strict=True))
 
@@ -193,6 +204,13 @@ def _limit_collisions(value: Any) -> Any:
             {"limit": MAX_COLLISIONS},
         )
     return value
+
+
+def _limit_choosing(microseconds: int) -> None:
+    if (counts := _counts.get()) is not None:
+        counts.choosing_us += microseconds
+        if counts.choosing_us > MAX_CHOOSING_US:
+            raise TooMuchWork
 
 
 def _limit_json_values(value: Any) -> Any:

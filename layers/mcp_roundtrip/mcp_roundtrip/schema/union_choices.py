@@ -6,7 +6,7 @@ pydantic reads more than the JSON Schema accepts: a `datetime` without a time zo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from pydantic_core import core_schema
 
 from mcp_roundtrip.schema.core_schemas import CoreSchema, children, reachable_definitions
 from mcp_roundtrip.schema.type_adapters import ACCEPTED_CHOICE, REFUSED_CHOICE
+from mcp_roundtrip.schema.validation_cost import value_size
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.schema_validator import SchemaValidator
@@ -34,11 +35,15 @@ _EXACT: Final = frozenset({"int", "float", "bool", "none", "literal", "any"})
 
 
 def checked_choices(
-    union: CoreSchema, changed: list[CoreSchema], definitions: Mapping[str, CoreSchema]
+    union: CoreSchema,
+    changed: list[CoreSchema],
+    definitions: Mapping[str, CoreSchema],
+    spend: Callable[[int], None],
 ) -> list[CoreSchema]:
     """Return the choices of a union, each for those values only that its JSON Schema accepts.
 
     `changed` are the validators of the union's choices. A choice stays as it is if no other reads its values.
+    `spend` is called with the microseconds of each check.
     """
     choices = [choice for _, choice in children(union)]
     kinds = [_kind(each, definitions) for each in choices]
@@ -49,7 +54,7 @@ def checked_choices(
         others = {kind for other, kind in enumerate(kinds) if other != number}
         is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
         if is_ambiguous and choice["type"] not in _EXACT:
-            validator = _checked(validator, _JsonSchema(choice, definitions), whole)
+            validator = _checked(validator, _JsonSchema(choice, definitions), whole, spend)
         checked.append(validator)
     return checked
 
@@ -60,8 +65,11 @@ def _kind(choice: CoreSchema, definitions: Mapping[str, CoreSchema]) -> str:
     return _KINDS.get(choice["type"], "")
 
 
-def _checked(changed: Any, choice: _JsonSchema, union: _JsonSchema) -> CoreSchema:
+def _checked(
+    changed: Any, choice: _JsonSchema, union: _JsonSchema, spend: Callable[[int], None]
+) -> CoreSchema:
     def discriminator(value: Any) -> str | None:
+        spend(2 * value_size(value)[0] + union.choices // 20)
         # No choice accepts what a validator around the union has converted: pydantic decides.
         return ACCEPTED_CHOICE if choice.accepts(value) or not union.accepts(value) else None
 
@@ -82,6 +90,7 @@ class _JsonSchema:
 
     def __init__(self, schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> None:
         self._schema = schema
+        self.choices = len(schema.get("choices", ()))
         self._definitions = definitions
 
     def accepts(self, value: Any) -> bool:

@@ -95,7 +95,7 @@ def value_size(value: Any) -> tuple[int, int]:
             uncommon += len(each) // 200
         elif isinstance(each, float):
             uncommon += _float_size(each)
-        elif each is not None and each.bit_length() > 63:
+        elif isinstance(each, int) and each.bit_length() > 63:
             uncommon += 16 + each.bit_length() ** 2 // 50_000
     return size, uncommon
 
