@@ -82,7 +82,7 @@ OF_TOOLS: Final = {**OF_EVERY_FEATURE, "annotations": TOOL_ANNOTATIONS}
 OF_TEMPLATES: Final = {
     **OF_EVERY_FEATURE,
     "annotations": ANNOTATIONS,
-    "mime_type": ["text/plain", "", "text"],
+    "mime_type": ["text/plain", "text/plain; charset=utf-8"],
 }
 OF_RESOURCES: Final = {**OF_TEMPLATES, "size": SIZES}
 OF_EVERY_BLOCK: Final = {"annotations": ANNOTATIONS, "meta": METAS}
