@@ -450,6 +450,14 @@ def a_step_that_returns_another_type() -> None:
 
 
 @says(
+    "step 'count' returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys",
+    UsageError,
+)
+def a_step_that_returns_two_keys_with_one_name() -> None:
+    run(lambda ctx: ctx.step("count", lambda: {1: "a", "1": "b"}))
+
+
+@says(
     "step 'read' returned bytes, which cannot be read back from JSON as str | bytes: it becomes str; use a "
     "type that JSON tells apart, or return JSON data",
     UsageError,

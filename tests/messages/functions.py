@@ -407,6 +407,16 @@ def a_schema_that_is_not_json() -> None:
     raw({"type": "object", "default": float("nan")})
 
 
+@says("version=5 of the server must be str")
+def a_version_that_is_no_text() -> None:
+    Server("shop", version=5)  # type: ignore[arg-type]
+
+
+@says('resource x://a: mime_type must be a media type, such as "image/png"')
+def a_media_type_without_a_slash() -> None:
+    Server("shop").resource("x://a", mime_type="png")(lambda: "")
+
+
 @says('server shop: website_url must be a URL with its scheme, such as "https://example.com/icon.png"')
 def a_website_without_a_scheme() -> None:
     Server("shop", website_url="shop.example")
@@ -587,7 +597,7 @@ def a_schema_that_is_no_mapping() -> None:
     tool(annotated(str), input_schema=True)
 
 
-@says("tool name '' is not allowed; use 1 to 128 of the characters A-Z a-z 0-9 _ - .")
+@says("@server.tool: name='' is no name; write text, or leave it out")
 def a_name_without_characters() -> None:
     tool(annotated(str), name="")
 
@@ -623,8 +633,8 @@ def a_schema_that_leaves_the_document() -> None:
 
 
 @says(
-    "find: more than 2000 subschemas apply to one value, or an enum has more than 200 arrays and objects; "
-    "use fewer alternatives"
+    "find: the schema makes more than 2000 checks of one value; use fewer alternatives, and fewer numbers, "
+    "arrays and objects in an enum"
 )
 def a_schema_with_an_enumeration_of_many_objects() -> None:
     raw({"type": "object", "properties": {"a": {"enum": [{"a": number} for number in range(300)]}}})
