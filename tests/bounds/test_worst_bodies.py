@@ -59,7 +59,7 @@ ARGUMENTS = {
     "folder": "root",
     "records": "items",
     "chosen": "items",
-    "alike": "items",
+    "alike_choices": "items",
     "wide": "value",
     "formula": "expression",
     "animals": "items",

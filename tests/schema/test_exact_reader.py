@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
-from functools import partial, reduce
+from functools import partial
 from inspect import isclass
-from operator import or_
 from pathlib import Path
 from sys import hash_info
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,7 +23,6 @@ from pydantic import (
     Json,
     StringConstraints,
     WithJsonSchema,
-    create_model,
 )
 from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
@@ -37,6 +35,7 @@ from mcp_roundtrip.schema.forms import Form
 from mcp_roundtrip.schema.schema_validator import SchemaValidator
 from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
+from support.costly_types import alike
 from support.json_values import values, verdicts
 from support.type_samples import FORMS, ZOO, Level
 
@@ -187,8 +186,6 @@ class Window(BaseModel):
     note: str | None = None
 
 
-ALIKE: Any = reduce(or_, (create_model(f"Alike{n}", **{f"a{n}": (int, ...)}) for n in range(50)))
-
 EXCEPTIONS: dict[str, list[tuple[Any, Any]]] = {
     "types": [
         (complex, "a"),
@@ -208,7 +205,7 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any]]] = {
     ],
     "limits": [(Annotated[str, Field(pattern="[a-z]{1,128}")], "a" * 400_000)],
     "uncommon numbers": [(list[Annotated[int, Field(ge=0, le=10**901)]], [10**900] * 10_000)],
-    "alternatives": [(list[ALIKE], [{"a49": 1}] * 5_000)],
+    "alternatives": [(list[alike(50)], [{"a49": 1}] * 5_000)],
     "collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)])],
     "nested json": [(Json[list[int]], f"[{'0,' * 20_000}0]")],
     "depth": [(Any, "\ud800")],

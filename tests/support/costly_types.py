@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
@@ -39,3 +41,9 @@ def choices(levels: int) -> Any:
             "Right", child=(below, ...), right=(int, 0)
         )
     return below
+
+
+def alike(count: int) -> Any:
+    """Return a union of models of which no two have a field in common."""
+    fields: list[dict[str, Any]] = [{f"a{number}": (int, ...)} for number in range(count)]
+    return reduce(or_, (create_model(f"Alike{number}", **each) for number, each in enumerate(fields)))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import reduce
-from operator import or_
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
-from pydantic import AnyUrl, BaseModel, Field, JsonValue, create_model
+from pydantic import AnyUrl, BaseModel, Field, JsonValue
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_testing.ports import make_ports
-from support.costly_types import Folder, Record, Wide, choices
+from support.costly_types import Folder, Record, Wide, alike, choices
 
 
 class Eight(BaseModel):
@@ -67,7 +65,7 @@ class Dog(BaseModel):
 
 
 Chosen: Any = choices(7)
-Alike: Any = reduce(or_, (create_model(f"Alike{n}", **{f"a{n}": (int, ...)}) for n in range(100)))
+Alike: Any = alike(100)
 
 
 @dataclass
@@ -159,7 +157,7 @@ def chosen(items: list[Chosen]) -> int:
 
 
 @server.tool
-def alike(items: list[Alike]) -> int:
+def alike_choices(items: list[Alike]) -> int:
     return len(items)
 
 

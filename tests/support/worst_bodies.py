@@ -142,7 +142,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "choices that double": lambda: tool(
         "chosen", "items", repeated(nested("1", 7, f'{{"child":{SLOT}}}'), most=MANY // 8)
     ),
-    "alike choices": lambda: tool("alike", "items", repeated('{"a99":1}', most=MANY // 2)),
+    "alike choices": lambda: tool("alike_choices", "items", repeated('{"a99":1}', most=MANY // 2)),
     "a long text in a union": lambda: tool(
         "animals", "items", '[{"kind":"cat","name":' + string("a") + "}]"
     ),
