@@ -450,7 +450,8 @@ def a_step_that_returns_another_type() -> None:
 
 
 @says(
-    "step 'count' returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys",
+    "step 'count' returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other "
+    "keys",
     UsageError,
 )
 def a_step_that_returns_two_keys_with_one_name() -> None:
