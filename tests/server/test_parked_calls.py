@@ -405,6 +405,12 @@ def test_a_url_question_is_on_the_page_and_its_check_is_made_when_the_call_is_ma
     assert deployment.text("sign_in") == "signed in 1"
 
 
+def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_call(deployment):
+    asked = deployment.text("confirm", toolCallId="call_1", sessionId="s")
+    deployment.answer(asked, sure=True)
+    assert deployment.text("confirm", toolCallId="call_2") == "tea True 1"
+
+
 def test_a_question_through_the_model_after_a_step_continues(deployment):
     asked = deployment.text("relayed")
     assert "in the argument input_responses" in asked

@@ -25,7 +25,7 @@ _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
 
 
-_OF_CLIENTS = frozenset({"toolCallId", "sessionId"})
+CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId"})
 """Arguments that clients such as n8n add to each call."""
 
 
@@ -125,7 +125,7 @@ def known_arguments(
 
     `names` returns those that the schema has.
     """
-    added = raw.keys() if drops_all else raw.keys() & _OF_CLIENTS
+    added = raw.keys() if drops_all else raw.keys() & CLIENT_ARGUMENTS
     unknown = added - set(names()) if added else ()
     return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
 

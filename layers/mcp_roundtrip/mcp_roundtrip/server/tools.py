@@ -15,6 +15,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
+from mcp_roundtrip.schema.signature import CLIENT_ARGUMENTS
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import (
@@ -146,8 +147,8 @@ class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created 
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)
-        if (known := tool.known_arguments(params.arguments)) is not params.arguments:
-            params = replace(params, arguments=known)
+        if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
+            params = replace(params, arguments=tool.known_arguments(params.arguments))
         call = FeatureCall(tool, tool.name, params, context, self.options)
         check_call_headers(call)
         return call
