@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.console_browser"]
 
 PHONE, TABLET, DESKTOP = (400, 700), (800, 600), (1280, 800)
-SIZES: Final = [PHONE, TABLET, DESKTOP]
+SIZES: Final = [PHONE, DESKTOP]
 CALL: Final = ("click", "Call")
 ROUND: Final = ("shows", ".call[open] .round:last-child")
 FOCUSED: Final = ("focused",)
@@ -24,7 +24,7 @@ WHERE: Final = (
     "[scrollY, document.activeElement.getBoundingClientRect().top, document.activeElement.value ?? null]",
 )
 
-every_size = pytest.mark.parametrize("size", SIZES, ids=str)
+both_sizes = pytest.mark.parametrize("size", SIZES, ids=str)
 
 
 def window(size: tuple[int, int], **options: Any) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_errors_are_in_view_and_have_the_focus(console: Console, size: tuple[int
     assert [seen for seen in visit.seen if isinstance(seen, list)] == [[]]
 
 
-@every_size
+@both_sizes
 def test_a_field_with_an_error_is_in_view_with_the_error(console: Console, size: tuple[int, int]) -> None:
     error = "document.activeElement.closest('.field').querySelector('.error').getBoundingClientRect()"
     visit = console(
@@ -169,7 +169,7 @@ def test_a_question_in_work_keeps_the_focus_while_an_earlier_round_ends(console:
     assert (after, visit.seen[-1]) == (before, True)
 
 
-@every_size
+@both_sizes
 def test_a_card_that_is_taller_than_the_window_shows_its_beginning(
     console: Console, size: tuple[int, int]
 ) -> None:
