@@ -119,6 +119,10 @@ class Color(Enum):
     RED = "red"
 
 
+class Level(IntEnum):
+    LOW = 1
+
+
 def tool_of(annotation: Any) -> Any:
     def tool(x: Any) -> None: ...
 
@@ -135,6 +139,8 @@ def tool_of(annotation: Any) -> Any:
         type[int],
         Enum,
         list[IntEnum],
+        dict[Literal[1, 2], int],
+        dict[Level, int],
     ],
 )
 def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:

@@ -63,6 +63,8 @@ def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
             return "Enum has no members; write an enumeration that has some"
         case "literal":
             return _literal_problem(schema["expected"])
+        case "dict" | "counter":
+            return _keys_problem(schema.get("keys_schema", {}))
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
@@ -74,6 +76,14 @@ def _literal_problem(expected: list[Any]) -> str | None:
         return None
     meant = "the enumeration itself" if isinstance(unreadable[0], Enum) else "a Literal of strings"
     return f"JSON cannot hold {unreadable[0]!r}; write {meant}, or Literal of its value"
+
+
+def _keys_problem(keys: CoreSchema) -> str | None:
+    """Return why no name of a JSON object is a key; None if some are. Numbers are read from names."""
+    values = keys.get("expected") or [each.value for each in keys.get("members", ())]
+    if not values or any(isinstance(each, str) for each in values):
+        return None
+    return f"the names of a JSON object are text, and never {values[0]!r}; write a Literal of texts"
 
 
 def _pattern_problem(pattern: str | re.Pattern[str], *, is_python_re: bool) -> str | None:
