@@ -141,7 +141,7 @@ async def refusals_of_python(given: Mapping[str, Any], *, legacy: bool) -> list[
             current = step
             try:
                 await _SEND[step["method"]](client, step)
-            except Exception as error:  # whatever a client raises
+            except Exception as error:  # a client may raise anything
                 found.append((step["where"], repr(error)))
     return found
 

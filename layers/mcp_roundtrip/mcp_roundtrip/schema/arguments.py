@@ -23,7 +23,7 @@ from mcp_roundtrip.schema.mcp_header import (
     headers_of_parameters,
     headers_of_schema,
 )
-from mcp_roundtrip.schema.signature import FunctionArguments, Signature, known_arguments
+from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 
 
 class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -70,10 +70,6 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
     def check(self) -> None:
         """Build everything that calls and lists need. Raises DefinitionError."""
         self.json_schema()
-
-    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that are dropped (see `known_arguments`)."""
-        return known_arguments(raw, lambda: self.names, drops_all=self.is_lenient)
 
     def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments for the function from a client's JSON.

@@ -101,32 +101,36 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in optional}
         empty -= {name for name in self.nullable if raw.get(name, "") is None}
-        refused = {name for name in empty if not self._schema_validator.is_valid_member(name, raw[name])}
-        return {name: member for name, member in raw.items() if name not in refused}
+        return self._schema_validator.without_refused(raw, empty) if empty else raw
 
     def read_strings(self, raw: Mapping[str, str]) -> Any:
         """Return the value of `raw`, whose strings may stand for numbers. Raises InvalidValue."""
         text = self._encode(raw)
-        self._limit_matching(raw, text)
+        if patterns := self._own_patterns | self._advertised_patterns:
+            from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching  # few types have some
+
+            if exceeds_matching(patterns, 0, raw, len(text)):
+                raise self._refusal(TEXT_TOO_LONG)
         return self._typed_value(self._string_validator, text)
 
     def _encode(self, raw: Mapping[str, Any]) -> str:
         try:
             text = compact_json(dict(raw))
         except (TypeError, ValueError):
-            raise InvalidValue(f"{format_location(self.root, ())}: Input should be JSON") from None
+            raise self._refusal("Input should be JSON") from None
         if r"\ud" in text and _has_half_of_a_pair(raw):
-            raise InvalidValue(f"{format_location(self.root, ())}: a string holds half of a surrogate pair")
+            raise self._refusal("a string holds half of a surrogate pair")
         return text
+
+    def _refusal(self, problem: str) -> InvalidValue:
+        """Return the error for the whole input."""
+        return InvalidValue(f"{format_location(self.root, ())}: {problem}")
 
     def _check(self, raw: Mapping[str, Any], text: str) -> None:
         """Raise InvalidValue for what the JSON Schema refuses."""
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        self._limit_matching(value, text, self._schema_validator.pattern_size)
-        if self._schema_validator.has_too_much_work(value):
-            from mcp_roundtrip.schema.validation_cost import TOO_MUCH_WORK  # for errors only
-
-            raise InvalidValue(f"{format_location(self.root, ())}: {TOO_MUCH_WORK}")
+        if problem := self._schema_validator.exceeded_bound(value, len(text), self._own_patterns):
+            raise self._refusal(problem)
         if not self._schema_validator.is_valid(value):
             from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
 
@@ -154,14 +158,6 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         is_null = member is None and name in self.nullable
         return is_null or self._schema_validator.is_valid_member(name, member)
 
-    def _limit_matching(self, value: Mapping[str, Any], text: str, applied: int = 0) -> None:
-        if not self._patterns:
-            return
-        from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching  # few types have patterns
-
-        if exceeds_matching(self._patterns, applied, value, len(text)):
-            raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
-
     @cached_property
     def _short_input(self) -> int:
         parts = list(nodes(self.types.core_schema))
@@ -169,10 +165,9 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         return SHORT_INPUT * _NARROW // max(_NARROW, errors[0] * max(1, errors[1]))
 
     @cached_property
-    def _patterns(self) -> frozenset[str]:
-        """The patterns of the type, and those of the JSON Schema, such as that of a Decimal."""
-        own = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
-        return frozenset(own) | self._advertised_patterns
+    def _own_patterns(self) -> frozenset[str]:
+        """The patterns of the type. The JSON Schema has others, such as that of a Decimal."""
+        return frozenset(node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
 
     @cached_property
     def _advertised_patterns(self) -> frozenset[str]:
@@ -217,7 +212,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             raise _invalid_value(error, self.root) from None
         except TooMuchWork:
             problem = "Input has too many values for its alternatives; send fewer"
-            raise InvalidValue(f"{format_location(self.root, ())}: {problem}") from None
+            raise self._refusal(problem) from None
 
 
 def _is_about(places: list[str], other: str) -> bool:

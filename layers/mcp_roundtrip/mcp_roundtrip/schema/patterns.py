@@ -109,8 +109,9 @@ def exceeds_matching(patterns: Collection[str], applied: int, value: Any, length
     times. `length` is that of the value as JSON text.
     """
     sizes = {pattern: pattern_size(pattern) for pattern in patterns}
-    repeats = max(1.0, applied / sum(sizes.values()))
-    if repeats * sum(sizes.values()) * length <= MAX_MATCHING:
+    total = sum(sizes.values())
+    repeats = max(1.0, applied / total)
+    if repeats * total * length <= MAX_MATCHING:
         return False
     lengths = list(map(len, _texts(value)))
     matched = sum(size * _matched(pattern, size, lengths) for pattern, size in sizes.items())

@@ -13,17 +13,16 @@ from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
-from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching, pattern_problem
-from mcp_roundtrip.schema.signature import FunctionArguments, Signature, known_arguments
+from mcp_roundtrip.schema.patterns import pattern_problem
+from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
-    all_patterns,
     dialect_of,
     patterns_of,
     subschemas,
 )
 from mcp_roundtrip.schema.type_adapters import format_location
-from mcp_roundtrip.schema.validation_cost import TOO_MUCH_WORK, check_cost
+from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.schema_validator import SchemaValidator
@@ -104,19 +103,16 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
             raise ArgumentsError("\n".join(problems))
         return {self.signature.parameters[0].name: arguments}
 
-    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that are dropped (see `known_arguments`)."""
+    @property
+    def drops_unknown(self) -> bool:
+        """Whether arguments that the schema does not have are dropped: only if it refuses them."""
         is_closed = self.input_schema.get("additionalProperties") is False
-        drops_all = self.is_lenient and is_closed and "patternProperties" not in self.input_schema
-        return known_arguments(raw, lambda: self.names, drops_all=drops_all)
+        return self.is_lenient and is_closed and "patternProperties" not in self.input_schema
 
     def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
-        if self._patterns and exceeds_matching(
-            self._patterns, self._validator.pattern_size, arguments, len(compact_json(arguments))
-        ):
-            return [f"arguments: {TEXT_TOO_LONG}"]
-        if self._validator.has_too_much_work(arguments):
-            return [f"arguments: {TOO_MUCH_WORK}"]
+        length = len(compact_json(arguments)) if self._validator.patterns else 0
+        if problem := self._validator.exceeded_bound(arguments, length):
+            return [f"arguments: {problem}"]
         if self._validator.is_valid(arguments):
             return []
         from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
@@ -126,17 +122,9 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
     def _without_empty(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments without those that are null or "", have a `default`, and are refused."""
         properties = _mapping(self.input_schema.get("properties"))
-        return {
-            name: value
-            for name, value in raw.items()
-            if value not in (None, "")
-            or "default" not in _mapping(properties.get(name))
-            or self._validator.is_valid_member(name, value)
-        }
-
-    @cached_property
-    def _patterns(self) -> frozenset[str]:
-        return all_patterns(self.input_schema)
+        empty = {name for name, value in raw.items() if value in (None, "")}
+        optional = {name for name in empty if "default" in _mapping(properties.get(name))}
+        return self._validator.without_refused(raw, optional)
 
     @cached_property
     def _validator(self) -> SchemaValidator:

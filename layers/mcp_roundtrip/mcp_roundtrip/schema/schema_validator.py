@@ -6,7 +6,7 @@ Its own errors are not used: those of alternatives within alternatives take expo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from functools import cached_property
 from typing import Any, Final, Self
@@ -16,10 +16,22 @@ import jsonschema_rs
 from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.patterns import MAX_MATCHING, applied_size, text_length
+from mcp_roundtrip.schema.patterns import (
+    MAX_MATCHING,
+    TEXT_TOO_LONG,
+    applied_size,
+    exceeds_matching,
+    text_length,
+)
 from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, nodes
 from mcp_roundtrip.schema.type_adapters import format_location
-from mcp_roundtrip.schema.validation_cost import MAX_WORK, schema_cost, uncommon_weight, value_size
+from mcp_roundtrip.schema.validation_cost import (
+    MAX_WORK,
+    TOO_MUCH_WORK,
+    schema_cost,
+    uncommon_weight,
+    value_size,
+)
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -65,9 +77,22 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             self._compiled[place] = _compile({**dialect, **rule})
         return self._is_valid_at(place, value)
 
-    def has_too_much_work(self, value: Any) -> bool:
-        """Return whether it may take more than a second to check JSON data, without its patterns."""
-        return self._work(value) > MAX_WORK
+    def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """Return an object without those of the named members that the property of their name refuses."""
+        members = value.items()
+        return {name: each for name, each in members if name not in names or self.is_valid_member(name, each)}
+
+    def exceeded_bound(
+        self, value: Any, length: int, other_patterns: frozenset[str] = frozenset()
+    ) -> str | None:
+        """Return why it may take more than a second to check JSON data, or None.
+
+        `length` is that of the data as JSON text. `other_patterns` are matched with its texts, too.
+        """
+        patterns = self.patterns | other_patterns
+        if patterns and exceeds_matching(patterns, self.pattern_size, value, length):
+            return TEXT_TOO_LONG
+        return TOO_MUCH_WORK if self._work(value) > MAX_WORK else None
 
     def work(self, place: str, value: Any) -> int:
         """Return how much work it is at most to check JSON data at a place, of `MAX_WORK` in a second."""
@@ -82,7 +107,12 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     @cached_property
     def pattern_size(self) -> int:
         """The size of the compiled patterns that match one text."""
-        return applied_size(self.schema) if all_patterns(self.schema) else 0
+        return applied_size(self.schema) if self.patterns else 0
+
+    @cached_property
+    def patterns(self) -> frozenset[str]:
+        """The patterns of the schema."""
+        return all_patterns(self.schema)
 
     def _work(self, value: Any) -> int:
         size, uncommon = value_size(value)

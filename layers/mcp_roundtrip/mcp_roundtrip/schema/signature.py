@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -117,17 +117,21 @@ class FunctionArguments(Struct, frozen=True, eq=False):
         """The docstring without its section on parameters."""
         return self.signature.docstring.prose
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments in JSON, in order. Raises DefinitionError."""
+        raise NotImplementedError
 
-def known_arguments(
-    raw: Mapping[str, Any], names: Callable[[], Collection[str]], *, drops_all: bool
-) -> Mapping[str, Any]:
-    """Return the arguments without those that clients add, if `drops_all` without all that are unknown.
+    @property
+    def drops_unknown(self) -> bool:
+        """Whether arguments that the schema does not have are dropped."""
+        return self.is_lenient
 
-    `names` returns those that the schema has.
-    """
-    added = raw.keys() if drops_all else raw.keys() & CLIENT_ARGUMENTS
-    unknown = added - set(names()) if added else ()
-    return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that clients add, or that are unknown and dropped."""
+        added = raw.keys() if self.drops_unknown else raw.keys() & CLIENT_ARGUMENTS
+        unknown = added - set(self.names) if added else ()
+        return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
 
 
 def check_callable(decorator: str, function: Any) -> None:

@@ -57,7 +57,7 @@ CheckChoices = Callable[
 
 
 class _Counts(Struct):
-    """What one input has: values by their hashes, and values in strings of JSON."""
+    """What one input has: values by their hashes, values in strings of JSON, time to choose alternatives."""
 
     by_hash: dict[int, set[int]] = field(default_factory=dict)
     json_values: int = 0

@@ -1,4 +1,4 @@
-"""Bounds on the time that a JSON Schema takes, whatever the value: its cost times the size of the value.
+"""Bounds on the time that a JSON Schema takes for every value: its cost times the size of the value.
 
 The cost of a schema is the number of checks that it makes of one value. A check of 25 ns is the unit, so the
 bound is one second. Composition multiplies: if both alternatives of an `anyOf` lead to one `$ref`, the target
@@ -39,7 +39,7 @@ _EACH: Final = (
     "propertyNames",
     *_UNEVALUATED,
 )
-"""Keywords whose subschema applies to members or items, whatever their name or position."""
+"""Keywords whose subschema applies to members of any name, or to items at any position."""
 
 _AGAIN: Final = 3
 """Times that `_UNEVALUATED` has the schemas beside it checked."""

@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol.capabilities import (
 )
 from mcp_roundtrip.server.client_abilities import abilities_of
 from mcp_roundtrip.server.model import FeatureCall
-from mcp_roundtrip.server.plan import WAITING, Continuation, Plan, continuation, plan_call
+from mcp_roundtrip.server.plan import Continuation, Plan, continuation, plan_call, waits_for_answers
 from mcp_roundtrip.server.tools import Tool
 
 
@@ -25,14 +25,13 @@ def plan_of(call: FeatureCall) -> Plan:
     asks = feature.parameters.context_parameter is not None
     if isinstance(feature, Tool):
         return plan_call(client, feature.channels, asks=asks)
-    chosen = [
-        each for each in call.options.channels if each == "default"
-    ]  # only calls of tools can be repeated
-    return plan_call(replace(client, stores_calls=False), chosen, asks=asks)
+    # Only the call of a tool can ask in its result, and can be repeated by a model.
+    defaults = [each for each in call.options.channels if each == "default"]
+    return plan_call(replace(client, stores_calls=False), defaults, asks=asks)
 
 
 def continuation_of(call: FeatureCall) -> Continuation | None:
-    """Return how the call goes on that is out of time; None if it cannot."""
+    """Return how a call that is out of time continues; None if it cannot continue."""
     return continuation(
         plan_of(call),
         is_in_app=call.params.is_in_app,
@@ -117,4 +116,4 @@ def loses_steps_without_place(call: FeatureCall) -> bool:
     if plan.state == "follows" and not call.reservation.is_last_round:
         return False
     tool = call.feature
-    return plan.parks and isinstance(tool, Tool) and not WAITING.isdisjoint(tool.channels)
+    return plan.parks and isinstance(tool, Tool) and waits_for_answers(tool.channels)

@@ -13,7 +13,7 @@ from mcp_roundtrip.schema.schema_validator import SchemaValidator
 from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.tools import Tool
 
-_SCHEMAS: Final = frozenset({"inputSchema", "outputSchema"})
+_SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
 def check_definitions(features: Sequence[Feature]) -> None:
@@ -33,7 +33,7 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
         try:
             feature.parameters.check()
             definition = feature.definition()
-            for member in _SCHEMAS & definition.keys():
+            for member in filter(definition.__contains__, _SCHEMAS):
                 SchemaValidator.compile(definition[member], f"{feature.name}: {member}")
         except DefinitionError as error:
             yield feature, error

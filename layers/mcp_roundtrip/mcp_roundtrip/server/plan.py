@@ -14,8 +14,8 @@ from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.server.client_abilities import ClientAbilities, StateSupport
 
 Continuation = Literal["app", "state", "task", "parked"]
-"""How a call goes on that is out of time: the app calls again, the client sends the state, the call becomes a
-task, or the model calls again and the call is found in the task table."""
+"""How a call that is out of time continues: the app calls again, the client sends the state, the call becomes
+a task, or the model calls again and the call is found in the task table."""
 
 
 _FALLBACKS: Final[Mapping[Fallback, Callable[[ClientAbilities], bool]]] = {
@@ -26,8 +26,13 @@ _FALLBACKS: Final[Mapping[Fallback, Callable[[ClientAbilities], bool]]] = {
 }
 """Fallback -> whether it can carry a question for a client."""
 
-WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
+_WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
 """The fallbacks whose answers come in a later call."""
+
+
+def waits_for_answers(fallbacks: Sequence[Fallback]) -> bool:
+    """Return whether one of the fallbacks gets its answers in a later call."""
+    return not _WAITING.isdisjoint(fallbacks)
 
 
 class Plan(Struct, frozen=True):
@@ -45,7 +50,7 @@ class Plan(Struct, frozen=True):
     @property
     def waits(self) -> bool:
         """Whether a question may be answered in a later call."""
-        return not WAITING.isdisjoint(self.fallbacks)
+        return waits_for_answers(self.fallbacks)
 
     @property
     def may_end_unfinished(self) -> bool:
@@ -56,7 +61,7 @@ class Plan(Struct, frozen=True):
 def plan_call(client: ClientAbilities, chosen: Sequence[Fallback], *, asks: bool) -> Plan:
     """Return the plan for a tool with the fallbacks that its author chose. `asks`: it takes a context."""
     usable = tuple(each for each in chosen if _FALLBACKS[each](client)) if asks else ()
-    waits = not WAITING.isdisjoint(chosen)
+    waits = waits_for_answers(chosen)
     parks = asks and client.stores_calls and not client.shows_all and (waits or client.state != "follows")
     return Plan(usable, parks, client.state)
 
@@ -64,7 +69,7 @@ def plan_call(client: ClientAbilities, chosen: Sequence[Fallback], *, asks: bool
 def continuation(
     plan: Plan, *, is_in_app: bool, may_start_task: bool, stays_in_rounds: bool
 ) -> Continuation | None:
-    """Return how a call goes on that is out of time; None if it cannot.
+    """Return how a call that is out of time continues; None if it cannot continue.
 
     `is_in_app`: the app asks. `stays_in_rounds`: the caller has no place for a task, nor for a parked call.
     """
