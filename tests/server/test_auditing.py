@@ -556,17 +556,10 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason(log: Aud
     assert brief(record, "status", "reason", "feature") == [429, "task_limit_reached", "lasting"]
 
 
-def test_a_call_that_is_refused_before_its_first_step_has_one_record(log: AuditLines) -> None:
-    client_at_limit(log).by(capabilities={}).post_call("reserves")
+def test_a_call_that_is_refused_after_a_step_has_one_record_with_the_step(log: AuditLines) -> None:
+    client_at_limit(log).post_call("charges")
     assert log.phases == ["begun", "ended"]
     [record] = log.records()
     assert brief(record, "outcome", "status", "reason", "steps") == [
-        *("refused", 429, "task_limit_reached", None)
+        *("refused", 429, "task_limit_reached", ["charge"])
     ]
-
-
-def test_a_call_that_continues_without_a_task_has_one_record_with_all_its_steps(log: AuditLines) -> None:
-    client_at_limit(log).call("charges")
-    assert log.phases == ["begun", "ended"]
-    [record] = log.records()
-    assert brief(record, "outcome", "reason", "steps") == ["complete", None, ["charge", "ship"]]

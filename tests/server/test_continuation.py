@@ -13,7 +13,6 @@ from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO, TASKS_EXTENSION, UI_EXTENSION
 from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
-from mcp_roundtrip_testing.task_table import TaskTable
 
 BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
@@ -126,19 +125,3 @@ def test_its_call_becomes_a_task_if_tool_and_client_support_tasks() -> None:
     player = signed_in(TASKS_ONLY, task="optional")
     assert player.call("work").task.result["structuredContent"] == 6
     assert rounds(player) == ["task"]
-
-
-def test_its_call_continues_with_its_state_if_its_caller_has_too_many_open_tasks() -> None:
-    clock = FakeClock()
-    server = serving(six_steps(clock), channels=(), task="optional")
-
-    @server.tool(task="required")
-    def waits(ctx: Context) -> None:
-        ctx.run_as_task()
-        ctx.sleep("long", 3_000_000)
-
-    tasks = TaskTable(clock, max_open=1)
-    player = Player(server, TASKS_ONLY, clock=clock, ports={"tasks": tasks})
-    player.call("waits")
-    assert player.call("work").structured == 6
-    assert rounds(player) == ["task", "checkpoint", "complete"]

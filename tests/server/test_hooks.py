@@ -252,27 +252,14 @@ def test_a_hook_learns_the_outcome_and_the_type_of_the_error(
 def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
     server, seen = recorded()
 
-    def full(call: Any) -> None:
+    def full(call: Any, run: Any) -> None:
         raise ProtocolError(-32603, "Too many tasks", http_status=429)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mcp_roundtrip.server.reserved_place.reserve_place_or_refuse", full)
+        patch.setattr("mcp_roundtrip.server.task_creation.require_room", full)
         played = Player(server, WITH_TASKS).send("export", {}, None, None)
     assert played.status == 429
     assert seen == []
-
-
-def test_a_hook_sees_that_a_call_is_refused_before_its_first_step() -> None:
-    server, outcomes = recorded(lambda call: (call.name, call.outcome))
-
-    @server.tool
-    def pay(ctx: Context) -> str:
-        return ctx.step("pay", lambda: "paid")
-
-    deployment = Deployment(server, capabilities={}, max_open=1)
-    deployment.call("order")
-    assert deployment.send_call("pay").status == 429
-    assert outcomes == [("order", "input_required"), ("pay", "protocol_error")]
 
 
 def test_before_its_yield_a_hook_knows_no_outcome(server: Server, seen: Seen) -> None:

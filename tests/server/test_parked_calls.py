@@ -1,11 +1,9 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
 import json
-from asyncio import gather
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import count
-from threading import Barrier, Event
+from threading import Barrier
 
 import pytest
 from pydantic import BaseModel, field_validator
@@ -13,7 +11,6 @@ from pydantic import BaseModel, field_validator
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
-from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -74,19 +71,6 @@ def buy(ctx: Context) -> str:
     return ctx.step("buy", effect, str(sure))
 
 
-@server.tool(requires=["elicitation.form"])
-def always_asks(ctx: Context, item: str) -> str:
-    """An effect, and a question in every call."""
-    reserved = ctx.step("reserve", effect, item)
-    return f"{reserved} {ctx.elicit('sure', f'Order {reserved}?', bool)}"
-
-
-@server.tool(task="required", requires=["elicitation.form"])
-def asks_in_task(ctx: Context) -> str:
-    """A question in every call, and then a task."""
-    return ctx.step("create", effect, f"{ctx.elicit('sure', 'Really?', bool)}")
-
-
 @server.tool
 def refuse(ctx: Context) -> str:
     """Fail after a question."""
@@ -144,39 +128,6 @@ async def reserve(ctx: AsyncContext, item: str = "") -> str:
     return reserved
 
 
-def define(name: str, *actions: str) -> None:
-    """Define a tool that does this in order: a form, a URL question with a check, or a step of this name."""
-
-    @server.tool(name)
-    def tool(ctx: Context) -> None:
-        for action in actions:
-            if action == "form":
-                ctx.elicit("sure", "Really?", bool)
-            elif action == "url":
-                ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-            else:
-                ctx.step(action, effect, action)
-
-
-define("choose", "form")
-define("reserve_and_sign_in", "reserved", "url")
-define("buy_twice", "form", "bought", "url")
-define("reserve_and_buy", "reserved", "form", "url")
-
-
-@server.tool
-def signs_in_after_failure(ctx: Context) -> None:
-    """An effect whose result is lost, and a URL question."""
-
-    def fail():
-        effect("failed")
-        raise LookupError
-
-    with suppress(LookupError):
-        ctx.step("failing", fail)
-    ctx.elicit_url("login", "Sign in.", "https://login.example/", done=lambda: is_signed_in)
-
-
 def slow() -> str:
     return "slow"
 
@@ -203,37 +154,6 @@ def only_default(ctx: Context) -> str:
     """A step, and a question with a default."""
     ctx.step("first", str)
     ctx.elicit("sure", "Really?", bool, default=True)
-    return "done"
-
-
-@server.tool(channels=())
-def checkpoints(ctx: Context) -> None:
-    """A step, and a checkpoint before work that takes long."""
-    ctx.step("first", str)
-    ctx.checkpoint(needs_ms=60_000)
-
-
-@server.tool
-async def two_branches(ctx: AsyncContext, item: str) -> None:
-    """Two steps at once, while another call is not awaited yet."""
-    later = ctx.now("now")
-    await gather(ctx.step("one", effect, "one"), ctx.step("two", effect, "two"))
-    await later
-
-
-@server.tool
-def fails_after_step(ctx: Context) -> str:
-    """A step, and an error."""
-    ctx.step("reserve", effect, "reserved")
-    raise ToolError("It is sold out.")
-
-
-@server.tool
-def catches_everything(ctx: Context, item: str) -> str:
-    """Two steps whose errors do not matter."""
-    for number in range(2):
-        with suppress(Exception):
-            ctx.step(f"step {number}", effect, f"step {number}")
     return "done"
 
 
@@ -572,265 +492,83 @@ def is_refused(deployment, tool, limit):
     if deployment.is_legacy:  # the model of such a client reads results only
         assert response.status == 200
         assert body["result"]["isError"] is True
-        return f"{limit} other calls of this user wait" in body["result"]["content"][0]["text"]
+        return deployment.outcome == "too_many_open_tasks"
     assert (response.status, response.headers["retry-after"]) == (429, "30")
     assert body["error"]["data"] == {"maxOpenTasks": limit, "retryAfterMs": 30_000}
     return body["error"]["code"] == 429
 
 
-def test_a_call_that_always_asks_is_refused_above_the_limit_before_it_runs(deployment):
-    deployment.table.max_open = 1
-    asked = deployment.text("always_asks", item="tea")
-    assert effects == ["tea"]
-    assert is_refused(deployment, "always_asks", limit=1)
-    assert effects == ["tea"]
-    assert "asks the user" in deployment.text("always_asks", item="tea"), "the parked call continues"
+def test_a_question_above_the_limit_is_refused_and_a_parked_call_continues(deployment):
+    asked = take_the_only_place(deployment)
+    assert is_refused(deployment, "confirm", limit=1)
+    assert "asks the user" in deployment.text("confirm"), "the parked call continues"
     deployment.answer(asked, sure=True)
-    assert deployment.text("always_asks", item="tea") == "tea 1 True"
-    assert "asks the user" in deployment.text("always_asks", item="bread")
+    assert "asks the user" in deployment.text("confirm", item="bread")
 
 
-def test_a_call_that_needs_a_task_and_cannot_have_one_reserves_no_place(deployment):
-    deployment.table.max_open = 1
-    deployment.text("always_asks", item="tea")
-    response = deployment.send_call("asks_in_task")
-    assert ("needs tasks" if deployment.is_legacy else "-32021") in response.body
-    assert "task_limit_reached" not in deployment.events
-
-
-def test_a_call_that_may_ask_is_refused_above_the_limit_before_its_first_step(deployment):
-    deployment.table.max_open = 1
-    asked = deployment.text("order", item="tea")
+def test_a_refusal_names_the_steps_that_a_new_call_repeats(deployment):
+    take_the_only_place(deployment)
     assert is_refused(deployment, "order", limit=1)
     assert effects == ["reserved"]
-    deployment.answer(asked, size={"vcpus": 1})
-    assert "charged" in deployment.text("order", item="tea"), "the parked call continues"
-
-
-def test_an_async_call_that_may_ask_is_refused_above_the_limit_before_its_first_step(deployment):
-    deployment.table.max_open = 1
-    deployment.text("reserve", item="tea")
-    effects.clear()
-    assert is_refused(deployment, "reserve", limit=1)
-    assert effects == []
-
-
-def test_a_call_that_has_run_a_step_and_asks_nothing_gives_its_place_back(deployment):
-    deployment.table.max_open = 1
-    for number in range(1, 4):
-        assert deployment.text("reserve") == f"reserved {number}"
-    assert "asks the user" in deployment.text("confirm")
-    assert is_refused(deployment, "reserve", limit=1)
-
-
-def test_a_call_that_fails_gives_its_place_back(deployment):
-    deployment.table.max_open = 1
-    assert deployment.error_text("fails_after_step") == "It is sold out."
-    assert "asks the user" in deployment.text("confirm")
-
-
-def test_a_tool_that_catches_the_refusal_of_its_step_runs_no_other(deployment):
-    take_the_only_place(deployment)
-    assert is_refused(deployment, "catches_everything", limit=1)
-    assert effects == []
-
-
-@modern
-def test_a_client_that_can_be_asked_reserves_no_place_for_its_steps(deployment):
-    deployment.table.max_open = 5
-    client, operations = recorded(deployment)
-    capable = client.by(capabilities={"elicitation": {"form": {}, "url": {}}})
-    assert capable.call("order", item="tea")["resultType"] == "input_required"
-    assert effects == ["reserved"]
-    assert updates(operations) == []
-
-
-@pytest.mark.parametrize("max_open", [0, 5])
-def test_a_call_with_steps_writes_twice_to_the_list_of_open_tasks_if_there_is_a_limit(deployment, max_open):
-    deployment.table.max_open = max_open
-    client, operations = recorded(deployment)
-    client.text("reserve")
-    assert updates(operations) == [OPEN_TASKS] * (2 if max_open else 0)
-
-
-def test_no_step_runs_if_no_place_can_be_reserved(deployment):
-    deployment.table.max_open = 5
-    throttled = FaultyStore(deployment.store, lambda operation: operation.name == "update")
-    assert deployment.by(store=throttled).call_error("reserve")["code"] == -32603
-    assert effects == []
-    assert deployment.failures == ["task_table_unavailable"]
+    response = deployment.send_call("order", {"item": "tea"})
+    assert "These steps have run, and will run again then: reserve" in response.body
 
 
 FORMS = {"elicitation": {"form": {}}}
 
 
-def client_at_limit(deployment, capabilities=FORMS):
-    """Return another client of a caller whose only place is taken, and the text of the call that has it."""
-    return deployment.by(capabilities=capabilities), take_the_only_place(deployment)
-
-
 @modern
-def test_a_client_that_keeps_its_state_continues_when_there_is_a_place_for_its_call(deployment):
-    """It can answer forms, and its users can be asked to visit a URL on the page only."""
-    client, asked = client_at_limit(deployment)
-    result = client.call("reserve_and_sign_in")
-    assert (result["resultType"], "inputRequests" in result) == ("input_required", False)
-    assert ("task_postponed", {"tool": "reserve_and_sign_in", "limit": 1}) in deployment.observer.events
-    state = {"requestState": result["requestState"]}
-    for _ in range(2):
-        assert client.send_call("reserve_and_sign_in", **state).status == 429
+def test_the_state_of_a_refused_round_stays_valid(deployment):
+    """This client can answer forms, and its users can be asked to visit a URL on the page only."""
+    client, asked = deployment.by(capabilities=FORMS), take_the_only_place(deployment)
+    round_2 = {
+        "inputResponses": {"sure": accepted(True)},
+        "requestState": client.call("buy")["requestState"],
+    }
+    assert client.send_call("buy", **round_2).status == 429
     deployment.answer(asked, sure=True)
-    deployment.text("confirm")
-    effects[:] = ["reserved"]
-    assert "Sign in." in text(client.post_call("reserve_and_sign_in", **state)["result"])
-    assert effects == ["reserved"]
+    assert "Sign in." in text(client.post_call("buy", **round_2)["result"])
 
 
-@modern
-def test_an_answer_to_a_question_that_was_not_sent_does_not_count(deployment):
-    client, asked = client_at_limit(deployment, {"sampling": {}})
-    state = {"requestState": client.call("order", item="tea")["requestState"]}
+def test_an_answered_call_makes_room_before_it_is_made_again(deployment):
+    asked = take_the_only_place(deployment)
     deployment.answer(asked, sure=True)
-    deployment.text("confirm")
-    answers = {"size": accepted({"vcpus": 9})}
-    again = client.post_call("order", {"item": "tea"}, inputResponses=answers, **state)["result"]
-    assert "order asks the user" in text(again)
-    assert "charged 9" not in effects
+    assert "asks the user" in deployment.text("confirm", item="bread")
+    assert deployment.text("confirm").endswith("True 1")
 
 
-@modern
-def test_a_client_that_keeps_its_state_is_refused_where_it_asks_if_no_step_has_run(deployment):
-    client, _ = client_at_limit(deployment)
-    assert client.send_call("sign_in").status == 429
-
-
-def last_round(client, tool, **answers):
-    """Answer the questions of a call in its last round."""
-    state = client.call(tool)["requestState"]
-    responses = {key: accepted(value) for key, value in answers.items()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mcp_roundtrip.server.runner.max_rounds", lambda *_: 1)
-        patch.setattr("mcp_roundtrip.server.round.max_rounds", lambda *_: 1)
-        return client.send_call(tool, inputResponses=responses, requestState=state)
-
-
-@modern
-def test_a_last_round_is_refused_before_its_first_step_or_where_it_asks(deployment):
-    """Its client could send no other state."""
-    client, _ = client_at_limit(deployment)
-    assert last_round(client, "buy", sure=True).status == 429
-    assert last_round(client, "buy_twice", sure=True).status == 429
-    assert effects == []
-    assert last_round(client, "choose", sure=True).status == 200
-    assert last_round(client, "reserve_and_buy", sure=True).status == 429
-    assert effects == ["reserved"], "in the round before"
-
-
-@pytest.mark.parametrize("tool", ["only_steps", "only_default"])
-def test_a_tool_whose_questions_never_wait_is_not_limited(deployment, tool):
+@pytest.mark.parametrize("tool", ["reserve", "only_steps", "only_default"])
+def test_a_call_that_asks_nothing_is_not_limited_and_writes_nothing(deployment, tool):
     take_the_only_place(deployment)
     client, operations = recorded(deployment)
-    assert client.text(tool) == "done"
+    assert not client.post_call(tool)["result"].get("isError")
     assert updates(operations) == []
 
 
-@pytest.mark.parametrize("max_open", [1, 2])
-def test_a_call_that_is_out_of_time_and_has_no_place_uses_the_rest_of_its_time(
-    deployment, monkeypatch, max_open
-):
-    deployment.table.max_open = max_open
-    deployment.text("confirm")
-
-    def take_time():
-        deployment.clock.advance(26)
-        return "slow"
-
-    monkeypatch.setitem(globals(), "slow", take_time)
-    shown = deployment.text("only_steps")
-    assert ("needs more time" in shown) if max_open == 2 else (shown == "done")
-    postponed = ("task_postponed", {"tool": "only_steps", "limit": 1})
-    assert (postponed in deployment.observer.events) is (max_open == 1)
-
-
-def test_a_parked_call_that_is_out_of_time_needs_no_other_place(deployment, monkeypatch):
+def test_a_call_that_is_out_of_time_needs_room_only_while_it_runs(deployment, monkeypatch):
+    """Nothing runs it until it is made again."""
     deployment.table.max_open = 1
     asked = deployment.text("asks_before_steps")
     deployment.answer(asked, sure=True)
     monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
     assert "needs more time" in deployment.text("asks_before_steps")
-    assert "task_postponed" not in deployment.events
+    assert "asks the user" in deployment.text("confirm")
+
+
+def test_of_concurrent_calls_only_as_many_ask_as_the_limit_allows(deployment):
     deployment.table.max_open = 2
-    assert "asks the user" in deployment.text("confirm"), "no other place is taken"
-
-
-def test_a_call_that_ends_its_time_without_a_place_is_an_error(deployment):
-    take_the_only_place(deployment)
-    assert "checkpoints cannot run now: 1 other calls" in deployment.text("checkpoints")
-    assert ("task_limit_reached", {"tool": "checkpoints", "limit": 1}) in deployment.observer.events
-
-
-@modern
-def test_a_call_whose_step_has_failed_keeps_its_state_until_there_is_a_place(deployment):
-    client, _ = client_at_limit(deployment)
-    assert client.call("signs_in_after_failure")["resultType"] == "input_required"
-    assert effects == ["failed"]
-
-
-@pytest.mark.parametrize("is_full", [True, False])
-def test_no_branch_runs_a_step_after_another_was_refused(deployment, is_full):
-    """A place becomes free between the two."""
-    asked = take_the_only_place(deployment)
-
-    def make_room():
-        deployment.answer(asked, sure=True)
-        deployment.text("confirm")
-        effects.clear()
-
-    rooms = [] if is_full else [make_room]
-
-    class Observer(type(deployment.observer)):
-        def record(self, event, **fields):
-            super().record(event, **fields)
-            if event == "task_limit_reached" and rooms:
-                rooms.pop()()
-
-    other = deployment.by(observer=Observer())
-    assert is_refused(other, "two_branches", limit=1)
-    assert effects == []
-    assert other.events.count("task_limit_reached") == 1
-
-
-@pytest.mark.parametrize("tool", ["always_asks", "order"])
-def test_of_concurrent_calls_only_those_with_a_place_run_a_step(deployment, monkeypatch, tool):
-    deployment.table.max_open = 2
-    others_are_refused, replies = Event(), []
-
-    def reserve(name):
-        others_are_refused.wait(10)
-        return effects.append(name) or name
-
-    def make(number):
-        reply = json.loads(deployment.send_call(tool, {"item": str(number)}).body)
-        if "error" in reply or "other calls of this user wait" in str(reply):
-            replies.append("refused")
-        if len(replies) == 6:
-            others_are_refused.set()
-
-    monkeypatch.setitem(globals(), "effect", reserve)
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(make, range(8)))
-    assert (len(replies), len(effects)) == (6, 2)
+        replies = list(
+            threads.map(lambda number: deployment.send_call("confirm", {"item": str(number)}).body, range(8))
+        )
+    assert sum("asks the user" in each for each in replies) == 2
 
 
-def test_parked_calls_count_towards_the_limit_of_open_tasks(deployment):
-    deployment.table.max_open = 2
-    asked = [deployment.text("confirm", item=item) for item in ("tea", "milk")]
-    assert is_refused(deployment, "confirm", limit=2)
-    assert ("task_limit_reached", {"tool": "confirm", "limit": 2}) in deployment.observer.events
+def test_other_callers_are_not_limited_by_parked_calls(deployment):
+    take_the_only_place(deployment)
+    assert is_refused(deployment, "confirm", limit=1)
+    assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
     assert "asks the user" in deployment.by(user="bob").text("confirm")
-    deployment.answer(asked[0], sure=True)
-    deployment.text("confirm", item="tea")
-    assert "asks the user" in deployment.text("confirm", item="bread")
 
 
 # -- crashes, threads, failures -----------------------------------------------------------------------------

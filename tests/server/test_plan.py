@@ -61,23 +61,19 @@ def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_
 
 
 @pytest.mark.parametrize(
-    ("state", "parks", "in_app", "task", "stays", "way"),
+    ("state", "parks", "in_app", "task", "way"),
     [
-        ("follows", True, True, True, False, "app"),
-        ("follows", True, False, True, False, "state"),
-        ("may_follow", True, False, True, False, "task"),
-        ("may_follow", True, False, False, False, "parked"),
-        ("may_follow", True, False, False, True, "state"),
-        ("may_follow", False, False, False, False, "state"),
-        ("fails", True, False, True, False, "task"),
-        ("fails", True, False, False, False, "parked"),
-        ("fails", True, False, False, True, "parked"),
-        ("fails", False, False, False, False, None),
+        ("follows", True, True, True, "app"),
+        ("follows", True, False, True, "state"),
+        ("may_follow", True, False, True, "task"),
+        ("may_follow", True, False, False, "parked"),
+        ("may_follow", False, False, False, "state"),
+        ("fails", True, False, True, "task"),
+        ("fails", True, False, False, "parked"),
+        ("fails", False, False, False, None),
     ],
 )
 def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
-    state: StateSupport, parks: bool, in_app: bool, task: bool, stays: bool, way: Continuation | None
+    state: StateSupport, parks: bool, in_app: bool, task: bool, way: Continuation | None
 ) -> None:
-    plan = Plan((), parks, state)
-    found = continuation(plan, is_in_app=in_app, may_start_task=task, stays_in_rounds=stays)
-    assert found == way
+    assert continuation(Plan((), parks, state), is_in_app=in_app, may_start_task=task) == way

@@ -172,7 +172,7 @@ def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open,
         client = Client(deployment)
         with suppress(WorkerKilled):
             client.become_task(CrashingStore(deployment.store, call, is_done=is_done))
-        deployment.clock.advance(31)  # the place of the lost process lapses
+        deployment.clock.advance(31)  # the lost process may have dispatched no worker
         task = client.repeat_first()
         if task["resultType"] == "input_required":  # the lost request has stored nothing
             task = deployment.retry("optional", task, sure=True)
@@ -184,8 +184,7 @@ def test_a_process_that_is_killed_at_any_write_leaves_one_task_or_none(max_open,
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("call", range(7))
-def test_at_the_limit_two_rounds_in_every_order_share_their_place(call, is_done):
-    """Both have run a step, so a round without a place would continue in rounds, and repeat the effects."""
+def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):
     deployment = Deployment(server, max_open=1)
     client, other = Client(deployment, "prepares"), []
 
@@ -202,7 +201,6 @@ def test_at_the_limit_two_rounds_in_every_order_share_their_place(call, is_done)
 
 @pytest.mark.parametrize("max_open", [0, 1])
 def test_a_round_that_is_overtaken_after_a_step_gets_the_task_as_it_was_created(deployment, max_open):
-    """At the limit, it does not continue in rounds: the task would repeat its effects."""
     deployment.table.max_open = max_open
     client, first = Client(deployment, "prepares"), []
 

@@ -83,27 +83,6 @@ def book(*views: Deployment, metas: Sequence[Mapping[str, Any]] = ({}, {}, {})) 
     views[0].run_worker()
 
 
-def test_no_span_of_a_call_above_the_limit_of_tasks_links_to_itself_or_its_parent() -> None:
-    server = make_server()
-
-    @server.tool(task="optional")
-    def work(ctx: Context) -> None:
-        ctx.step("work", lambda: 1)
-        ctx.run_as_task()
-
-    deployment = traced(server)
-    deployment.table.max_open = 1
-    result = deployment.call("work")
-    assert result["resultType"] == "task"
-    deployment.tracer.exporter.clear()
-    result = deployment.call("work")
-    assert result["resultType"] == "complete"
-    message = deployment.tracer.named("tools/call work")[-1]
-    passes = deployment.tracer.named("pass work")
-    assert [span.parent for span in passes] == [message.context] * 2
-    assert [list(span.links) for span in (message, *passes)] == [[], [], []]
-
-
 def test_all_passes_of_a_call_are_in_the_trace_of_its_first_round(deployment: Deployment) -> None:
     book(deployment)
     assert tree(deployment.tracer.spans) == [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.journal import Fingerprint, Journal
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -46,7 +46,9 @@ def open_tasks_until_refused(endpoint: str, table: str, limit: int, process: int
                 task = tasks.create(CALL, ALICE, journal, worker="w", capabilities={}, ttl_ms=60_000)
             else:
                 caller = ParkedCaller(ALICE, ALICE, f"call {flow}")
-                task = ParkedCalls.of(tasks).create(caller, CALL, Journal(f"flow {flow}"), {}, "client")
+                journal = Journal(f"flow {flow}", outstanding={"size": Fingerprint("message", "form")})
+                asked = {"size": {"method": "elicitation/create", "params": {}}}
+                task = ParkedCalls.of(tasks).create(caller, CALL, journal, asked, "page")
             outcomes.append(("created" if number % 2 else "parked", task.task_id))
     except TooManyOpenTasks:
         outcomes.append(("refused", ""))

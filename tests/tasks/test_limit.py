@@ -8,21 +8,22 @@ from secrets import token_hex
 import pytest
 from hypothesis import given, settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
-from hypothesis.strategies import integers, lists, none, sampled_from, text, tuples
+from hypothesis.strategies import lists, none, sampled_from, text, tuples
 
 from mcp_roundtrip import canonical
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.principal import Principal as VerifiedCaller
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import (
     OPEN_TASKS,
-    RESERVED_ITEM_TTL_S,
+    Owner,
     TooManyOpenTasks,
-    open_tasks_partition_key,
 )
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, TaskTable, WorkerKilled
@@ -36,6 +37,7 @@ pytest_plugins = ["support.task_stores"]
 LIMIT = 3
 ALICE = caller_binding(VerifiedCaller("jwt", "alice", "https://id.example", "c1"))
 BOB = caller_binding(VerifiedCaller("jwt", "bob", "https://id.example", "c1"))
+CALL = TaskCall("tools/call", "order", {}, None, None)
 TTL_MS = 60_000
 JOURNAL = Journal("run", (Entry("step", Kind.STEP, 1),))
 
@@ -60,7 +62,7 @@ class Principal(StoredTasks):
     def is_refused(self):
         """Return whether both the check and the creation refuse another task."""
         with pytest.raises(TooManyOpenTasks):
-            self.tasks.limit.check(self.principal)
+            self.tasks.limit.check(owner(self))
         with pytest.raises(TooManyOpenTasks):
             self.create()
         return True
@@ -94,7 +96,7 @@ def test_a_refused_task_is_not_written_and_no_worker_is_dispatched(clock):
 def test_an_ended_task_makes_room_for_exactly_one(alice, way):
     first, *_ = alice.create_many(LIMIT)
     getattr(alice, way)(first)
-    alice.tasks.limit.check(ALICE)
+    alice.tasks.limit.check(owner(alice))
     alice.create()
     assert alice.is_refused()
 
@@ -173,11 +175,67 @@ def test_a_list_that_an_earlier_version_kept_for_a_client_neither_counts_nor_cha
     assert store.get(earlier, OPEN_TASKS) == item
 
 
-def test_principals_have_separate_limits_and_anonymous_callers_share_one(store, clock):
-    for name in (ALICE, BOB, None):
+def test_principals_have_separate_limits(store, clock):
+    for name in (ALICE, BOB):
         principal = Principal(store, clock, name=name)
         principal.create_many(LIMIT)
         assert principal.is_refused()
+
+
+def test_a_session_of_an_anonymous_caller_cannot_fill_the_lists_of_most_others(clock):
+    anonymous = Principal(MemoryStore(), clock, name=None)
+    anonymous.create_many(LIMIT, caller="one session")
+    with pytest.raises(TooManyOpenTasks):
+        anonymous.create(caller="one session")
+    others = [f"session {number}" for number in range(100)]
+    own_list = Owner(None, "one session").list_key
+    same_list = [each for each in others if Owner(None, each).list_key == own_list]
+    assert len(same_list) < 5
+    for each in set(others) - set(same_list):
+        anonymous.create(caller=each)
+
+
+def test_all_anonymous_callers_together_have_a_limit():
+    lists = {Owner(None, f"caller {number}").list_key for number in range(5_000)}
+    assert len(lists) == 256
+
+
+def park(principal, number=None):
+    """Park a call that asks a question, as which it differs from others."""
+    caller = ParkedCaller(principal.principal, principal.principal, number or token_hex(9))
+    request = {"method": "elicitation/create", "params": {"mode": "form", "message": "?"}}
+    journal = Journal("flow", outstanding={"size": Fingerprint("m", "f")})
+    return parked_calls(principal).create(caller, CALL, journal, {"size": request}, "page")
+
+
+def parked_calls(principal):
+    return ParkedCalls.of(principal.tasks)
+
+
+def answer(principal, parked):
+    responses = {"size": {"action": "decline"}}
+    parked_calls(principal).tasks.store_responses(parked.pk, responses, channels=("page",), via="page")
+
+
+def test_a_parked_call_counts_until_its_question_is_answered(alice):
+    first, *_ = [park(alice) for _ in range(LIMIT)]
+    assert alice.is_refused()
+    answer(alice, first)
+    park(alice)
+    assert alice.is_refused()
+
+
+def test_an_answered_call_that_no_longer_counts_needs_room_to_become_a_task(alice):
+    """Otherwise a caller who answers and parks in turn could have any number of workers."""
+    parked = [park(alice) for _ in range(LIMIT)]
+    answer(alice, parked[0])
+    (task,) = alice.create_many(1)
+    continued = parked_calls(alice).load(parked[0].pk)
+    with pytest.raises(TooManyOpenTasks):
+        alice.create(continued=continued)
+    alice.cancel(task)
+    alice.create(continued=continued)
+    assert alice.is_refused()
 
 
 def test_tasks_of_all_dialects_count_together(store, clock):
@@ -196,7 +254,7 @@ def test_a_task_that_is_created_completed_does_not_count(alice):
 
 def test_without_a_limit_nothing_is_counted(clock):
     unlimited = Principal(MemoryStore(), clock, limit=0)
-    unlimited.tasks.limit.check(ALICE)
+    unlimited.tasks.limit.check(owner(unlimited))
     unlimited.create_many(20)
     assert all(sk != OPEN_TASKS for _, sk in unlimited.store._items)
 
@@ -230,7 +288,11 @@ def test_the_list_expires_with_the_last_of_its_tasks(alice, store, clock):
 
 
 def list_key(principal):
-    return open_tasks_partition_key(principal.principal)
+    return owner(principal).list_key
+
+
+def owner(principal):
+    return Owner(principal.principal, "")
 
 
 def list_of(store, principal):
@@ -319,136 +381,6 @@ def test_a_creation_below_the_limit_takes_two_calls_besides_journal_and_argument
         assert store.calls - before == len(JOURNAL.entries) + 3, expected
 
 
-# -- reserved places ----------------------------------------------------------------------------------------
-
-
-def reserve(principal, number=1, duration_ms=1_000):
-    limit, lapses_at_ms = principal.tasks.limit, principal.now_ms() + duration_ms
-    return [limit.reserve(principal.principal, lapses_at_ms, token_hex(9)) for _ in range(number)]
-
-
-def test_places_and_tasks_count_together_and_a_task_takes_its_place(alice):
-    alice.create()
-    places = reserve(alice, LIMIT - 1)
-    assert alice.is_refused()
-    with pytest.raises(TooManyOpenTasks):
-        reserve(alice)
-    for place in places:
-        alice.create(place=place)
-        assert place.is_taken
-    assert alice.is_refused()
-
-
-@pytest.mark.parametrize("ttl_ms", [TTL_MS, 1_000 * RESERVED_ITEM_TTL_S, 2_000 * RESERVED_ITEM_TTL_S])
-def test_the_list_outlives_the_task_that_took_a_place(alice, store, ttl_ms):
-    (place,) = reserve(alice)
-    task = alice.create(ttl_ms=ttl_ms, place=place)
-    item = list_of(store, alice)
-    assert item["exp"] >= task.expires_s
-    assert {name for name in item if "#" in name} == {task.pk}
-    assert item["n"] == 1
-
-
-def test_a_released_place_makes_room(alice):
-    *_, last = reserve(alice, LIMIT)
-    alice.tasks.limit.release(alice.principal, last)
-    alice.create()
-    assert alice.is_refused()
-
-
-def test_a_lapsed_place_makes_room_and_its_late_task_is_counted(alice, clock):
-    lost, late = reserve(alice, 2)
-    alice.create_many(LIMIT - 2)
-    clock.now += 2
-    alice.create_many(2)
-    for place in (lost, late):
-        with pytest.raises(TooManyOpenTasks):
-            alice.create(place=place)
-    assert not late.is_taken
-
-
-@pytest.mark.parametrize("first", ["own", "shared"])
-def test_requests_that_reserve_one_name_share_a_place(alice, store, first):
-    own = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 1_000, "flow")
-    shared = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 2_000, "flow")
-    assert (own.is_shared, shared.is_shared) == (False, True)
-    assert list_of(store, alice)["n"] == 1
-    alice.create(place={"own": own, "shared": shared}[first])
-    alice.tasks.limit.release(alice.principal, own)
-    assert list_of(store, alice)["n"] == 1
-    alice.create_many(LIMIT - 1)
-    assert alice.is_refused()
-
-
-def test_a_shared_place_that_was_released_and_reserved_again_is_not_taken_from_its_owner(alice, store):
-    own = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 1_000, "flow")
-    shared = alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 2_000, "flow")
-    alice.tasks.limit.release(alice.principal, own)
-    alice.tasks.limit.reserve(alice.principal, alice.now_ms() + 3_000, "flow")
-    alice.create(place=shared)
-    assert list_of(store, alice)["n"] == 2
-
-
-class RepeatingStore(MemoryStore):
-    """A store that loses the response to each update: like the SDK, it sends the update again.
-
-    `between` runs between the two. Without it, the store knows its own write by its id.
-    """
-
-    between = None
-
-    def update(self, pk, sk, change):
-        written = super().update(pk, sk, change)
-        if written is not None and self.between is not None:
-            between, self.between = self.between, None
-            between()
-            written = None
-        return super().update(pk, sk, change) or written
-
-
-def test_a_reservation_that_is_sent_again_counts_once(clock):
-    alice = Principal(RepeatingStore(), clock)
-    first, *_ = reserve(alice, LIMIT)
-    assert list_of(alice.store, alice)["n"] == LIMIT
-    assert alice.is_refused()
-    alice.tasks.limit.release(alice.principal, first)
-    alice.create()
-    assert list_of(alice.store, alice)["n"] == LIMIT
-
-
-@pytest.mark.parametrize("others", [1, LIMIT - 1])
-def test_a_reservation_that_is_sent_again_after_others_has_its_place(clock, others):
-    store = RepeatingStore()
-    alice = Principal(store, clock)
-    store.between = lambda: reserve(alice, others)
-    (place,) = reserve(alice)
-    item = list_of(store, alice)
-    assert place.name in item
-    assert item["n"] == len([name for name in item if "#" in name]) == others + 1
-
-
-def test_concurrent_threads_never_reserve_more_places_than_the_limit(store, clock):
-    def try_to_reserve(_):
-        try:
-            return reserve(Principal(store, clock, limit=5))
-        except TooManyOpenTasks:
-            return None
-
-    with ThreadPoolExecutor(12) as threads:
-        reserved = [places for places in threads.map(try_to_reserve, range(12)) if places]
-    assert len(reserved) == 5
-
-
-def test_a_task_in_a_place_takes_one_call_besides_journal_and_arguments(clock):
-    store = CrashingStore(MemoryStore(), 10**9, is_done=False)
-    alice = Principal(store, clock)
-    for _ in range(LIMIT):
-        (place,) = reserve(alice)
-        before = store.calls
-        alice.create(place=place)
-        assert store.calls - before == len(JOURNAL.entries) + 2
-
-
 def test_a_creation_above_the_limit_writes_nothing(clock):
     store = MemoryStore()
     alice = Principal(store, clock)
@@ -460,61 +392,28 @@ def test_a_creation_above_the_limit_writes_nothing(clock):
 
 
 class ListOfOpenTasks(RuleBasedStateMachine):
-    """In any order of calls, the list holds exactly what is open, and never more than the limit."""
+    """In any order of calls, the list holds exactly what counts, and never more than the limit."""
 
-    places = Bundle("places")
     tasks = Bundle("tasks")
 
     def __init__(self):
         super().__init__()
         self.clock = FakeClock()
         self.principal = Principal(MemoryStore(), self.clock)
-        self.reserved, self.open = [], []
+        self.open = []
 
-    def number_open(self):
-        now_ms = self.principal.now_ms()
-        return len(self.open) + sum(place.lapses_at_ms > now_ms for place in self.reserved)
-
-    @rule(target=places, duration_ms=integers(1, 3_000))
-    def reserve(self, duration_ms):
-        has_room = self.number_open() < LIMIT
-        try:
-            (place,) = reserve(self.principal, duration_ms=duration_ms)
-        except TooManyOpenTasks:
-            assert not has_room
-            return multiple()
-        assert has_room
-        self.reserved.append(place)
-        return place
-
-    @rule(target=tasks, place=places, ttl_ms=sampled_from([TTL_MS, 2_000 * RESERVED_ITEM_TTL_S]))
-    def take(self, place, ttl_ms):
-        if place not in self.reserved:
-            return multiple()
-        was_listed = place.name in list_of(self.principal.store, self.principal)
-        has_room = self.number_open() < LIMIT
-        try:
-            task = self.principal.create(ttl_ms=ttl_ms, place=place)
-        except TooManyOpenTasks:
-            assert not was_listed
-            assert not has_room
-            return multiple()
-        self.reserved.remove(place)
-        assert place.is_taken is was_listed
-        self.open.append(task)
-        return task
-
-    @rule(place=places)
-    def release(self, place):
-        if place in self.reserved:
-            self.principal.tasks.limit.release(self.principal.principal, place)
-            self.reserved.remove(place)
+    @rule(target=tasks, ttl_ms=sampled_from([TTL_MS, 100 * TTL_MS]))
+    def create(self, ttl_ms):
+        return self._create(lambda: self.principal.create(ttl_ms=ttl_ms))
 
     @rule(target=tasks)
-    def create(self):
-        has_room = self.number_open() < LIMIT
+    def park(self):
+        return self._create(lambda: park(self.principal))
+
+    def _create(self, create):
+        has_room = len(self.open) < LIMIT
         try:
-            task = self.principal.create()
+            task = create()
         except TooManyOpenTasks:
             assert not has_room
             return multiple()
@@ -524,23 +423,21 @@ class ListOfOpenTasks(RuleBasedStateMachine):
 
     @rule(task=tasks)
     def end(self, task):
-        if task in self.open:
+        """Cancel a task, or answer a parked call."""
+        if task not in self.open:
+            return
+        if task.worker:
             self.principal.cancel(task)
-            self.open.remove(task)
-
-    @rule(seconds=sampled_from([0.5, 2]))
-    def wait(self, seconds):
-        self.clock.now += seconds
+        else:
+            answer(self.principal, task)
+        self.open.remove(task)
 
     @invariant()
     def the_list_is_exact(self):
         item = list_of(self.principal.store, self.principal) or {"n": 0}
         entries = {name for name in item if "#" in name}
         assert item["n"] == len(entries) <= LIMIT
-        now_ms = self.principal.now_ms()
-        counted = {task.pk for task in self.open}
-        counted |= {place.name for place in self.reserved if place.lapses_at_ms > now_ms}
-        assert counted <= entries
+        assert {task.pk for task in self.open} <= entries
         assert all(item["exp"] >= task.expires_s for task in self.open)
 
 

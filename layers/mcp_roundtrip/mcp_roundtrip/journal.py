@@ -80,7 +80,6 @@ class Journal(Struct, frozen=True):
     - `trailing_notifications` counts the notifications sent after the last entry.
     - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
     - `trace` is the span context of the first round's message (see `tracing`), if that round was traced.
-    - `needs_place`: the flow continues only with a place among the caller's open tasks: as a task, or parked.
     """
 
     flow_id: str
@@ -90,7 +89,6 @@ class Journal(Struct, frozen=True):
     trailing_notifications: int = 0
     url_wait_rounds: int = 0
     trace: str | None = None
-    needs_place: bool = False
 
     def responses_for(self, received: Mapping[str, Any]) -> dict[str, Any]:
         """Return the received responses, and the unused ones of earlier rounds, which count before them."""
@@ -111,7 +109,6 @@ class Journal(Struct, frozen=True):
             "r": self.trailing_notifications,
             "p": self.url_wait_rounds,
             "t": self.trace,
-            "k": self.needs_place,
         }
         return {name: member for name, member in members.items() if member}
 
@@ -128,16 +125,13 @@ class Journal(Struct, frozen=True):
             raise StateRejected("journal")
         if type(notified) is not int or notified < 0 or type(waits) is not int or waits < 0:
             raise StateRejected("journal")
-        needs_place = data.get("k", False)
-        if type(needs_place) is not bool:
-            raise StateRejected("journal")
         if "t" in data:
             _check_trace(data["t"])
         entries = tuple(map(_entry_from_json, rows))
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
         fingerprints = {key: _fingerprint(digests) for key, digests in outstanding.items()}
-        return cls(flow_id, entries, fingerprints, unused, notified, waits, data.get("t"), needs_place)
+        return cls(flow_id, entries, fingerprints, unused, notified, waits, data.get("t"))
 
 
 def _check_trace(trace: Any) -> None:
@@ -148,6 +142,7 @@ def _check_trace(trace: Any) -> None:
 
 
 _MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p", "t", "k"})
+"""The members of the JSON form. "k" means nothing: an earlier version wrote it."""
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999: the limit of datetime."""

@@ -53,8 +53,8 @@ _SERVER: Final = (
     "server.model_questions",
     *("server.presentation", "state.codec", "state.delegation", "state.links", "state_protection"),
     # calls that become tasks or are parked
-    *("server.legacy.runner", "server.parked_calls", "server.reserved_place"),
-    *("server.repeated_round", "server.task_creation", "server.task_or_rounds"),
+    *("server.legacy.runner", "server.parked_calls"),
+    *("server.repeated_round", "server.task_creation"),
 )
 """Modules of this package that a request may import."""
 

@@ -31,7 +31,6 @@ WARNING_EVENTS: Final = frozenset(
         "step_retried",
         "task_abandoned",
         "task_limit_reached",
-        "task_postponed",
         "unauthorized",
         "catalog_drift",
     }

@@ -215,7 +215,7 @@ class AsyncContext(ContextBase):
         step.check()
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
-        if step.has_to_wait():
+        if step.run.request_checkpoint():
             await self._branches.park()
         step.begin()
         if retry is None:

@@ -180,7 +180,7 @@ class Context(ContextBase):
             return recorded[0]
         step = step_class(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
         step.check()
-        if step.has_to_wait():
+        if step.run.request_checkpoint():
             raise self._run.suspend()
         step.begin()
         if retry is None:

@@ -69,13 +69,10 @@ def request_task(run: Run, prefix: str, ttl_ms: int) -> bool:
 
 def begin_sleep(run: Run, key: str, duration_ms: int) -> bool:
     """Journal when a sleep ends, and return True if the caller has to suspend until then."""
-    if not run.is_task and not run.tasks.is_postponed:
+    if not run.is_task:
         raise run.fail(usage_errors().sleep_outside_task(key))
     if type(duration_ms) not in (int, float) or not 0 <= duration_ms <= MAX_SLEEP_MS:
         raise run.fail(usage_errors().sleep_duration(key, duration_ms, MAX_SLEEP_MS))
-    if not run.is_task:
-        run.suspension.require_task()
-        return True
     clock = run.services.clock
     wake_at_ms: int = replay_or_make(run, key, Kind.WAKE, lambda: int(clock() * 1000 + duration_ms))
     if clock() * 1000 >= wake_at_ms:

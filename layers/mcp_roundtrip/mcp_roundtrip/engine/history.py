@@ -122,8 +122,6 @@ class History:
         outstanding: Mapping[str, Fingerprint],
         unused_responses: Mapping[str, Any],
         url_wait_rounds: int,
-        *,
-        needs_place: bool,
     ) -> Journal:
         """Return the journal for the next pass."""
         return Journal(
@@ -134,5 +132,4 @@ class History:
             self._notified,
             url_wait_rounds,
             self.journal.trace,
-            needs_place,
         )

@@ -25,8 +25,6 @@ class HostServices(Struct, frozen=True):
       errors that the tool's code does not see.
     - `step_span` takes a step's key and the number of the attempt, if the step has a Retry, and returns the
       span of its function. It is None if nothing is traced.
-    - `admit_step` is called before each step of a run that nothing stores. It raises the ProtocolError with
-      which the call ends if the step may not run.
     - `call_identity` returns a text that is the same in every call with the same caller, tool and arguments,
       or None for callers that cannot be distinguished. It raises SettingsError.
     """
@@ -40,7 +38,6 @@ class HostServices(Struct, frozen=True):
     pause_ms_async: Callable[[float], Awaitable[None]]
     call_identity: Callable[[], str | None]
     step_span: StepSpan | None = None
-    admit_step: Callable[[], None] | None = None
 
     def without_reserve(self) -> HostServices:
         """Return the services for a pass that cannot be continued: its deadline has no reserve."""
@@ -68,7 +65,6 @@ class TaskOptions(Struct, frozen=True):
 
     `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it
     and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.
-    `is_postponed`: the call may become a task in its next round, and not in this one.
     `is_parked`: the recorder stores a parked call, whose passes are rounds and may become a task.
     `created_in` is the span context in which the task was created, if that was traced. `outstanding_keys` are
     the keys of the questions that the task was asking when the pass began.
@@ -77,7 +73,6 @@ class TaskOptions(Struct, frozen=True):
     recorder: Recorder | None = None
     may_start: bool = False
     is_offered: bool = False
-    is_postponed: bool = False
     is_parked: bool = False
     created_in: str | None = None
     outstanding_keys: frozenset[str] = frozenset()

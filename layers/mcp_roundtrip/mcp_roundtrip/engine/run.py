@@ -37,13 +37,12 @@ def usage_errors() -> Any:
 class Suspension:
     """The reasons to end a pass before its function returns. Each branch of an async tool may add one."""
 
-    __slots__ = ("has_begun", "is_out_of_time", "lost_ownership", "needs_task", "task_ttl_ms", "wake_at_ms")
+    __slots__ = ("has_begun", "is_out_of_time", "lost_ownership", "task_ttl_ms", "wake_at_ms")
 
     def __init__(self) -> None:
         self.has_begun = False
         self.lost_ownership = False
         self.is_out_of_time = False
-        self.needs_task = False
         self.task_ttl_ms: int | None = None
         self.wake_at_ms: int | None = None
 
@@ -59,10 +58,6 @@ class Suspension:
     def become_task(self, ttl_ms: int) -> None:
         """End the pass so that the call continues as a task."""
         self.task_ttl_ms = ttl_ms
-
-    def require_task(self) -> None:
-        """End the pass: only a task can continue the call, and the next round may become one."""
-        self.needs_task = True
 
     def sleep_until(self, wake_at_ms: int) -> None:
         """End the pass until that time (epoch milliseconds), or until the earliest of several branches'."""
@@ -236,7 +231,6 @@ class Run:
             outstanding,
             unused | self.requests.consents(),
             before.url_wait_rounds + self.requests.waits_for_urls_only,
-            needs_place=self.suspension.needs_task,
         )
 
 

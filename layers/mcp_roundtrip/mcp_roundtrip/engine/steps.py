@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.canonical import MAX_DEPTH, exceeds_depth
 from mcp_roundtrip.engine.run import Run, usage_errors
-from mcp_roundtrip.errors import ProtocolError, StepFailed, StepInterrupted, UsageError
+from mcp_roundtrip.errors import StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.journal import Entry, Kind
 from mcp_roundtrip.schema.step_values import (
     NO_ANNOTATION,
@@ -67,25 +67,16 @@ class Step:
             raise self.run.fail(usage_errors().invalid_step(self.key, error)) from None
         if self.at_most_once and self.has_retry:
             raise self.run.fail(usage_errors().at_most_once_with_retry(self.key))
-        if self.at_most_once and not self.run.is_task and not self.run.tasks.is_postponed:
+        if self.at_most_once and not self.run.is_task:
             raise self.run.fail(usage_errors().at_most_once_outside_task(self.key))
 
-    def has_to_wait(self) -> bool:
-        """Return whether the step cannot run in this pass: the caller has to suspend."""
-        if self.at_most_once and not self.run.is_task:
-            self.run.suspension.require_task()
-            return True
-        return self.run.request_checkpoint()
-
     def begin(self) -> None:
-        """Let the host admit the step, and journal the start of an at-most-once step.
+        """Journal the start of an at-most-once step.
 
-        Raises StepInterrupted if it was started before; StepFailed if it failed when it still had a Retry;
-        ProtocolError if the host does not admit it.
+        Raises StepInterrupted if it was started before; StepFailed if it failed when it still had a Retry.
         """
         if not self.has_retry and (failures := self.retry_times()):
             raise StepFailed(self.key, len(failures))
-        self._admit()
         if not self.at_most_once:
             return
         begun = f"{self.key}~begun"
@@ -94,18 +85,6 @@ class Step:
             raise StepInterrupted(self.key)
         if self.run.record(Entry(begun, Kind.BEGUN, token)).value != token:
             raise StepInterrupted(self.key)
-
-    def _admit(self) -> None:
-        admit = self.run.services.admit_step
-        if admit is None or self.run.tasks.recorder is not None:
-            return
-        if self.run.fault is not None:  # of another branch, since this step was checked
-            raise self.run.fault
-        try:
-            admit()
-        except ProtocolError as error:
-            self.run.fail(error)
-            raise
 
     def span(self) -> AbstractContextManager[Any]:
         """Return the span of the function, which runs now."""

@@ -9,13 +9,10 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.errors import MissingClientCapability
-from mcp_roundtrip.protocol.capabilities import (
-    ELICITATION_FORM,
-    missing_capabilities,
-)
+from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server.client_abilities import abilities_of
 from mcp_roundtrip.server.model import FeatureCall
-from mcp_roundtrip.server.plan import Continuation, Plan, continuation, plan_call, waits_for_answers
+from mcp_roundtrip.server.plan import Continuation, Plan, continuation, plan_call
 from mcp_roundtrip.server.tools import Tool
 
 
@@ -32,12 +29,7 @@ def plan_of(call: FeatureCall) -> Plan:
 
 def continuation_of(call: FeatureCall) -> Continuation | None:
     """Return how a call that is out of time continues; None if it cannot continue."""
-    return continuation(
-        plan_of(call),
-        is_in_app=call.params.is_in_app,
-        may_start_task=call.may_start_task,
-        stays_in_rounds=call.stays_in_rounds,
-    )
+    return continuation(plan_of(call), is_in_app=call.params.is_in_app, may_start_task=call.may_start_task)
 
 
 def usable_channels(call: FeatureCall) -> Channels:
@@ -90,30 +82,3 @@ def signing_in_helps(call: FeatureCall, lacking: Mapping[str, Any]) -> bool:
 def reaches_user(channels: Channels) -> bool:
     """Return whether a fallback shows questions to the user."""
     return not {"app", "page"}.isdisjoint(channels.fallbacks)
-
-
-def is_always_parked(call: FeatureCall, channels: Channels) -> bool:
-    """Return whether a call that may be parked is certain to be: it always asks, and not in another way.
-
-    A call that lacks another capability is refused, so it is not parked.
-    """
-    declared, requires = call.context.request.meta.capabilities, call.feature.requires
-    asks = [path for path in requires if path[0] == ELICITATION_FORM[0]]
-    if missing_capabilities(declared, asks) == {} or channels.fallbacks[:1] not in (("app",), ("page",)):
-        return False
-    return missing_capabilities(declared, [path for path in requires if not channels.supports(path)]) == {}
-
-
-def loses_steps_without_place(call: FeatureCall) -> bool:
-    """Return whether a refusal above the limit of open tasks would lose the steps that the call has run.
-
-    Such a call may have to wait for an answer, or to become a task, and its client cannot keep its state
-    until there is a place.
-    """
-    plan = plan_of(call)
-    if call.may_start_task and plan.state == "fails":
-        return True
-    if plan.state == "follows" and not call.reservation.is_last_round:
-        return False
-    tool = call.feature
-    return plan.parks and isinstance(tool, Tool) and waits_for_answers(tool.channels)

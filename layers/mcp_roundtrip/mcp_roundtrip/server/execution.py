@@ -29,20 +29,15 @@ def new_run(
     host: HostServices,
     journal: Journal,
     inputs: ClientInputs,
-    notifications: NotificationBuffer | None = None,
 ) -> Run:
-    """Create the run of one pass. `notifications` are those of an earlier pass of the same round."""
+    """Create the run of one pass."""
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
     return Run(
         journal,
         inputs,
         host,
-        notifications or NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
-        TaskOptions(
-            may_start=call.may_start_task,
-            is_offered=call.feature.task is not None,
-            is_postponed=call.stays_in_rounds,
-        ),
+        NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
+        TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
     )
 
 
@@ -69,21 +64,7 @@ def host_services(call: FeatureCall) -> HostServices:
         ports.pause_ms_async,
         lambda: call.binding.identity(),
         None if ports.tracer is None else _step_spans(ports.tracer),
-        lambda: _admit_step(call),
     )
-
-
-def _admit_step(call: FeatureCall) -> None:
-    """Reserve a place for a call that would lose its steps without one. Raises ProtocolError."""
-    if call.reservation.has_admitted_step or not call.context.ports.config.has_task_table:
-        return
-    from mcp_roundtrip.server.channels import loses_steps_without_place  # calls that may be parked loaded it
-
-    if loses_steps_without_place(call):
-        from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most clients can be asked
-
-        reserve_place_or_refuse(call)
-    call.reservation.has_admitted_step = True
 
 
 def _step_spans(tracer: Tracer) -> StepSpan:
@@ -95,12 +76,7 @@ def _step_spans(tracer: Tracer) -> StepSpan:
 def _can_continue(call: FeatureCall) -> bool:
     from mcp_roundtrip.server.channels import continuation_of  # most passes have time left
 
-    way = continuation_of(call)
-    if way != "parked" or call.reservation.is_stored:
-        return way is not None
-    from mcp_roundtrip.server.reserved_place import can_reserve_place  # few calls are parked
-
-    return can_reserve_place(call)
+    return continuation_of(call) is not None
 
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:

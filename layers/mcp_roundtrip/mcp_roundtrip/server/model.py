@@ -20,7 +20,6 @@ from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
     from mcp_roundtrip.state.claims import Binding
-    from mcp_roundtrip.tasks.limit import Place
 
 TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""
@@ -206,32 +205,10 @@ class Feature(Protocol):
         """Build the result that reports an error, or the JSON-RPC error where no result can."""
 
 
-class Reservation(Struct):
-    """The place of a call among the open tasks of its caller (`reserved_place`). Copies of a call share it.
-
-    - `name`: the name of the place, which is the same in all rounds of a flow; a random one if it is None.
-    - `refused_above`: the limit of open tasks if the call is refused.
-    - `has_admitted_step`: whether this request may run steps: the call has a place, or needs none for them.
-    - `is_unavailable`: whether there was no place when the call ran out of time.
-    - `is_stored`: whether the call is a task or is parked, and so has its place.
-    - `is_last_round`: whether no other round can follow this one.
-    """
-
-    place: Place | None = None
-    name: str | None = None
-    refused_above: int | None = None
-    has_admitted_step: bool = False
-    is_unavailable: bool = False
-    is_stored: bool = False
-    is_last_round: bool = False
-
-
 class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is computed at most once
     """A request for one feature. `name` is what the request calls it: a resource by its URI.
 
     `follows_state`: whether the client continues a call with the `requestState` of its result.
-    `stays_in_rounds`: there is no place among the open tasks of the caller, so the call does not become a
-    task in this round.
     """
 
     feature: Feature
@@ -240,8 +217,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     context: RequestContext
     options: ServerOptions
     follows_state: bool = True
-    reservation: Reservation = field(default_factory=Reservation)
-    stays_in_rounds: bool = False
 
     @property
     def server_info(self) -> Mapping[str, Any]:
@@ -256,7 +231,7 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     @property
     def may_start_task(self) -> bool:
         """Whether the tool supports tasks and the client declared them."""
-        if self.feature.task is None or self.stays_in_rounds:
+        if self.feature.task is None:
             return False
         return not missing_capabilities(self.context.request.meta.capabilities, [TASKS])
 

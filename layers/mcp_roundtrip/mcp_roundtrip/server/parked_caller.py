@@ -10,10 +10,17 @@ from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.tasks.parked import ParkedCaller
 
 
+def session_caller(call: FeatureCall) -> str | None:
+    """Return a text that distinguishes the session of a call; None if it has none."""
+    nonce = call.context.session_nonce
+    return None if nonce is None else canonical_json(["session", nonce]).decode()
+
+
 def parked_caller(call: FeatureCall) -> ParkedCaller:
     """Return the caller of a call. The session id identifies an anonymous caller."""
     principal = caller_binding(call.context.principal)
-    binding = principal or canonical_json(["session", call.context.session_nonce]).decode()
+    binding = principal or session_caller(call)
+    assert binding is not None  # see `RequestContext.can_store_calls`
     identity = replace(call.binding, principal=binding).identity()
     assert identity is not None
     return ParkedCaller(binding, principal, identity)

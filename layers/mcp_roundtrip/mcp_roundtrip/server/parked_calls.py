@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.channels import Channel, Channels
 from mcp_roundtrip.internal_errors import (
@@ -24,11 +22,9 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server import parked_replies
-from mcp_roundtrip.server.channels import plan_of
-from mcp_roundtrip.server.model import FeatureCall, Reply, Reservation
+from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.parked_caller import parked_caller
 from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
-from mcp_roundtrip.server.reserved_place import has_run_steps, reserve_place
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_creation import creation_error, task_call_of
 from mcp_roundtrip.server.task_methods import task_table_unavailable
@@ -105,61 +101,16 @@ def park(
             journal,
             requests,
             channel or "client",
-            call.reservation.place,
             this_round.flow,
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
             return resumption.reply_to(task) or parked_replies.ended(this_round)
-    except TooManyOpenTasks as error:
-        return _reply_without_place(this_round, error, bool(requests), journal)
-    except (ItemTooLarge, StoreError) as error:
-        failure = creation_error(call, error)
+    except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
+        failure = creation_error(call, this_round.run, error)
         return this_round.error_reply(failure.error, failure.outcome)
     observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
     return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
-
-
-def refuse_without_place(
-    call: FeatureCall, channels: Channels, make_round: type[Round] = Round
-) -> Reply | None:
-    """Reserve a place for a call that will be parked; return the refusal if there is none.
-
-    Raises ProtocolError if the table is not available.
-    """
-    try:
-        reserve_place(call)
-    except TooManyOpenTasks as error:
-        return _refuse(_Resumption(call, channels, make_round).idle_round(), error)
-    except StoreError as error:
-        raise task_table_unavailable(error, call.context) from error
-    return None
-
-
-def _reply_without_place(this_round: Round, error: TooManyOpenTasks, asks: bool, journal: Journal) -> Reply:
-    """Build the reply to a call that cannot be parked, and has run without a place.
-
-    If it has run steps, its client keeps them in the state. The next round does not run without a place.
-    """
-    call = this_round.call
-    observer = call.context.ports.observer
-    if not asks:
-        observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
-        return parked_replies.too_many(this_round, error.limit)
-    keeps_state = plan_of(call).state == "follows" and not call.reservation.is_last_round
-    if not keeps_state or not has_run_steps(call, journal):
-        return _refuse(this_round, error)
-    observer.record("task_postponed", **call.log_identity, limit=error.limit)
-    return this_round.request_input({}, replace(journal.without_new_questions(), needs_place=True))
-
-
-def _refuse(this_round: Round, error: TooManyOpenTasks) -> Reply:
-    """Build the reply to a call that cannot be parked, and log it: HTTP 429 if the client reads its body."""
-    call = this_round.call
-    failure = creation_error(call, error)
-    if call.context.request.is_legacy:
-        return parked_replies.too_many(this_round, error.limit)
-    return this_round.error_reply(failure.error, failure.outcome)
 
 
 def answer(
@@ -271,8 +222,8 @@ class _Resumption:
     def _run_pass(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
         context, port = self.call.context, self.call.context.ports.tasks()
-        observer, call = context.ports.observer, replace(self.call, reservation=Reservation(is_stored=True))
-        this_pass = ParkedPass(call, self.channels, self.make_round)
+        observer = context.ports.observer
+        this_pass = ParkedPass(self.call, self.channels, self.make_round)
         worker = Worker(
             port.store,
             _NoWorkers(),
@@ -288,8 +239,10 @@ class _Resumption:
         left = worker.work(task.pk, Delivery("", remaining_ms, MAX_LEASE_MS))
         if left is None or this_pass.round is None:
             return None
+        if this_pass.reply is not None:
+            return this_pass.reply
         if left.is_terminal:
-            return this_pass.reply or parked_replies.result(this_pass.round, left)
+            return parked_replies.result(this_pass.round, left)
         if left.requests and left.work_state is WorkState.AWAITING:
             return parked_replies.ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:

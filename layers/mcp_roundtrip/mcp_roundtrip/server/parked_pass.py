@@ -14,6 +14,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
@@ -55,10 +56,10 @@ class ParkedPass(Struct):
         match outcome:
             case Done() | Failed():
                 self.reply = final_reply(self.round, outcome)
-            case TaskRequested(journal, ttl_ms):
-                self.reply = self.round.start_task(journal, ttl_ms, task)
-            case Checkpointed(journal) if call.may_start_task:
-                self.reply = self.round.start_task(journal, TASK_TTL_MS, task)
+            case TaskRequested(ttl_ms=ttl_ms):
+                return self._become_task(self.round, task, outcome, ttl_ms)
+            case Checkpointed() if call.may_start_task:
+                return self._become_task(self.round, task, outcome, TASK_TTL_MS)
             case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
                 self.reply = too_many_answers(self.round, key)
             case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:
@@ -66,6 +67,15 @@ class ParkedPass(Struct):
                 self.waits_for_url = True
                 outcome = Checkpointed(journal)
         return PassResult(run, outcome, None if self.reply is None else conclusion_of(self.reply))
+
+    def _become_task(
+        self, this_round: Round, task: Task, outcome: TaskRequested | Checkpointed, ttl_ms: int
+    ) -> PassResult:
+        """End the parked call as a task. If no task can be created now, the next call tries it again."""
+        self.reply = reply = this_round.start_task(outcome.journal, ttl_ms, task)
+        if isinstance(reply.body, ProtocolError) and reply.body.http_status in (429, 503):
+            return PassResult(this_round.run, Checkpointed(outcome.journal))
+        return PassResult(this_round.run, outcome, conclusion_of(reply))
 
 
 def new_run(

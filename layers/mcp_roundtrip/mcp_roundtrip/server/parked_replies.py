@@ -97,18 +97,6 @@ def late(this_round: Round) -> Reply:
     return this_round.error_reply(CallAborted(text), "answers_late")
 
 
-def too_many(this_round: Round, limit: int) -> Reply:
-    """Build the reply to a call that has no place because its caller has `limit` open tasks and calls.
-
-    It is a result that the model reads, for legacy clients. Many of them show no text of a JSON-RPC error.
-    """
-    text = (
-        f"{this_round.call.name} cannot run now: {limit} other calls of this user wait for answers or are "
-        "still running, and the server allows no more. Finish one of them, and call again."
-    )
-    return this_round.error_reply(CallAborted(text), "too_many_open_tasks")
-
-
 def too_large(this_round: Round, limit: int) -> Reply:
     """Build the reply to an answer that no item of the table can hold."""
     text = f"The answer is too large: at most about {limit} bytes of JSON. Give a shorter one."

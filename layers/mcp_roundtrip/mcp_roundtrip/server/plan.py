@@ -66,18 +66,12 @@ def plan_call(client: ClientAbilities, chosen: Sequence[Fallback], *, asks: bool
     return Plan(usable, parks, client.state)
 
 
-def continuation(
-    plan: Plan, *, is_in_app: bool, may_start_task: bool, stays_in_rounds: bool
-) -> Continuation | None:
-    """Return how a call that is out of time continues; None if it cannot continue.
-
-    `is_in_app`: the app asks. `stays_in_rounds`: the caller has no place for a task, nor for a parked call.
-    """
+def continuation(plan: Plan, *, is_in_app: bool, may_start_task: bool) -> Continuation | None:
+    """Return how a call that is out of time continues; None if it cannot. `is_in_app`: the app asks."""
     table: Sequence[tuple[bool, Continuation]] = (
         (is_in_app, "app"),
         (plan.state == "follows", "state"),
         (may_start_task, "task"),
-        (stays_in_rounds and plan.state != "fails", "state"),
         (plan.parks, "parked"),
         (plan.state != "fails", "state"),
     )

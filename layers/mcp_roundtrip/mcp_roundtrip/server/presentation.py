@@ -61,16 +61,7 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
         case "task":
             from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task here
 
-            if plan_of(this_round.call).state == "fails":
-                return this_round.start_task(journal, TASK_TTL_MS)
-            from mcp_roundtrip.server.task_or_rounds import start_task
-
-            return start_task(
-                this_round,
-                journal,
-                TASK_TTL_MS,
-                continue_in_rounds=lambda _: this_round.request_input({}, journal),
-            )
+            return this_round.start_task(journal, TASK_TTL_MS)
         case "parked":
             return _park(this_round, {}, journal)
     from mcp_roundtrip.server.unaskable import out_of_time_error  # most calls can continue

@@ -33,7 +33,6 @@ def reply_if_stored(this_round: Round, channels: Channels) -> Reply | None:
     flow, tasks = this_round.flow, call.context.ports.tasks().tasks
     assert flow is not None
     call.context.ports.observer.tag(flow=flow.id)
-    call.reservation.name = flow.index_key
     try:
         task = tasks.find(flow)
     except StoreError as error:

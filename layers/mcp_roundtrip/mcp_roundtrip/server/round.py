@@ -109,7 +109,7 @@ class Round(Struct, frozen=True):
         """Build the reply of a call that becomes a task. `parked`: see `task_creation.create_task`."""
         from mcp_roundtrip.server.task_creation import create_task  # most calls do not become a task
 
-        task = create_task(self.call, journal, ttl_ms, self.flow, parked)
+        task = create_task(self.call, self.run, journal, ttl_ms, self.flow, parked)
         return self.reply_with_task(task, "task") if isinstance(task, Mapping) else self._client_error(task)
 
     def reply_with_task(self, task: Mapping[str, Any], outcome: str) -> Reply:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome, TaskRequested
+from mcp_roundtrip.engine.outcome import Checkpointed, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, KeyServiceError
@@ -42,14 +42,12 @@ def run_round(call: FeatureCall, make_round: type[Round] = Round) -> Reply:
     this_round = make_round(resumed, _start_run(resumed, opened, channels), opened)
     if opened is not None and (repeated := _reply_if_stored(this_round, channels)) is not None:
         return repeated
-    limit = max_rounds(resumed, this_round.run.history.journal)
-    resumed.reservation.is_last_round = this_round.number > limit
-    if _needs_place(this_round):
-        from mcp_roundtrip.server.reserved_place import reserve_place_or_refuse  # most calls need none
+    if resumed.feature.task == "required":
+        from mcp_roundtrip.server.task_creation import require_room  # few tools require a task
 
-        reserve_place_or_refuse(resumed)
+        require_room(resumed, this_round.run)
     try:
-        return run_in_place(resumed, lambda: _run(this_round))
+        return reply_to_pass(this_round, run_pass(resumed, this_round.run))
     except FlowIsStored:
         return _reply_of_flow(this_round, channels) or Reply(call.context.internal_error)
 
@@ -71,43 +69,6 @@ def _reply_of_flow(this_round: Round, find_channels: Callable[[], Channels]) -> 
     return reply_if_stored(this_round, find_channels())
 
 
-def _needs_place(this_round: Round) -> bool:
-    """Return whether the round is certain to need a place, or becomes a task if it does not end the call."""
-    call, journal = this_round.call, this_round.run.history.journal
-    if call.feature.task == "required" or (call.reservation.is_last_round and call.may_start_task):
-        return True
-    if not journal.needs_place:
-        return False
-    from mcp_roundtrip.server.channels import plan_of  # few rounds need a place
-
-    return call.may_start_task or plan_of(call).parks
-
-
-def _run(this_round: Round) -> Reply:
-    outcome = run_pass(this_round.call, this_round.run)
-    if not isinstance(outcome, TaskRequested):
-        return reply_to_pass(this_round, outcome)
-    from mcp_roundtrip.server.task_or_rounds import start_task  # most calls do not become a task
-
-    return start_task(
-        this_round,
-        outcome.journal,
-        outcome.ttl_ms,
-        continue_in_rounds=lambda call: _run(_next_pass(this_round, call, outcome.journal)),
-    )
-
-
-def _next_pass(this_round: Round, call: FeatureCall, journal: Journal) -> Round:
-    """Return the round with another pass, for a call that has changed."""
-    params, before = call.params, this_round.run
-    journal = journal.without_new_questions()
-    responses = journal.responses_for(params.input_responses)
-    inputs = ClientInputs(responses, True, partial(_usable_channels, call), params.model_responses)
-    run = new_run(call, host_services(call), journal, inputs, before.notifications)
-    run.history.round_has_entries = before.history.round_has_entries
-    return replace(this_round, call=call, run=run)
-
-
 def _usable_channels(call: FeatureCall) -> Channels:
     from mcp_roundtrip.server.channels import usable_channels  # most calls do not ask
 
@@ -124,40 +85,24 @@ def take_model_responses(call: FeatureCall, find_channels: Callable[[], Channels
     return replace(call, params=take_responses(call.params))
 
 
-def run_in_place(call: FeatureCall, run: Callable[[], Reply]) -> Reply:
-    """Return what `run` returns, and release the call's place if no task has taken it."""
-    try:
-        return run()
-    finally:
-        if call.reservation.place is not None:
-            from mcp_roundtrip.server.reserved_place import release_place  # few calls have one
-
-            release_place(call)
-
-
 def resume_parked(
     call: FeatureCall, find_channels: Callable[[], Channels], make_round: type[Round]
 ) -> Reply | FeatureCall:
     """Continue the parked call that this one repeats, and reply; or return the call, which can run.
 
-    A call that is certain to be parked has a place among the open tasks of its caller then, or is refused.
     Only calls that may be parked read the table. Raises ProtocolError if it is not available.
     """
     if call.params.request_state is not None or call.feature.parameters.context_parameter is None:
         return call
     if not call.context.ports.config.has_task_table:
         return call
-    from mcp_roundtrip.server.channels import is_always_parked, plan_of  # few calls get here
+    from mcp_roundtrip.server.channels import plan_of  # few calls get here
 
     if not plan_of(call).parks:
         return call
-    from mcp_roundtrip.server.parked_calls import refuse_without_place, resume  # most calls cannot be parked
+    from mcp_roundtrip.server.parked_calls import resume  # most calls cannot be parked
 
-    channels = find_channels()
-    reply = resume(call, channels, make_round)
-    if reply is None and is_always_parked(call, channels):
-        reply = refuse_without_place(call, channels, make_round)
-    return reply or call
+    return resume(call, find_channels(), make_round) or call
 
 
 def reply_to_pass(this_round: Round, outcome: Outcome) -> Reply:

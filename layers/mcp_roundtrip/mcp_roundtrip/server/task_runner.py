@@ -28,7 +28,7 @@ from mcp_roundtrip.server.channels import task_channels
 from mcp_roundtrip.server.errors import describe_open_questions
 from mcp_roundtrip.server.execution import host_services, run_pass
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext, Reservation
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.issued_requests import MAX_ASKED, key_asked_too_often
@@ -127,8 +127,7 @@ class TaskRunner(Struct, frozen=True):
         )
         params = CallParams(task_call.arguments, {}, None)
         options = replace(self.tool_methods.options, server_info=task_call.server_info)
-        reservation = Reservation(is_stored=True)
-        return FeatureCall(tool, tool.name, params, context, options, reservation=reservation)
+        return FeatureCall(tool, tool.name, params, context, options)
 
 
 def final_reply(this_round: Round, outcome: Done | Failed) -> Reply:

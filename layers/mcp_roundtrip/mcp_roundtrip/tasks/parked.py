@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.jsonrpc import without_null_members
 from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Place, TooManyOpenTasks
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
 from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
@@ -47,12 +47,17 @@ class ParkedCaller(Struct, frozen=True):
     """A caller, and its call. All are texts that differ between callers.
 
     `binding` owns the task: the caller's principal, or the session of an anonymous caller. `principal` is the
-    one whose open tasks are limited; all anonymous callers are None. `identity` is the digest of the call.
+    one whose open tasks are limited, None for an anonymous caller. `identity` is the digest of the call.
     """
 
     binding: str
     principal: str | None
     identity: str
+
+    @property
+    def owner(self) -> Owner:
+        """Who owns the task of the call."""
+        return Owner(self.principal, self.binding)
 
 
 class ParkedCalls(Struct, frozen=True):
@@ -84,23 +89,20 @@ class ParkedCalls(Struct, frozen=True):
         journal: Journal,
         requests: Mapping[str, Mapping[str, Any]],
         channel: str,
-        place: Place | None = None,
         flow: Flow | None = None,
     ) -> Task:
         """Park a call and return its task, or the task of a request of this call that was parked first.
 
         `requests` are the InputRequest objects by key that the user is asked through `channel`. Without any,
-        the call was out of time, and its next call continues. `place` is reserved for the call among the
-        caller's open tasks. `flow`: the client has a state of the call.
+        the call was out of time, and its next call continues. `flow`: the client has a state of the call.
 
         Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the arguments or an entry.
         """
         task = self._new(caller, journal, requests, channel, flow=flow)
         try:
-            if place is None:
-                self.tasks.limit.check(caller.principal)  # a call that is refused writes nothing
+            self.tasks.limit.check(caller.owner)  # a call that is refused writes nothing
             self._put_parts(task, call, journal)
-            return self._create_first(caller, task, place, flow)
+            return self._create_first(caller, task, flow)
         except TooManyOpenTasks:  # the open task may be that of an earlier request of this call
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored from None
@@ -109,13 +111,13 @@ class ParkedCalls(Struct, frozen=True):
                 raise
             return present
 
-    def _create_first(self, caller: ParkedCaller, task: Task, place: Place | None, flow: Flow | None) -> Task:
+    def _create_first(self, caller: ParkedCaller, task: Task, flow: Flow | None) -> Task:
         """Write the item of a call whose parts are written, unless it was parked before; return its task."""
         of_flow = [] if flow is None else [name_task(flow.index_key, task)]
         earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
             naming = name_task(_index_key(caller), task, earlier_pk)
-            if self.tasks.limit.create(caller.principal, task, [naming, *of_flow], place):
+            if self.tasks.limit.create(caller.owner, task, naming, *of_flow):
                 return task
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored
@@ -149,7 +151,7 @@ class ParkedCalls(Struct, frozen=True):
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
                 return earlier if is_ended else None
             naming = name_task(_index_key(caller), parked, earlier_pk)
-            if self.tasks.limit.replace(caller.principal, task, parked, naming, ending):
+            if self.tasks.limit.replace(caller.owner, task, parked, naming, ending):
                 return parked
             if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
                 return None

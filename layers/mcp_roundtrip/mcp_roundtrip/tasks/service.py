@@ -23,7 +23,7 @@ from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_tas
 from mcp_roundtrip.tasks.dispatching import Dispatcher, redispatch_if_stale
 from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
 from mcp_roundtrip.tasks.items import TaskCall, response_to_item, split_result
-from mcp_roundtrip.tasks.limit import Place, TaskLimit, TooManyOpenTasks
+from mcp_roundtrip.tasks.limit import Owner, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import (
     CLIENT,
     RETENTION_MS,
@@ -81,14 +81,14 @@ class Tasks(Struct, frozen=True):
         flow: Flow | None = None,
         continued: Task | None = None,
         created_in: str | None = None,
-        place: Place | None = None,
+        caller: str | None = None,
     ) -> Task:
         """Write a task and dispatch its worker.
 
         `flow`: the client has a state of the call. `continued` is the parked call that becomes the task: the
         task takes its place among the caller's open tasks. If a pass that crashed has written the task, it is
-        returned. `created_in` is the current span context, if this operation is traced. `place` is reserved
-        for a task that continues no parked call.
+        returned. `created_in` is the current span context, if this operation is traced. `caller`
+        distinguishes anonymous callers, if anything but the flow does.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
@@ -101,8 +101,9 @@ class Tasks(Struct, frozen=True):
             trace=journal.trace,
             created_in=created_in,
         )
+        owner = Owner(principal, caller or journal.flow_id)
         if continued is None:
-            self._create_first(principal, task, call, journal, flow, place)
+            self._create_first(owner, task, call, journal, flow)
         elif (present := self.store.get(task.pk, TASK)) is not None:
             return Task.from_item(present)
         else:
@@ -110,26 +111,24 @@ class Tasks(Struct, frozen=True):
             expires_s = max(task.expires_s, continued.expires_s)  # the parked call outlives its flow
             task = replace(task, issued_counts=issued_counts, expires_s=expires_s)
             put_history(self.store, task, call, journal)
-            self.limit.replace(principal, continued, task)
+            self.limit.replace(owner, continued, task)
         self._dispatch(task)
         return task
 
     def _create_first(
         self,
-        principal: str | None,
+        owner: Owner,
         task: Task,
         call: TaskCall,
         journal: Journal,
         flow: Flow | None,
-        place: Place | None,
     ) -> None:
         """Write a task that continues no parked call. Raises as `create`."""
         naming = [] if flow is None else [name_task(flow.index_key, task)]
         try:
-            if place is None:
-                self.limit.check(principal)  # a call that is refused writes nothing
+            self.limit.check(owner)  # a call that is refused writes nothing
             put_history(self.store, task, call, journal)
-            if not self.limit.create(principal, task, naming, place):
+            if not self.limit.create(owner, task, *naming):
                 raise FlowIsStored
         except TooManyOpenTasks:
             if is_stored(self.store, flow):  # the open task may be that of a concurrent round

@@ -30,7 +30,6 @@ from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.request_validation import RequestMeta
-from mcp_roundtrip.server import parked_replies
 from mcp_roundtrip.server.channels import (
     reaches_user,
     require_feature_capabilities,
@@ -44,7 +43,6 @@ from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.runner import (
     reply_to_pass,
     resume_parked,
-    run_in_place,
     run_round,
     take_model_responses,
 )
@@ -79,7 +77,7 @@ def run_legacy_call(call: FeatureCall) -> Reply:
     resumed = resume_parked(call, channels, LegacyRound)
     if isinstance(resumed, Reply):
         return resumed
-    return run_in_place(resumed, lambda: _run_passes(resumed, channels))
+    return _run_passes(resumed, channels)
 
 
 def _run_passes(call: FeatureCall, channels: Callable[[], Channels]) -> Reply:
@@ -191,8 +189,6 @@ class LegacyRound(Round, frozen=True):
     def reply_for_exception(self, error: BaseException) -> Reply:
         """Build the reply for an exception; a question that cannot be asked is an error for the model."""
         failure = client_error(self.call, error)
-        if (limit := self.call.reservation.refused_above) is not None:
-            return parked_replies.too_many(self, limit)
         if isinstance(failure.error, MissingClientCapability):
             return self.unaskable_reply(failure.error)
         return self.error_reply(failure.error, failure.outcome)
