@@ -20,7 +20,6 @@ from pydantic import TypeAdapter, ValidationError
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.schema.core_schemas import nodes
 from mcp_roundtrip.schema.plain_types import is_plain_to_read
-from mcp_roundtrip.schema.type_adapters import describe_errors, format_location
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
@@ -124,6 +123,8 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
     def _refusal(self, problem: str) -> InvalidValue:
         """Return the error for the whole input."""
+        from mcp_roundtrip.schema.problem_texts import format_location  # for errors only
+
         return InvalidValue(f"{format_location(self.root, ())}: {problem}")
 
     def _check(self, raw: Mapping[str, Any], text: str) -> None:
@@ -148,7 +149,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             self._validator.validate_json(compact_json(accepted), strict=False)
         except ValidationError as error:
             places = [line.partition(": ")[0] for line in lines]
-            others = describe_errors(error, self.root).splitlines()
+            others = str(_invalid_value(error, self.root)).splitlines()
             return [line for line in others if not _is_about(places, line.partition(": ")[0])]
         except Exception:  # an author's validator may raise anything
             return []
@@ -183,11 +184,10 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
     @cached_property
     def _validator(self) -> TypedValidator:
-        from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need them
-        from mcp_roundtrip.schema.union_choices import checked_choices
+        from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need it
 
         return TypedValidator.from_core_schema(
-            self.types.core_schema, patterns=self._advertised_patterns, check_choices=checked_choices
+            self.types.core_schema, patterns=self._advertised_patterns, has_schema=True
         )
 
     @cached_property
@@ -232,4 +232,6 @@ def _has_half_of_a_pair(raw: Mapping[str, Any]) -> bool:
 
 
 def _invalid_value(error: ValidationError, root: str) -> InvalidValue:
+    from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
+
     return InvalidValue(describe_errors(error, root), lambda: describe_errors(error, root, for_log=True))

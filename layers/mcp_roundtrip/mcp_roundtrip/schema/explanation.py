@@ -12,10 +12,18 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.schema.keyword_texts import EXAMPLES, WORDS, has_type, options_text, quote, type_names
+from mcp_roundtrip.schema.problem_texts import (
+    EXAMPLES,
+    MAX_PROBLEMS,
+    WORDS,
+    format_location,
+    has_type,
+    options_text,
+    quote,
+    type_names,
+)
 from mcp_roundtrip.schema.schema_validator import SchemaValidator, escaped
 from mcp_roundtrip.schema.subschemas import resolve
-from mcp_roundtrip.schema.type_adapters import MAX_PROBLEMS, format_location
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
 ValuePath = tuple[str | int, ...]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
-from pydantic import BaseModel
-
 from mcp_roundtrip.canonical import MAX_DEPTH
-from mcp_roundtrip.schema.type_adapters import format_location, to_json
+from mcp_roundtrip.schema.problem_texts import format_location
+from mcp_roundtrip.schema.type_adapters import members, to_json
 
 
 def locate_unserializable(value: Any, root: str) -> str:
@@ -52,13 +50,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _members(value: Any) -> Iterable[tuple[str | int, Any]]:
-    if isinstance(value, BaseModel):
-        return value
-    if is_dataclass(value):
-        return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
-    if isinstance(value, Mapping):
-        return [(_path_step(name), member) for name, member in value.items()]
-    return enumerate(value) if isinstance(value, (list, tuple)) else ()
+    return [] if isinstance(value, Set) else [(_path_step(name), member) for name, member in members(value)]
 
 
 def _path_step(name: Any) -> str | int:

@@ -10,7 +10,6 @@ from inspect import Signature, isclass
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
-import pydantic_core
 from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -26,9 +25,10 @@ from mcp_roundtrip.schema.signature import (
 )
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
-    describe_errors,
-    encode_json,
-    has_repeated_names,
+    JsonResult,
+    RepeatedName,
+    read_plain,
+    read_written,
     to_json,
     type_adapter,
 )
@@ -162,27 +162,35 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         assert schema is not None
         return SchemaValidator.compile(schema, f"{self.name}: outputSchema")
 
-    def _typed(self, value: Any) -> tuple[Any, str]:
+    def _typed(self, value: Any) -> JsonResult:
         try:
             types = type_adapter(self.annotation)
-            typed, data = _serialize(types, value)
+            typed, written = _serialize(types, value)
         except TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
+            from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
+
             raise UsageError(f"{self._mismatch()}\n{describe_errors(error, 'result')}") from None
-        except (PydanticSerializationError, UnicodeError):
-            with suppress(PydanticSerializationError, UnicodeError):
-                self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
-            raise UsageError(self._mismatch(_place(value))) from None
+        except PydanticSerializationError:
+            raise self._not_serialized(types, value) from None
+        is_plain = self.annotation in _NUMBERS or self._is_plain
         try:
-            text = encode_json(data, lambda: types.dump_python(typed, warnings=False))
-        except ValueError:
-            raise _not_json(self.name, value) from None
-        is_number = self.annotation in _NUMBERS and data is not None
-        if not is_number and not (self._is_plain and _conforms(types, data)):
-            _refuse_lost_names(self.name, types.dump_json(typed, by_alias=True, warnings=False))
+            data, text = read_plain(written, typed) if is_plain else read_written(written, typed, types)
+        except ValueError as error:
+            raise _not_json(self.name, value, error) from None
+        if not (is_plain and _conforms(types, data)):
             self._refuse_invalid(data)
         return data, text
+
+    def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
+        """Return the error for a value that pydantic refuses to serialize."""
+        place = _place(value)
+        with suppress(PydanticSerializationError, UnicodeError):
+            self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
+            if place:  # half of a surrogate pair, which text cannot hold
+                return _not_json(self.name, value)
+        return UsageError(self._mismatch(place))
 
     def _refuse_invalid(self, data: Any) -> None:
         """Raise UsageError for data that the outputSchema refuses."""
@@ -197,17 +205,17 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         return f"{what}{place}; return what the annotation says, or change it"
 
 
-def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, Any]:
-    """Return a value of the type, and its JSON data.
+def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
+    """Return a value of the type, and its JSON text.
 
     A value of the type is not validated again, because validators may convert it. A value of another type is,
     such as a dict for a model.
     """
     try:
-        return value, types.dump_python(value, mode="json", by_alias=True, warnings="error")
+        return value, types.dump_json(value, by_alias=True, warnings="error")
     except PydanticSerializationError:
         typed = types.validate_python(value, by_alias=True, by_name=True)
-        return typed, types.dump_python(typed, mode="json", by_alias=True, warnings="error")
+        return typed, types.dump_json(typed, by_alias=True, warnings="error")
 
 
 def _conforms(types: TypeAdapter[Any], data: Any) -> bool:
@@ -216,25 +224,20 @@ def _conforms(types: TypeAdapter[Any], data: Any) -> bool:
     return conforms(types.core_schema, data)
 
 
-def _refuse_lost_names(name: str, text: bytes) -> None:
-    if has_repeated_names(text):
-        raise UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
-
-
-def untyped_to_json(name: str, value: Any) -> tuple[Any, str]:
-    """Return a result of the function `name` as JSON data and as JSON text.
+def untyped_to_json(name: str, value: Any) -> JsonResult:
+    """Return a result of the function `name` as JSON.
 
     Raises UsageError, which names the place and quotes no value, for a value that JSON cannot hold.
     """
     try:
-        data, text = to_json(value)
-    except ValueError:
-        raise _not_json(name, value) from None
-    _refuse_lost_names(name, pydantic_core.to_json(value))
-    return data, text
+        return to_json(value)
+    except ValueError as error:
+        raise _not_json(name, value, error) from None
 
 
-def _not_json(name: str, value: Any) -> UsageError:
+def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageError:
+    if isinstance(error, RepeatedName):
+        return UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
     if isinstance(value, Coroutine):
         value.close()
         return UsageError(f"{name} returned a coroutine without awaiting it; write `async def {name}`")
@@ -251,7 +254,7 @@ def _place(value: Any) -> str:
 
 
 def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
-    return [{"type": "text", "text": text}], data  # without Text, because `encode_json` has checked the text
+    return [{"type": "text", "text": text}], data  # without Text: the text was UTF-8
 
 
 def _blocks(value: Any, *, text_alone: bool) -> list[dict[str, Any]] | None:

@@ -14,6 +14,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.schema.patterns import pattern_problem
+from mcp_roundtrip.schema.problem_texts import format_location
 from mcp_roundtrip.schema.signature import FunctionArguments, Signature
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
@@ -21,7 +22,6 @@ from mcp_roundtrip.schema.subschemas import (
     patterns_of,
     subschemas,
 )
-from mcp_roundtrip.schema.type_adapters import format_location
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 if TYPE_CHECKING:

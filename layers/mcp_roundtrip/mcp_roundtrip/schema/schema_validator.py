@@ -23,8 +23,8 @@ from mcp_roundtrip.schema.patterns import (
     exceeds_matching,
     text_length,
 )
+from mcp_roundtrip.schema.problem_texts import format_location
 from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, nodes
-from mcp_roundtrip.schema.type_adapters import format_location
 from mcp_roundtrip.schema.validation_cost import (
     MAX_WORK,
     TOO_MUCH_WORK,

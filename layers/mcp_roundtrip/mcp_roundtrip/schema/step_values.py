@@ -14,18 +14,12 @@ from typing import Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.signature import resolve_type_hints, type_name, unwrap_function
-from mcp_roundtrip.schema.type_adapters import (
-    TYPE_ERRORS,
-    describe_errors,
-    encode_json,
-    has_repeated_names,
-    type_adapter,
-)
+from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, RepeatedName, to_json, type_adapter
 
 NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -63,7 +57,7 @@ def revive(data: Any, annotation: Any) -> Any:
             compact_json(data), by_alias=False, by_name=True
         )
     except ValidationError as error:
-        raise ValueError(describe_errors(error, "result")) from None
+        raise ValueError(_problems(error)) from None
     except TYPE_ERRORS as error:
         raise ValueError(_unusable(annotation, error)) from None
 
@@ -112,21 +106,18 @@ def _is_untyped(annotation: Any) -> bool:
 
 def _dump_untyped(value: Any) -> Any:
     try:
-        data = to_jsonable_python(value, by_alias=False)
-        if "\\ufffd" in compact_json(data):  # pydantic writes it for half of a surrogate pair in a name
-            encode_json(data, lambda: type_adapter(Any).dump_python(value, by_alias=False))
-    except (PydanticSerializationError, ValueError):
+        return to_json(value, by_alias=False)[0]
+    except RepeatedName:
+        raise UsageError(
+            "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
+        ) from None
+    except ValueError:
         from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
 
         raise UsageError(
             f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
             "numbers, lists or dicts, or annotate the function's return type"
         ) from None
-    if has_repeated_names(to_json(value, by_alias=False)):
-        raise UsageError(
-            "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
-        )
-    return data
 
 
 def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
@@ -144,7 +135,7 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
     try:
         result = types.validate_json(text, by_alias=False, by_name=True)
     except ValueError as error:
-        raise UsageError(_unreadable(value, annotation, _first_problem(error))) from None
+        raise UsageError(_unreadable(value, annotation, _problems(error).partition("\n")[0])) from None
     if not _is_same(value, result):
         became = type(result).__name__ if type(result) is not type(value) else "another value"
         raise UsageError(_unreadable(value, annotation, f"it becomes {became}"))
@@ -158,9 +149,12 @@ def _unreadable(value: Any, annotation: Any, problem: str) -> str:
     )
 
 
-def _first_problem(error: ValueError) -> str:
-    text = describe_errors(error, "result") if isinstance(error, ValidationError) else str(error)
-    return text.partition("\n")[0]
+def _problems(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
+
+    return describe_errors(error, "result")
 
 
 def _is_same(value: Any, result: Any) -> bool:

@@ -1,43 +1,34 @@
-"""Cached pydantic TypeAdapters, and messages for their errors that quote no value."""
+"""Cached pydantic TypeAdapters, and values as JSON.
+
+A value is serialized once, to text, and its data is read from that text: an author's serializers may have
+effects, and may return something else the second time. The text has also what data would lose: NaN, and two
+members of an object that have one name.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Final, get_args
+from math import isfinite
+from typing import Any, Final
 
+import msgspec
+import pydantic_core
+from pydantic import BaseModel
 from pydantic.config import ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
-from pydantic_core import ValidationError, to_jsonable_python
-from pydantic_core.core_schema import ErrorType
 
 from mcp_roundtrip.schema.core_schemas import CoreSchema, children, nodes
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
 
-MAX_NAME = 128
-"""The most characters of a member's name in a message: a client may have chosen the name."""
-
-MAX_PROBLEMS = 20
-"""The most problems that a message lists."""
-
-ACCEPTED_CHOICE: Final = "\0accepted"
-"""A step in the places of pydantic's errors that stands for no member (see `union_choices`)."""
-
-REFUSED_CHOICE: Final = "refused_choice"
-"""The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""
-
-# pydantic's own texts for these errors quote the input.
-_WITHOUT_INPUT = {
-    "union_tag_invalid": "Input does not say which of {expected_tags} it is ({discriminator})",
-    "uuid_parsing": "Input should be a valid UUID",
-    "byte_size_unit": "Input should have a unit of bytes, such as KB",
-    "zoneinfo_str": "Input should be the name of a time zone",
-    "timezone_offset": "Input has another timezone offset than {tz_expected} seconds",
-}
+JsonResult = tuple[Any, str]
+"""JSON data, and the JSON text on one line that it was read from."""
 
 
 # Bytes that are not UTF-8 survive a round trip, unless a type configures its own encoding.
@@ -82,108 +73,97 @@ def _has_booleans_and_numbers(schema: CoreSchema) -> bool:
 _cached = lru_cache(maxsize=512)(_build)
 
 
-def to_json(value: Any) -> tuple[Any, str]:
-    """Return a value of any type as JSON data and as JSON text.
+class RepeatedName(ValueError):
+    """An object has two members of one name, such as a dict with the keys 1 and "1"."""
 
-    Raises ValueError (PydanticSerializationError is one) for a value that JSON cannot hold.
+
+def to_json(value: Any, *, by_alias: bool = True) -> JsonResult:
+    """Serialize a value of any type.
+
+    Raises ValueError (PydanticSerializationError is one) for a value that JSON cannot hold: NaN, Infinity,
+    half of a surrogate pair. Raises RepeatedName.
     """
-    data = to_jsonable_python(value)
-    return data, encode_json(data, lambda: type_adapter(Any).dump_python(value))
+    return read_written(pydantic_core.to_json(value, by_alias=by_alias), value, type_adapter(Any))
 
 
-def encode_json(data: Any, python_values: Callable[[], Any]) -> str:
-    """Return `data` as JSON on one line; `python_values` returns the values that pydantic wrote as `data`.
+def read_written(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult:
+    """Return the data in the text that pydantic wrote for a value of the type.
 
-    Raises ValueError for NaN, Infinity and half of a surrogate pair, also where pydantic has replaced them
-    by null and, in the names of members, by U+FFFD.
+    Raises ValueError, of which RepeatedName is one.
     """
-    text = _JSON.encode(data)
-    text.encode()
-    if "null" in text or "\ufffd" in text:
-        try:
-            values = python_values()
-        except TypeError:  # a set of records: its JSON Schema finds null in the place of a number
-            return text
-        _STRICT_JSON.encode(values).encode()
-    return text
+    data = _DECODER.decode(text.decode())
+    if _may_be_replaced(text) and _is_beyond_json(value):
+        # pydantic replaces NaN by null. If a serializer did, its Python values have no NaN either.
+        _refuse_beyond_json(types.dump_python(value, warnings=False))
+    return data, text.decode()
 
 
-def has_repeated_names(text: bytes) -> bool:
-    """Return whether an object in JSON text has a name twice, such as a dict with the keys 1 and "1"."""
-    found = False
+def read_plain(text: bytes, value: Any) -> JsonResult:
+    """Return the data in the text of a value whose type is plain: no two members have one name.
 
-    def note(members: list[tuple[str, Any]]) -> None:
-        nonlocal found
-        found = found or len({name for name, _ in members}) < len(members)
+    Raises ValueError.
+    """
+    if _may_be_replaced(text):
+        _refuse_beyond_json(value)
+    return msgspec.json.decode(text), text.decode()
 
-    json.loads(text, object_pairs_hook=note)
+
+def _may_be_replaced(text: bytes) -> bool:
+    """Return whether pydantic may have written null for NaN, or U+FFFD for half of a surrogate pair."""
+    return b"null" in text or b"\xef\xbf\xbd" in text
+
+
+def _refuse_beyond_json(value: Any) -> None:
+    if _is_beyond_json(value):
+        raise ValueError("not JSON")
+
+
+def _is_beyond_json(value: Any) -> bool:
+    """Return whether a value has NaN or Infinity, or a name with half of a surrogate pair."""
+    waiting = [value]
+    seen = set[int]()  # members that are not serialized may contain themselves
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, float) and not isfinite(each):
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            for name, member in members(each):
+                waiting.append(member)
+                if isinstance(name, str) and _has_half_of_a_pair(name):
+                    return True
+    return False
+
+
+def _has_half_of_a_pair(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def members(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the parts of a value with the name, key or position of each."""
+    if isinstance(value, BaseModel):
+        return value
+    if is_dataclass(value):
+        return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
+    if isinstance(value, Mapping):
+        return value.items()
+    return enumerate(value) if isinstance(value, _COLLECTIONS) else ()
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise RepeatedName
     return found
 
 
-# The model reads this text, so characters outside ASCII stay. The JSON around it escapes them.
-_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-# Finds NaN and halves of surrogate pairs in values of any type; its text is not used.
-_STRICT_JSON = json.JSONEncoder(
-    ensure_ascii=False,
-    allow_nan=False,
-    skipkeys=True,
-    default=lambda value: list(value) if isinstance(value, (set, frozenset)) else None,
-)
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
-def describe_errors(error: ValidationError, root: str, *, for_log: bool = False) -> str:
-    """Return one line per error: its place, from `root` on, and the problem. Values are never quoted.
-
-    `for_log`: without texts of the author's validators, which may quote values, and names that a client made.
-    """
-    errors = error.errors(include_url=False, include_input=False)
-    found = [
-        {**each, "loc": [step for step in each["loc"] if step != ACCEPTED_CHOICE]}
-        for each in [each for each in errors if each["type"] != REFUSED_CHOICE] or errors
-    ]
-    describe = _describe_for_log if for_log else _describe
-    lines = [describe(item, root) for item in found[:MAX_PROBLEMS]]
-    if len(found) > MAX_PROBLEMS:
-        lines.append(f"and {len(found) - MAX_PROBLEMS} more")
-    return "\n".join(lines)
-
-
-def _describe(item: Any, root: str) -> str:
-    return f"{format_location(root, item['loc'])}: {_problem(item, root)}"
-
-
-def _describe_for_log(item: Any, root: str) -> str:
-    if item["type"] == "extra_forbidden":
-        return f"{format_location(root, item['loc'][:-1])}: unknown member"
-    if item["type"] in ("value_error", "assertion_error") or item["type"] not in get_args(ErrorType):
-        return f"{format_location(root, item['loc'])}: refused by a validator"
-    return _describe(item, root)
-
-
-def format_location(root: str, path: Sequence[str | int]) -> str:
-    """Return a place as text: `arguments` and `("sizes", 0, "vcpus")` give `arguments.sizes[0].vcpus`."""
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step[:MAX_NAME]}" for step in path]
-    return (root + "".join(steps)).removeprefix(".") or "answer"  # forms have no root
-
-
-def _problem(item: Any, root: str) -> str:
-    kind = item["type"]
-    if kind == "extra_forbidden":
-        return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
-    if kind in _WITHOUT_INPUT:
-        return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
-    error = item.get("ctx", {}).get("error")
-    if isinstance(error, UnicodeError):
-        return "Input should be UTF-8 text"
-    if _raising_module(error) == "ipaddress":  # its text quotes the input
-        return "Input should be a valid IP address or network"
-    return str(item["msg"]).removeprefix("Value error, ")
-
-
-def _raising_module(error: object) -> str | None:
-    """Return the name of the module that raised `error`, or None if it is not an exception."""
-    trace = getattr(error, "__traceback__", None)
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return None if trace is None else trace.tb_frame.f_globals.get("__name__")
+_COLLECTIONS: Final = (list, tuple, set, frozenset, deque)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_refuse_constant)

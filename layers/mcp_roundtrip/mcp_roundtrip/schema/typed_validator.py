@@ -16,7 +16,7 @@ its core schema is changed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from functools import partial
 from sys import hash_info
@@ -27,6 +27,7 @@ from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.canonical import count_json_values
 from mcp_roundtrip.schema.core_schemas import CoreSchema, children, definitions_of, transform
+from mcp_roundtrip.schema.union_choices import checked_choices
 
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
@@ -49,11 +50,6 @@ _HASHED: Final = {
 
 _RANDOMIZED: Final = frozenset({"str", "bytes", "date", "datetime", "time"})
 """Types whose hashes a client cannot know."""
-
-
-CheckChoices = Callable[
-    [CoreSchema, list[CoreSchema], Mapping[str, CoreSchema], Callable[[int], None]], list[CoreSchema]
-]
 
 
 class _Counts(Struct):
@@ -83,15 +79,15 @@ class TypedValidator(Struct, frozen=True):
         schema: CoreSchema,
         *,
         patterns: Collection[str] = (),
-        check_choices: CheckChoices | None = None,
+        has_schema: bool = False,
         config: Any = None,
     ) -> TypedValidator:
         """Create the validator for a type with its pydantic configuration.
 
-        `patterns` are those that the JSON Schema has checked. `check_choices` is `checked_choices`, if the
-        values are JSON data.
+        `has_schema`: the values are JSON data that a JSON Schema has accepted. `patterns` are those that it
+        has checked.
         """
-        changed = transform(schema, _Changes(patterns, check_choices, definitions_of(schema)).change)
+        changed = transform(schema, _Changes(patterns, has_schema, definitions_of(schema)).change)
         # Otherwise models use the validators that they have, without the changes.
         return cls(SchemaValidator(changed, config, _use_prebuilt=False))
 
@@ -108,7 +104,7 @@ class _Changes(Struct, frozen=True):
     """What is changed in a core schema."""
 
     patterns: Collection[str]
-    check_choices: CheckChoices | None
+    has_schema: bool
     definitions: Mapping[str, CoreSchema]
 
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
@@ -133,8 +129,8 @@ class _Changes(Struct, frozen=True):
         choices = [each for _, each in children(union)]
         if any(each["type"] == "float" for each in choices):
             choices = list(map(_unchanged_integer, choices))
-        if self.check_choices:
-            choices = self.check_choices(original, choices, self.definitions, _limit_choosing)
+        if self.has_schema:
+            choices = checked_choices(original, choices, self.definitions, _limit_choosing)
         names = [each[1] if isinstance(each, tuple) else _label(each) for each in original["choices"]]
         return list(zip(choices, names, strict=True))
 

@@ -14,7 +14,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import core_schema
 
 from mcp_roundtrip.schema.core_schemas import CoreSchema, children, reachable_definitions
-from mcp_roundtrip.schema.type_adapters import ACCEPTED_CHOICE, REFUSED_CHOICE
+from mcp_roundtrip.schema.problem_texts import ACCEPTED_CHOICE, REFUSED_CHOICE
 from mcp_roundtrip.schema.validation_cost import value_size
 
 if TYPE_CHECKING:

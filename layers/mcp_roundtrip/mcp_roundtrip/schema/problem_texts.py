@@ -1,0 +1,169 @@
+"""Problems of values as text: the place, and what should be there, for JSON Schema and for pydantic.
+
+Values are never quoted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, get_args
+
+from pydantic_core import ValidationError
+from pydantic_core.core_schema import ErrorType
+
+MAX_NAME: Final = 128
+"""The most characters of a member's name in a message: a client may have chosen the name."""
+
+MAX_PROBLEMS: Final = 20
+"""The most problems that a message lists."""
+
+ACCEPTED_CHOICE: Final = "\0accepted"
+"""A step in the places of pydantic's errors that stands for no member (see `union_choices`)."""
+
+REFUSED_CHOICE: Final = "refused_choice"
+"""The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""
+
+
+def format_location(root: str, path: Sequence[str | int]) -> str:
+    """Return a place as text: `arguments` and `("sizes", 0, "vcpus")` give `arguments.sizes[0].vcpus`."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step[:MAX_NAME]}" for step in path]
+    return (root + "".join(steps)).removeprefix(".") or "answer"  # forms have no root
+
+
+# -- keywords of JSON Schema
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether `value` is a JSON number; a Python bool is an int, but not a JSON number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    """Return whether `value` is an integer to JSON Schema, as 2.0 is."""
+    return _is_number(value) and (isinstance(value, int) or value.is_integer())
+
+
+_TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    "null": ("null", lambda value: value is None),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+    "integer": ("an integer", _is_integer),
+    "number": ("a number", _is_number),
+    "string": ("a string", lambda value: isinstance(value, str)),
+    "array": ("an array", lambda value: isinstance(value, list)),
+    "object": ("an object", lambda value: isinstance(value, dict)),
+}
+
+WORDS: Final[Mapping[str, str]] = {
+    "minLength": "have {} characters or more",
+    "maxLength": "have {} characters at most",
+    "pattern": "match the pattern {}",
+    "format": "have the format {}",
+    "minimum": "be {} or more",
+    "maximum": "be {} or less",
+    "exclusiveMinimum": "be more than {}",
+    "exclusiveMaximum": "be less than {}",
+    "multipleOf": "be a multiple of {}",
+    "minItems": "have {} items or more",
+    "maxItems": "have {} items at most",
+    "uniqueItems": "have no item twice",
+    "minProperties": "have {} members or more",
+    "maxProperties": "have {} members at most",
+}
+"""What a keyword demands. Its value refers to no other schema."""
+
+EXAMPLES: Final[Mapping[str, str]] = {
+    "date-time": "2026-07-28T14:30:00Z",
+    "date": "2026-07-28",
+    "time": "14:30:00Z",
+    "duration": "PT90M",
+}
+"""Formats with a value of each."""
+
+
+def has_type(kinds: Any, value: Any) -> bool:
+    """Return whether JSON data has the type, or one of the types, under the keyword `type`."""
+    return any(_TYPES[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def type_names(schema: Mapping[str, Any]) -> str:
+    """Return what a schema demands by `enum` or `type`."""
+    if "enum" in schema:
+        return options_text(schema["enum"])
+    kinds = schema.get("type", ())
+    names = [_TYPES[kind][0] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    return " or ".join(names) or "another value"
+
+
+def options_text(options: list[Any]) -> str:
+    """Return the options of an `enum`, at most 20."""
+    return " or ".join(map(quote, options[:20]))
+
+
+def quote(rule: Any) -> str:
+    """Return what a schema has under a keyword as JSON, at most 200 characters."""
+    text = json.dumps(rule, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+# -- errors of pydantic
+
+# pydantic's own texts for these errors quote the input.
+_WITHOUT_INPUT: Final = {
+    "union_tag_invalid": "Input does not say which of {expected_tags} it is ({discriminator})",
+    "uuid_parsing": "Input should be a valid UUID",
+    "byte_size_unit": "Input should have a unit of bytes, such as KB",
+    "zoneinfo_str": "Input should be the name of a time zone",
+    "timezone_offset": "Input has another timezone offset than {tz_expected} seconds",
+}
+
+
+def describe_errors(error: ValidationError, root: str, *, for_log: bool = False) -> str:
+    """Return one line per error: its place, from `root` on, and the problem. Values are never quoted.
+
+    `for_log`: without texts of the author's validators, which may quote values, and names that a client made.
+    """
+    errors = error.errors(include_url=False, include_input=False)
+    found = [
+        {**each, "loc": [step for step in each["loc"] if step != ACCEPTED_CHOICE]}
+        for each in [each for each in errors if each["type"] != REFUSED_CHOICE] or errors
+    ]
+    describe = _describe_for_log if for_log else _describe
+    lines = [describe(item, root) for item in found[:MAX_PROBLEMS]]
+    if len(found) > MAX_PROBLEMS:
+        lines.append(f"and {len(found) - MAX_PROBLEMS} more")
+    return "\n".join(lines)
+
+
+def _describe(item: Any, root: str) -> str:
+    return f"{format_location(root, item['loc'])}: {_problem(item, root)}"
+
+
+def _describe_for_log(item: Any, root: str) -> str:
+    if item["type"] == "extra_forbidden":
+        return f"{format_location(root, item['loc'][:-1])}: unknown member"
+    if item["type"] in ("value_error", "assertion_error") or item["type"] not in get_args(ErrorType):
+        return f"{format_location(root, item['loc'])}: refused by a validator"
+    return _describe(item, root)
+
+
+def _problem(item: Any, root: str) -> str:
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
+    if kind in _WITHOUT_INPUT:
+        return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
+    error = item.get("ctx", {}).get("error")
+    if isinstance(error, UnicodeError):
+        return "Input should be UTF-8 text"
+    if _raising_module(error) == "ipaddress":  # its text quotes the input
+        return "Input should be a valid IP address or network"
+    return str(item["msg"]).removeprefix("Value error, ")
+
+
+def _raising_module(error: object) -> str | None:
+    """Return the name of the module that raised `error`, or None if it is not an exception."""
+    trace = getattr(error, "__traceback__", None)
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame.f_globals.get("__name__")
