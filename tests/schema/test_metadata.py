@@ -57,6 +57,10 @@ def test_later_mutations_of_metadata_are_not_listed() -> None:
             {"icons": [{"src": "a.svg"}]},
             'icons[0].src must be a URL with its scheme, such as "https://example.com/icon.png"',
         ),
+        (
+            {"icons": [{"src": "javascript:alert(1)"}]},
+            'icons[0].src must be a URL with its scheme, such as "https://example.com/icon.png"',
+        ),
         ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons must be JSON, at icons[0].x.a: object"),
         ({"annotations": ["a"]}, "annotations must be a mapping"),
         ({"_meta": "a"}, "meta must be a mapping"),

@@ -147,3 +147,21 @@ def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) 
     model = create_model("Model", inner=(annotation, ...))
     with pytest.raises(DefinitionError, match=r"parameter 'x'.*inner.*; write "):
         Arguments.from_function(tool_of(model), ()).json_schema()
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Annotated[int, Field(gt=5, lt=3)],
+        Annotated[float, Field(gt=1, le=1)],
+        Annotated[str, Field(min_length=2, max_length=1)],
+        Annotated[list[int], Field(min_length=2, max_length=1)],
+    ],
+)
+def test_limits_that_no_value_satisfies_are_refused(limits: Any) -> None:
+    with pytest.raises(DefinitionError, match="write limits that leave values"):
+        refuse_unusable(TypeAdapter(limits | None).core_schema)
+
+
+def test_limits_may_leave_one_value() -> None:
+    refuse_unusable(TypeAdapter(Annotated[int, Field(ge=1, le=1)]).core_schema)

@@ -36,7 +36,7 @@ _FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
     # arguments and steps
     *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.patterns"),
-    *("schema.plain_types", "schema.schema_validator", "schema.typed_validator", "schema.union_choices"),
+    *("schema.schema_validator", "schema.typed_validator", "schema.union_choices"),
     "server.async_pass",
     # lines that tools log with Powertools
     "author_logs",

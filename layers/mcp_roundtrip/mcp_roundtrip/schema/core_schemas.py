@@ -1,8 +1,15 @@
-"""The core schemas of pydantic: iteration, changed copies, and their definitions."""
+"""The core schemas of pydantic: iteration, changed copies, their definitions, and which are plain.
+
+For a plain type, pydantic alone decides as the JSON Schema does, so that a call needs no JSON Schema. Plain
+types are text, numbers, booleans and enumerations of text, and lists, dicts and records of these. A type with
+an alias, a validator, a serializer or a format, and any other type, is not plain.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 CoreSchema = Mapping[str, Any]
@@ -82,3 +89,104 @@ def reachable_definitions(schema: CoreSchema, definitions: Mapping[str, CoreSche
 def name_of_type(schema: CoreSchema) -> str:
     """Return the name of the class or the type alias that a definition describes."""
     return getattr(schema.get("cls"), "__name__", None) or str(schema["ref"]).partition(":")[0]
+
+
+# -- plain types
+
+_EVERY: Final = frozenset({"type", "metadata", "ref"})
+_RECORD: Final = _EVERY | {"cls", "schema", "config"}
+
+_PLAIN: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("any", "bool", "none"), _EVERY),
+    **dict.fromkeys(("int", "float"), _EVERY | {"ge", "gt", "le", "lt"}),
+    "str": _EVERY | {"min_length", "max_length"},
+    "literal": _EVERY | {"expected"},
+    "enum": _EVERY | {"cls", "members", "sub_type"},
+    "nullable": _EVERY | {"schema"},
+    "default": _EVERY | {"schema", "default", "default_factory", "default_factory_takes_data"},
+    "list": _EVERY | {"items_schema", "min_length", "max_length"},
+    "dict": _EVERY | {"keys_schema", "values_schema"},
+    "model": _RECORD | {"custom_init", "root_model"},
+    "model-fields": _EVERY | {"fields", "model_name", "computed_fields", "extra_behavior"},
+    "model-field": _EVERY | {"schema"},
+    "dataclass": _RECORD | {"fields", "frozen", "post_init", "slots"},
+    "dataclass-args": _EVERY | {"fields", "dataclass_name", "computed_fields", "collect_init_only"},
+    "dataclass-field": _EVERY | {"schema", "name", "init", "kw_only"},
+    "typed-dict": _EVERY | {"cls", "config", "fields", "computed_fields", "extra_behavior"},
+    "typed-dict-field": _EVERY | {"schema", "required"},
+    "definitions": _EVERY | {"schema", "definitions"},
+    "definition-ref": _EVERY | {"schema_ref"},
+}
+"""The members that a plain core schema may have, by its type."""
+
+_ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated"})
+"""Keywords of JSON Schema that refuse no value."""
+
+
+def is_plain_to_read(schema: CoreSchema) -> bool:
+    """Return whether pydantic's strict mode reads exactly what the JSON Schema accepts, but for 2.0 as 2."""
+    definitions = definitions_of(schema)
+    is_recursive = any(
+        ref in reachable_definitions(each, definitions) for ref, each in definitions.items()
+    )  # each level of an input adds errors
+    return not is_recursive and all(map(_is_plain, nodes(schema)))
+
+
+def is_plain_to_write(schema: CoreSchema) -> bool:
+    """Return whether a value is valid by the JSON Schema if strict mode reads its text, and runs no code."""
+    is_open = any(node["type"] == "any" or node.get("post_init") for node in nodes(schema))
+    return not is_open and is_plain_to_read(schema)
+
+
+def _is_plain(schema: CoreSchema) -> bool:
+    kind = schema["type"]
+    return (
+        kind in _PLAIN
+        and schema.keys() <= _PLAIN[kind]
+        and _is_described_by_pydantic(schema)
+        and schema.get("config", {}).keys() <= {"title", "extra_fields_behavior"}
+        and "allow"
+        not in (schema.get("config", {}).get("extra_fields_behavior"), schema.get("extra_behavior"))
+        and not any(schema.get(member) for member in ("root_model", "computed_fields", "custom_init"))
+        and all(isinstance(each, str) for each in schema.get("expected", ()))
+        and (kind != "enum" or _has_texts_only(schema["cls"]))
+        and (kind != "dict" or schema.get("keys_schema", {}).get("type") == "str")
+        and (kind not in ("list", "dict") or "items_schema" in schema or "values_schema" in schema)
+    )
+
+
+def _has_texts_only(enumeration: type[Enum]) -> bool:
+    """Return whether an enumeration takes its members' values only; `_missing_` may take others."""
+    missing: Any = enumeration._missing_
+    is_open = missing.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]  # typed as a function
+    return not is_open and all(isinstance(each.value, str) for each in enumeration)
+
+
+def _is_described_by_pydantic(schema: CoreSchema) -> bool:
+    """Return whether pydantic wrote the JSON Schema, without assertions that the author added or replaced."""
+    metadata = schema.get("metadata", {})
+    functions = (
+        *metadata.get("pydantic_js_functions", ()),
+        *metadata.get("pydantic_js_annotation_functions", ()),
+    )
+    cls = schema.get("cls") if schema["type"] != "enum" else None
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    added = (
+        metadata.get("pydantic_js_updates"),
+        metadata.get("pydantic_js_extra"),
+        config.get("json_schema_extra"),
+    )
+    return all(map(_is_pydantics, functions)) and all(map(_only_annotates, added))
+
+
+def _only_annotates(added: Any) -> bool:
+    return added is None or (isinstance(added, Mapping) and added.keys() <= _ANNOTATIONS)
+
+
+def _is_pydantics(function: Any) -> bool:
+    if getattr(getattr(function, "__self__", None), "refuses_no_value", False):
+        return True  # McpHeader
+    while isinstance(function, partial):
+        function = function.func
+    module = getattr(function, "__module__", None) or ""
+    return module.startswith("pydantic.") and module != "pydantic.json_schema"  # that of WithJsonSchema

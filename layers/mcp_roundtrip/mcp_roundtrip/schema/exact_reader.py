@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +17,7 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.schema.core_schemas import nodes
-from mcp_roundtrip.schema.plain_types import is_plain_to_read
+from mcp_roundtrip.schema.core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
@@ -135,29 +133,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         if not self._schema_validator.is_valid(value):
             from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
 
-            lines = problem_lines(self._schema_validator, value, self.root)
-            more = self._other_problems(lines, raw) if len(text) <= self._short_input else []
-            raise InvalidValue("\n".join([*lines, *more]), lambda: "\n".join(lines))
-
-    def _other_problems(self, lines: list[str], raw: Mapping[str, Any]) -> list[str]:
-        """Return pydantic's errors in other places, so that one refusal lists all problems.
-
-        The author's validators run only on the members that the JSON Schema accepts.
-        """
-        accepted = {name: each for name, each in raw.items() if self._is_accepted(name, each)}
-        try:
-            self._validator.validate_json(compact_json(accepted), strict=False)
-        except ValidationError as error:
-            places = [line.partition(": ")[0] for line in lines]
-            others = str(_invalid_value(error, self.root)).splitlines()
-            return [line for line in others if not _is_about(places, line.partition(": ")[0])]
-        except Exception:  # an author's validator may raise anything
-            return []
-        return []
-
-    def _is_accepted(self, name: str, member: Any) -> bool:
-        is_null = member is None and name in self.nullable
-        return is_null or self._schema_validator.is_valid_member(name, member)
+            raise InvalidValue("\n".join(problem_lines(self._schema_validator, value, self.root)))
 
     @cached_property
     def _short_input(self) -> int:
@@ -200,27 +176,23 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         """Return the value of JSON that the JSON Schema accepts. Raises InvalidValue.
 
         Strict mode comes first, so that a union takes the alternative that needs no conversion. Lax mode
-        reads a date from the str that a BeforeValidator returns.
+        reads a date from the str that a BeforeValidator returns. It is of no use if only the author's
+        validators refuse a value.
         """
         from mcp_roundtrip.schema.typed_validator import TooMuchWork  # plain types do not need it
 
         try:
-            with suppress(ValidationError):
+            try:
                 return validator.validate_json(text, strict=True)
+            except ValidationError as error:
+                if {each["type"] for each in error.errors()} <= {"value_error", "assertion_error"}:
+                    raise
             return validator.validate_json(text, strict=False)
         except ValidationError as error:
             raise _invalid_value(error, self.root) from None
         except TooMuchWork:
             problem = "Input has too many values for its alternatives; send fewer"
             raise self._refusal(problem) from None
-
-
-def _is_about(places: list[str], other: str) -> bool:
-    """Return whether a place is one of those, within one, or around one."""
-    return any(
-        f"{each}.".startswith((f"{other}.", f"{other}[")) or other.startswith((f"{each}.", f"{each}["))
-        for each in places
-    )
 
 
 def _has_half_of_a_pair(raw: Mapping[str, Any]) -> bool:

@@ -38,9 +38,9 @@ def check_size(where: str, size: Any) -> None:
         raise UsageError(f"{where} must be a whole number of bytes")
 
 
-def check_uri(where: str, uri: str) -> None:
-    """Raise UsageError for a relative reference, which a client cannot resolve."""
-    if re.match("[A-Za-z][A-Za-z0-9+.-]*:.", uri) is None:
+def check_url(where: str, url: str) -> None:
+    """Raise UsageError for a URL that a client cannot show or must not follow, such as `javascript:`."""
+    if re.match("(https?://|data:).", url, re.IGNORECASE) is None:
         raise UsageError(f'{where} must be a URL with its scheme, such as "https://example.com/icon.png"')
 
 

@@ -12,7 +12,7 @@ from mcp_roundtrip.schema.member_checks import (
     check_icons,
     check_media_type,
     check_size,
-    check_uri,
+    check_url,
     mappings_to_json,
 )
 
@@ -43,7 +43,7 @@ def _to_json(kind: str, member: str, parameter: str, value: Any) -> Any:
     if member == "icons":
         check_icons(parameter, value)
         for number, icon in enumerate(value):
-            check_uri(f"{parameter}[{number}].src", icon["src"])
+            check_url(f"{parameter}[{number}].src", icon["src"])
         return mappings_to_json(parameter, value)
     if member == "annotations":
         check_annotations(parameter, value, of_tool=kind == "tool")
@@ -56,7 +56,7 @@ def _to_json(kind: str, member: str, parameter: str, value: Any) -> Any:
         raise UsageError(f"{parameter} must be str")
     check_text(parameter, value)
     if member == "websiteUrl":
-        check_uri(parameter, value)
+        check_url(parameter, value)
     if member == "mimeType":
         check_media_type(parameter, value)
     return value

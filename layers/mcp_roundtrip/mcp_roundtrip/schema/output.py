@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.schema.block_base import ContentBlock, text_block
+from mcp_roundtrip.schema.core_schemas import is_plain_to_write
 from mcp_roundtrip.schema.signature import (
     function_name,
     is_alias,
@@ -49,9 +50,6 @@ NO_STRUCTURED_CONTENT: Final = NoStructuredContent.MARK
 
 _UNTYPED = (Signature.empty, Any, object, list, tuple)
 """Annotations that do not say whether the function returns content blocks or data."""
-
-_NUMBERS = (int, float, bool)
-"""Types of results that the serializer checks completely."""
 
 _UNION = (Union, UnionType)
 _SEQUENCE = (list, tuple)
@@ -150,8 +148,6 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
     @cached_property
     def _is_plain(self) -> bool:
-        from mcp_roundtrip.schema.plain_types import is_plain_to_write  # only typed tools need it
-
         return is_plain_to_write(type_adapter(self.annotation).core_schema)
 
     @cached_property
@@ -174,12 +170,12 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             raise UsageError(f"{self._mismatch()}\n{describe_errors(error, 'result')}") from None
         except PydanticSerializationError:
             raise self._not_serialized(types, value) from None
-        is_plain = self.annotation in _NUMBERS or self._is_plain
         try:
-            data, text = read_plain(written, typed) if is_plain else read_written(written, typed, types)
+            read = read_plain if self._is_plain else read_written
+            data, text = read(written, typed, types)
         except ValueError as error:
             raise _not_json(self.name, value, error) from None
-        if not (is_plain and _conforms(types, data)):
+        if not (self._is_plain and _is_read_back(types, written)):
             self._refuse_invalid(data)
         return data, text
 
@@ -218,10 +214,13 @@ def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
         return typed, types.dump_json(typed, by_alias=True, warnings="error")
 
 
-def _conforms(types: TypeAdapter[Any], data: Any) -> bool:
-    from mcp_roundtrip.schema.plain_types import conforms  # only typed tools need it
-
-    return conforms(types.core_schema, data)
+def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
+    """Return whether a plain type accepts what was written. Serializers check no limits, and write null."""
+    try:
+        types.validate_json(written, strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def untyped_to_json(name: str, value: Any) -> JsonResult:

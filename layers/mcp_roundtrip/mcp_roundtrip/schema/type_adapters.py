@@ -98,7 +98,7 @@ def read_written(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult
     return data, text.decode()
 
 
-def read_plain(text: bytes, value: Any) -> JsonResult:
+def read_plain(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult:
     """Return the data in the text of a value whose type is plain: no two members have one name.
 
     Raises ValueError.

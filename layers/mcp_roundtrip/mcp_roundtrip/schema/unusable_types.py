@@ -56,6 +56,8 @@ def _problems(
 
 
 def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
+    if problem := _limits_problem(schema):
+        return problem
     match schema["type"]:
         case "is-subclass":
             return "JSON cannot hold a class; write a Literal of names"
@@ -68,6 +70,17 @@ def _problem(schema: CoreSchema, *, is_python_re: bool) -> str | None:
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
+
+
+def _limits_problem(schema: CoreSchema) -> str | None:
+    """Return why no value is within the limits of a number, a date, a text or a list."""
+    for least, most in (("ge", "le"), ("ge", "lt"), ("gt", "le"), ("gt", "lt"), ("min_length", "max_length")):
+        low, high = schema.get(least), schema.get(most)
+        if low is None or high is None or low < high:
+            continue
+        if low > high or least == "gt" or most == "lt":
+            return f"no value has {least}={low} and {most}={high}; write limits that leave values"
+    return None
 
 
 def _literal_problem(expected: list[Any]) -> str | None:
