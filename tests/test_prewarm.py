@@ -167,12 +167,13 @@ def test_a_start_is_cold_if_the_first_request_waits_for_it(
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
-            difflib auth.scopes engine.context schema.metadata schema.raw_arguments schema.string_arguments
+            difflib auth.scopes engine.context content.metadata arguments.docstring
+            arguments.raw_arguments arguments.string_arguments
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
             engine.unawaited_errors engine.usage_errors redaction schema.explanation schema.json_errors
-            schema.type_errors
+            arguments.type_errors
         """,
         "a complete deployment does not need it": "server.missing_settings",
         "no client waits for a worker": "entry.worker server.task_parking",
@@ -181,12 +182,12 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "front doors need it": "aws.forwarder",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
-            audit_logs aws.traced_clients schema.lenient_arguments server.auditing server.message_span
+            arguments.lenient_arguments audit_logs aws.traced_clients server.auditing server.message_span
             server.pass_span tracers tracing
         """,
     },
     "front_door": {
-        "options of the front door import them": "difflib auth.scopes schema.metadata",
+        "options of the front door import them": "difflib auth.scopes content.metadata",
         "errors need them": "redaction traceback",
         "a complete deployment does not need it": "server.missing_settings",
         "off by default": """

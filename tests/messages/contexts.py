@@ -19,8 +19,8 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
+from mcp_roundtrip.engine.step_values import dump
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
-from mcp_roundtrip.schema.step_values import dump
 from mcp_roundtrip_testing.ports import make_ports
 from messages.cases import run, run_async, says
 from support.passes import Passes, TaskJournal

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
 from mcp_roundtrip import AsyncContext, Context, Server, Text
-from mcp_roundtrip.schema.mcp_header import McpHeader
+from mcp_roundtrip.arguments.mcp_header import McpHeader
 from messages.cases import says
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from mcp_roundtrip import (
     UsageError,
     one_of,
 )
-from mcp_roundtrip.schema.mcp_header import McpHeader
-from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.schema.prompt_messages import prompt_messages
-from mcp_roundtrip.schema.resource_contents import resource_contents
+from mcp_roundtrip.arguments.mcp_header import McpHeader
+from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.content.prompt_messages import prompt_messages
+from mcp_roundtrip.content.resource_contents import resource_contents
 from mcp_roundtrip.server.skills import OwnSkill, SkillEntry, read_manifests
 from mcp_roundtrip_testing import Player
 from messages.cases import says

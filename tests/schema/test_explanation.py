@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry
 
+from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.explanation import MAX_EXPLANATION_WORK, _Explanation, explain
-from mcp_roundtrip.schema.raw_arguments import RawArguments
 from mcp_roundtrip.schema.schema_validator import SchemaValidator
 
 

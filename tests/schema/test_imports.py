@@ -1,4 +1,4 @@
-"""Cold starts: the imports of each module of `schema`."""
+"""Cold starts: the imports of modules that read and write values."""
 
 from pathlib import Path
 
@@ -8,7 +8,10 @@ import mcp_roundtrip
 from support.interpreters import run_program
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
-MODULES = ["arguments", "raw_arguments", "mcp_header", "output", "content_blocks", "forms", "step_values"]
+MODULES = [
+    *("arguments.typed_arguments", "arguments.raw_arguments", "arguments.mcp_header"),
+    *("content.output", "content.blocks", "forms.form", "engine.step_values"),
+]
 HEAVY = [
     "asyncio",
     "concurrent.futures",
@@ -17,7 +20,7 @@ HEAVY = [
     "importlib.metadata",  # pydantic looks for plugins when it builds its first validator
     "jsonschema",
     "mcp_roundtrip.schema.json_schema",
-    "mcp_roundtrip.schema.form_schema",
+    "mcp_roundtrip.forms.form_schema",
     "pydantic.root_model",
     "referencing",
     "ssl",
@@ -29,7 +32,7 @@ import sys, types
 parent = types.ModuleType("mcp_roundtrip")
 parent.__path__ = [{package!r}]
 sys.modules["mcp_roundtrip"] = parent
-import mcp_roundtrip.schema.{module}
+import mcp_roundtrip.{module}
 print([name for name in {heavy!r} if name in sys.modules])
 """
 

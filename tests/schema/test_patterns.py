@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mcp_roundtrip import DefinitionError
+from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
-from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.forms import Form
 from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,
     MAX_PATTERN_SIZE,
@@ -29,7 +30,6 @@ from mcp_roundtrip.schema.patterns import (
     pattern_size,
     syntax_problem,
 )
-from mcp_roundtrip.schema.raw_arguments import RawArguments
 from support import skips
 
 PARTS = st.sampled_from(

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, Base64Bytes, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
 from typing_extensions import TypeAliasType
 
+from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.typed_validator import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
 
 

@@ -11,8 +11,8 @@ import pytest
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ImportString, TypeAdapter, create_model
 
 from mcp_roundtrip import DefinitionError
+from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.arguments import Arguments
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from support.costly_types import Folder, Wide, choices
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server
-from mcp_roundtrip.schema.mcp_header import McpHeader
+from mcp_roundtrip.arguments.mcp_header import McpHeader
 from mcp_roundtrip_testing import Player
 from support.servers import server_of
 

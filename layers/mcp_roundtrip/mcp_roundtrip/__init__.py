@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.garbage_collection import collect_rarely
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.arguments.mcp_header import McpHeader
+    from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
+    from mcp_roundtrip.content.prompt_messages import PromptMessage
+    from mcp_roundtrip.content.resource_contents import ResourceContents
     from mcp_roundtrip.engine.async_context import AsyncContext
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
     from mcp_roundtrip.engine.context import Context
@@ -32,13 +36,9 @@ if TYPE_CHECKING:
         ToolError,
         UsageError,
     )
+    from mcp_roundtrip.forms.form import one_of
     from mcp_roundtrip.principal import Principal
     from mcp_roundtrip.protocol.trace import TraceContext
-    from mcp_roundtrip.schema.content_blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
-    from mcp_roundtrip.schema.forms import one_of
-    from mcp_roundtrip.schema.mcp_header import McpHeader
-    from mcp_roundtrip.schema.prompt_messages import PromptMessage
-    from mcp_roundtrip.schema.resource_contents import ResourceContents
     from mcp_roundtrip.server.completions import Completion
     from mcp_roundtrip.server.hook_call import Call
 
@@ -90,7 +90,7 @@ __all__ = [
 # Each is imported at its first use: a front door needs neither the engine nor pydantic.
 _MODULES = {
     "AsyncContext": "mcp_roundtrip.engine.async_context",
-    "Audio": "mcp_roundtrip.schema.content_blocks",
+    "Audio": "mcp_roundtrip.content.blocks",
     "Call": "mcp_roundtrip.server.hook_call",
     "Completion": "mcp_roundtrip.server.completions",
     "Context": "mcp_roundtrip.engine.context",
@@ -102,21 +102,21 @@ _MODULES = {
     "ElicitUrl": "mcp_roundtrip.engine.elicitation",
     "ElicitationCancelled": "mcp_roundtrip.errors",
     "ElicitationDeclined": "mcp_roundtrip.errors",
-    "EmbeddedResource": "mcp_roundtrip.schema.content_blocks",
+    "EmbeddedResource": "mcp_roundtrip.content.blocks",
     "FrontDoor": "mcp_roundtrip.entry.front_door",
-    "Image": "mcp_roundtrip.schema.content_blocks",
+    "Image": "mcp_roundtrip.content.blocks",
     "InvalidKey": "mcp_roundtrip.errors",
     "ListRoots": "mcp_roundtrip.engine.client_requests",
-    "McpHeader": "mcp_roundtrip.schema.mcp_header",
+    "McpHeader": "mcp_roundtrip.arguments.mcp_header",
     "McpRoundtripError": "mcp_roundtrip.errors",
     "MissingClientCapability": "mcp_roundtrip.errors",
     "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
     "NotAwaited": "mcp_roundtrip.errors",
     "Principal": "mcp_roundtrip.principal",
-    "PromptMessage": "mcp_roundtrip.schema.prompt_messages",
+    "PromptMessage": "mcp_roundtrip.content.prompt_messages",
     "ProtocolError": "mcp_roundtrip.errors",
-    "ResourceContents": "mcp_roundtrip.schema.resource_contents",
-    "ResourceLink": "mcp_roundtrip.schema.content_blocks",
+    "ResourceContents": "mcp_roundtrip.content.resource_contents",
+    "ResourceLink": "mcp_roundtrip.content.blocks",
     "ResourceNotFound": "mcp_roundtrip.errors",
     "Retry": "mcp_roundtrip.engine.retry",
     "Root": "mcp_roundtrip.engine.client_requests",
@@ -126,11 +126,11 @@ _MODULES = {
     "StepFailed": "mcp_roundtrip.errors",
     "StepInterrupted": "mcp_roundtrip.errors",
     "Suspend": "mcp_roundtrip.errors",
-    "Text": "mcp_roundtrip.schema.content_blocks",
+    "Text": "mcp_roundtrip.content.blocks",
     "ToolError": "mcp_roundtrip.errors",
     "TraceContext": "mcp_roundtrip.protocol.trace",
     "UsageError": "mcp_roundtrip.errors",
-    "one_of": "mcp_roundtrip.schema.forms",
+    "one_of": "mcp_roundtrip.forms.form",
 }
 
 collect_rarely()  # before the imports of these modules, which are most of an initialization

@@ -42,7 +42,7 @@ _SERVER: Final = (
     "author_logs",
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
-    *("schema.form_schema", "schema.json_schema"),
+    *("forms.form_schema", "schema.json_schema"),
     *(
         "server.answer_tool",
         "server.app_questions",

@@ -32,8 +32,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote
 
+from mcp_roundtrip.content.blocks import ResourceLink
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.schema.content_blocks import ResourceLink
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -14,10 +14,10 @@ from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import usage_errors
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
+from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.journal import Entry
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.schema.forms import Form
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
     `model` is a flat pydantic model or dataclass, or the type of a single field. With `user_only`, an answer
     counts only after the client was sent this question with this text, and never if a model gives it. None
-    means True for a confirmation (`schema.forms.Form.is_confirmation`).
+    means True for a confirmation (`forms.form.Form.is_confirmation`).
     """
 
     key: str

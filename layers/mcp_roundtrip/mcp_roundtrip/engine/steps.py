@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from mcp_roundtrip.canonical import MAX_DEPTH, exceeds_depth
 from mcp_roundtrip.engine.run import Run, usage_errors
-from mcp_roundtrip.errors import StepFailed, StepInterrupted, UsageError
-from mcp_roundtrip.journal import Entry, Kind
-from mcp_roundtrip.schema.step_values import (
+from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
     check_annotation,
     return_annotation,
     revive,
     round_trip,
 )
+from mcp_roundtrip.errors import StepFailed, StepInterrupted, UsageError
+from mcp_roundtrip.journal import Entry, Kind
 
 _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcp_roundtrip.arguments.signature import function_name, type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.signature import function_name, type_name
 
 
 def _type(value: Any) -> str:

@@ -2,7 +2,7 @@
 ListRootsResult).
 
 This module checks their shape, for which the client is responsible. Whether the content of a form fits its
-schema is for the user to correct (`schema.forms`). An optional member that is null counts as absent: the
+schema is for the user to correct (`forms.form`). An optional member that is null counts as absent: the
 models of official SDKs accept it, and some clients send it.
 """
 

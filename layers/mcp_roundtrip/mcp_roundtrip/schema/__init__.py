@@ -1,14 +1,12 @@
-"""Python types, JSON Schema and the validation of values.
+"""JSON Schema, and values that a schema decides about.
 
-- Signatures: `signature`, `docstring`, `arguments`, `string_arguments`, `raw_arguments`, `mcp_header`.
-- Schemas: `json_schema`, `forms`, `form_schema`, `output`, `subschemas`.
+- Schemas: `json_schema` builds them for types, `subschemas` walks them, `model_limits` has what models
+  refuse.
 - Accepted values: `exact_reader` asks `schema_validator`, which runs jsonschema-rs, then `typed_validator`,
-  which makes the typed value, of a union by `union_choices`. For `plain_types`, pydantic alone decides.
-  `explanation` has the reasons of a refusal, in the words of `keyword_texts`, `patterns` their syntax and
-  their time, `unusable_types` what is refused at definition.
-- Results: `block_base`, `content_blocks`, `resource_contents`, `prompt_messages`, `step_values`.
-- Messages to authors: `type_errors`, `json_errors`, `metadata`, `member_checks`, `model_limits`.
+  which makes the typed value, of a union by `union_choices`. For plain types (`core_schemas`), pydantic alone
+  decides. `explanation` has the reasons of a refusal, in the words of `problem_texts`.
+- Bounds: `patterns`, `validation_cost`, and `unusable_types`, which are refused at definition.
+- Values as JSON: `type_adapters`, and `json_errors` for those that JSON cannot hold.
 
-Nothing here imports the engine or the server. Importing a module imports pydantic at most;
-`schema_validator` imports jsonschema-rs.
+Importing a module imports pydantic at most; `schema_validator` imports jsonschema-rs.
 """

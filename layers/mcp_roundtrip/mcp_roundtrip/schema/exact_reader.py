@@ -83,12 +83,6 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         self._check(raw, text)
         return self._typed_value(self._validator, text)
 
-    def read_lenient(self, raw: Mapping[str, Any]) -> Any:
-        """Return the value of `raw`, in which texts may hold JSON. Raises InvalidValue."""
-        from mcp_roundtrip.schema.lenient_arguments import with_parsed_json  # few tools are lenient
-
-        return self.read(with_parsed_json(self._schema_validator, raw))
-
     def without_empty(self, raw: Mapping[str, Any], optional: Collection[str]) -> Mapping[str, Any]:
         """Return `raw` without those `optional` members that are null or "" and that the schema refuses.
 
@@ -98,7 +92,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in optional}
         empty -= {name for name in self.nullable if raw.get(name, "") is None}
-        return self._schema_validator.without_refused(raw, empty) if empty else raw
+        return self.schema_validator.without_refused(raw, empty) if empty else raw
 
     def read_strings(self, raw: Mapping[str, str]) -> Any:
         """Return the value of `raw`, whose strings may stand for numbers. Raises InvalidValue."""
@@ -128,12 +122,12 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
     def _check(self, raw: Mapping[str, Any], text: str) -> None:
         """Raise InvalidValue for what the JSON Schema refuses."""
         value = {name: each for name, each in raw.items() if each is not None or name not in self.nullable}
-        if problem := self._schema_validator.exceeded_bound(value, len(text), self._own_patterns):
+        if problem := self.schema_validator.exceeded_bound(value, len(text), self._own_patterns):
             raise self._refusal(problem)
-        if not self._schema_validator.is_valid(value):
+        if not self.schema_validator.is_valid(value):
             from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
 
-            raise InvalidValue("\n".join(problem_lines(self._schema_validator, value, self.root)))
+            raise InvalidValue("\n".join(problem_lines(self.schema_validator, value, self.root)))
 
     @cached_property
     def _short_input(self) -> int:
@@ -153,7 +147,8 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         return all_patterns(self.json_schema())
 
     @cached_property
-    def _schema_validator(self) -> SchemaValidator:
+    def schema_validator(self) -> SchemaValidator:
+        """The validator of the JSON Schema."""
         from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
 
         return SchemaValidator.compile(self.json_schema(), "inputSchema")

@@ -9,12 +9,12 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from mcp_roundtrip.arguments.signature import Signature, call_parameters, function_name, unwrap_function
+from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE
-from mcp_roundtrip.schema.signature import Signature, call_parameters, function_name, unwrap_function
-from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.admission import Reference, authorize, read_reference, unknown_item
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions

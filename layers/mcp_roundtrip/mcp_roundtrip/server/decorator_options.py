@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.signature import Signature, check_callable, function_name
+from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, FALLBACKS, Fallback
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
-from mcp_roundtrip.schema.arguments import Arguments
-from mcp_roundtrip.schema.signature import Signature, check_callable, function_name
 from mcp_roundtrip.server.model import Parameters, TaskSupport
 from mcp_roundtrip.server.options import INPUT_RESPONSES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_roundtrip.schema.string_arguments import StringArguments
+    from mcp_roundtrip.arguments.string_arguments import StringArguments
     from mcp_roundtrip.server.views import View
 
 _CONTEXTS: Final = (ContextBase,)
@@ -31,7 +31,7 @@ def declared_members(kind: str, name: str | None, /, **members: Any) -> dict[str
     """Return the given members of a definition as JSON. Raises DefinitionError."""
     given = {member: value for member, value in members.items() if value is not None}
     if given:
-        from mcp_roundtrip.schema.metadata import metadata_members  # most features declare none
+        from mcp_roundtrip.content.metadata import metadata_members  # most features declare none
 
         return metadata_members(kind, name, given)
     return given
@@ -121,7 +121,7 @@ def check_name(kind: str, name: Any, present: Mapping[str, Any]) -> None:
 
 def string_arguments_of(function: Callable[..., Any]) -> StringArguments:
     """Return the parameters of a prompt or a resource. Raises DefinitionError."""
-    from mcp_roundtrip.schema.string_arguments import StringArguments  # tools do not need it
+    from mcp_roundtrip.arguments.string_arguments import StringArguments  # tools do not need it
 
     parameters = StringArguments.from_function(function, _CONTEXTS)
     _check_context(parameters.signature)
@@ -136,7 +136,7 @@ def arguments_of(
         typed = Arguments.from_function(function, _CONTEXTS)
         _check_context(typed.signature)
         return replace(typed, is_lenient=is_lenient)
-    from mcp_roundtrip.schema.raw_arguments import RawArguments  # few tools have a schema of their own
+    from mcp_roundtrip.arguments.raw_arguments import RawArguments  # few tools have a schema of their own
 
     raw = RawArguments.from_function(function, _CONTEXTS, input_schema)
     _check_context(raw.signature)

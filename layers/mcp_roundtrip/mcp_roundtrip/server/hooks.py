@@ -12,9 +12,9 @@ from contextvars import Context, copy_context
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp_roundtrip.arguments.signature import call_parameters, check_callable, function_name, unwrap_function
 from mcp_roundtrip.engine.outcome import Failed, Outcome
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.signature import call_parameters, check_callable, function_name, unwrap_function
 from mcp_roundtrip.server.hook_call import Call, end_call
 
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ class CallParams(Struct, frozen=True):
 
 
 class Parameters(Protocol):
-    """The parameters of a feature's function: `schema.arguments.Arguments` and its siblings."""
+    """The parameters of a feature's function: `arguments.typed_arguments.Arguments` and its siblings."""
 
     @property
     def context_parameter(self) -> str | None: ...

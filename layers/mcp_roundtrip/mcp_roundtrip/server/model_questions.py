@@ -13,10 +13,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.forms.form import SINGLE_FIELD
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.schema.forms import SINGLE_FIELD
 from mcp_roundtrip.server.model import CallParams, Reply
 from mcp_roundtrip.server.options import INPUT_RESPONSES
 from mcp_roundtrip.server.round import Round

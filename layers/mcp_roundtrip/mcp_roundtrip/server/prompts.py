@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.arguments.string_arguments import StringArguments
+from mcp_roundtrip.content.prompt_messages import prompt_messages
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import PROMPTS_GET, PROMPTS_LIST
-from mcp_roundtrip.schema.prompt_messages import prompt_messages
-from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.listing import FeatureList

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from mcp_roundtrip.arguments.signature import check_callable
+from mcp_roundtrip.content.output import Output
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol.capabilities import TASKS
-from mcp_roundtrip.schema.output import Output
-from mcp_roundtrip.schema.signature import check_callable
 from mcp_roundtrip.server.decorator_options import (
     arguments_of,
     check_channels,

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
-from mcp_roundtrip.schema.string_arguments import StringArguments
 from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_uri
 from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.listing import FeatureList
@@ -107,7 +107,7 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
-        from mcp_roundtrip.schema.resource_contents import resource_contents  # calls of tools read none
+        from mcp_roundtrip.content.resource_contents import resource_contents  # calls of tools read none
 
         read = results.complete(
             server_info, contents=resource_contents(self.name, value, self.uri, self.mime_type)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.signature import CLIENT_ARGUMENTS
+from mcp_roundtrip.content.output import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
-from mcp_roundtrip.schema.output import NO_STRUCTURED_CONTENT, Output
-from mcp_roundtrip.schema.signature import CLIENT_ARGUMENTS
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import (

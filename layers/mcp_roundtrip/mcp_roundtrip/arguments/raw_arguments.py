@@ -1,0 +1,177 @@
+"""Arguments of a tool with its own JSON Schema (`input_schema=`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec import field
+
+from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
+from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.patterns import pattern_problem
+from mcp_roundtrip.schema.problem_texts import format_location
+from mcp_roundtrip.schema.subschemas import (
+    DIALECTS,
+    dialect_of,
+    patterns_of,
+    subschemas,
+)
+from mcp_roundtrip.schema.validation_cost import check_cost
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=True):  # for cached_property
+    """The counterpart of `Arguments` for a function that takes all arguments as one dict."""
+
+    input_schema: dict[str, Any]
+    parameter_headers: ParameterHeaders = field(default_factory=dict)
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[..., Any],
+        context_types: tuple[type, ...],
+        input_schema: Mapping[str, Any],
+    ) -> RawArguments:
+        """Check `input_schema` without compiling it, and find the parameter that takes the arguments.
+
+        Raises DefinitionError for a root that is not an object schema, an unknown dialect, a `$ref` that
+        leaves the document, a schema that exceeds the bounds, an unusable pattern, an `x-mcp-header` that
+        clients would refuse, and a function without exactly one parameter besides the context.
+        """
+        signature = Signature.from_function(function, context_types)
+        if len(signature.parameters) != 1:
+            raise DefinitionError(
+                f"{signature.name}: with input_schema= the function takes one parameter besides the context, "
+                f"not {len(signature.parameters)}; write `arguments: dict[str, Any]` in their place"
+            )
+        if not isinstance(input_schema, Mapping):
+            raise DefinitionError(
+                f"{signature.name}: input_schema is a JSON Schema; write a dict, or leave it out for the "
+                "parameters' own types"
+            )
+        schema = dict(input_schema)
+        try:
+            _check(schema)
+            parameter_headers = headers_of_schema(schema)
+        except DefinitionError as error:
+            raise DefinitionError(f"{signature.name}: {error}") from None
+        return cls(signature, input_schema=schema, parameter_headers=parameter_headers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under `properties`."""
+        properties = self.input_schema.get("properties")
+        return tuple(properties) if isinstance(properties, Mapping) else ()
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the schema as the author wrote it."""
+        return self.input_schema
+
+    def type_text(self) -> str:
+        """Return the schema as text."""
+        return json.dumps(self.input_schema)
+
+    def check(self) -> None:
+        """Check the schema against the metaschema of its dialect. Raises DefinitionError."""
+        _ = self._validator
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `{parameter: raw}`.
+
+        Raises ArgumentsError with one line per problem, which quotes no value, and DefinitionError for a
+        schema that its dialect does not allow.
+        """
+        arguments = self._without_empty(raw)
+        problems = self._problems(arguments)
+        if problems and self.is_lenient:
+            from mcp_roundtrip.arguments.lenient_arguments import with_parsed_json  # few tools are lenient
+
+            arguments = dict(with_parsed_json(self._validator, arguments))
+            problems = problems if self._problems(arguments) else []
+        if problems:
+            raise ArgumentsError("\n".join(problems))
+        return {self.signature.parameters[0].name: arguments}
+
+    @property
+    def drops_unknown(self) -> bool:
+        """Whether arguments that the schema does not have are dropped: only if it refuses them."""
+        is_closed = self.input_schema.get("additionalProperties") is False
+        return self.is_lenient and is_closed and "patternProperties" not in self.input_schema
+
+    def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
+        length = len(compact_json(arguments)) if self._validator.patterns else 0
+        if problem := self._validator.exceeded_bound(arguments, length):
+            return [f"arguments: {problem}"]
+        if self._validator.is_valid(arguments):
+            return []
+        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+
+        return problem_lines(self._validator, arguments, "arguments")
+
+    def _without_empty(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments without those that are null or "", have a `default`, and are refused."""
+        properties = _mapping(self.input_schema.get("properties"))
+        empty = {name for name, value in raw.items() if value in (None, "")}
+        optional = {name for name in empty if "default" in _mapping(properties.get(name))}
+        return self._validator.without_refused(raw, optional)
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # slow to import
+
+        try:
+            return SchemaValidator.compile(self.input_schema, "input_schema")
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+
+
+def _check(schema: dict[str, Any]) -> None:
+    if schema.get("type") != "object":
+        raise DefinitionError('input_schema is not that of an object; write "type": "object" at its root')
+    if dialect_of(schema) not in DIALECTS:
+        raise DefinitionError(
+            f"$schema {schema['$schema']!r} of input_schema is not supported; use one of "
+            f"{', '.join(DIALECTS)}"
+        )
+    for node in subschemas(schema):
+        for keyword in _REFERENCES:
+            # basic/index "$ref Resolution": network URIs are never dereferenced.
+            if keyword in node and not str(node[keyword]).startswith("#"):
+                raise DefinitionError(
+                    f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
+                )
+        for pattern in sorted(patterns_of(node)):
+            if problem := pattern_problem(pattern):
+                place = format_location("input_schema", _path_to(node, schema) or ())
+                raise DefinitionError(f"{place}: the pattern {pattern!r} {problem}")
+    try:
+        compact_json(schema)
+    except (TypeError, ValueError):
+        raise DefinitionError("input_schema is not JSON; write text, numbers, lists and dicts") from None
+    check_cost(schema)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _path_to(wanted: Any, node: Any) -> list[str | int] | None:
+    """Return the path in `node` to the object `wanted` itself."""
+    if wanted is node:
+        return []
+    children = enumerate(node) if isinstance(node, list) else _mapping(node).items()
+    for name, child in children:
+        if isinstance(child, (dict, list)) and (path := _path_to(wanted, child)) is not None:
+            return [name, *path]
+    return None

@@ -1,0 +1,284 @@
+"""Signatures of authors' functions: parameters, context, docstring and annotations."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+
+from mcp_roundtrip.errors import DefinitionError
+
+_UNSUPPORTED_KINDS: dict[Any, str] = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only; remove the `/` from the signature",
+    inspect.Parameter.VAR_POSITIONAL: "collects positional arguments; write one parameter that is a list",
+    inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
+}
+
+
+_MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
+"""The module before the name of a type in the text of an annotation."""
+
+
+CLIENT_ARGUMENTS = frozenset({"toolCallId", "sessionId"})
+"""Arguments that clients such as n8n add to each call."""
+
+
+class Signature(Struct, frozen=True):
+    """A function's signature with evaluated annotations; `parameters` does not include the context.
+
+    `prose` is the docstring without its section on parameters, `descriptions` are those of the parameters.
+    """
+
+    name: str
+    parameters: tuple[inspect.Parameter, ...]
+    context_parameter: str | None
+    is_async: bool
+    prose: str
+    descriptions: Mapping[str, str]
+    context_type: type | None = None
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Signature:
+        """Read the signature of `function`; a parameter annotated with one of `context_types` is its context.
+
+        Raises DefinitionError for a callable without a signature, a parameter that cannot be passed by name,
+        a second context, a context inside another type, and an annotation that does not exist at run time.
+        """
+        name = function_name(function)
+        hints = resolve_type_hints(function)
+        parameters: list[inspect.Parameter] = []
+        contexts: dict[str, type] = {}
+        for parameter in call_parameters(function):
+            if problem := _UNSUPPORTED_KINDS.get(parameter.kind):
+                raise DefinitionError(f"{name}: parameter {parameter.name!r} {problem}")
+            annotation = hints.get(parameter.name, parameter.empty)
+            if context := _context_type(annotation, context_types):
+                contexts[parameter.name] = context
+            elif found := _context_inside(annotation, context_types):
+                raise DefinitionError(
+                    f"{name}: parameter {parameter.name!r} is annotated with {type_name(annotation)}, and "
+                    f"the server always passes a context; write `{parameter.name}: {found.__name__}`"
+                )
+            else:
+                parameters.append(parameter.replace(annotation=annotation))
+        if len(contexts) > 1:
+            raise DefinitionError(
+                f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
+                "keep one of them"
+            )
+        prose, descriptions = _docstring(function)
+        return cls(
+            name=name,
+            parameters=tuple(parameters),
+            context_parameter=next(iter(contexts), None),
+            is_async=_is_async(function),
+            prose=prose,
+            descriptions=descriptions,
+            context_type=next(iter(contexts.values()), None),
+        )
+
+    def require_annotations(self) -> Signature:
+        """Return this signature. Raises DefinitionError for a parameter without an annotation."""
+        for parameter in self.parameters:
+            if parameter.annotation is parameter.empty:
+                raise DefinitionError(
+                    f"{self.name}: parameter {parameter.name!r} has no annotation; {self._remedy(parameter)}"
+                )
+        return self
+
+    def _remedy(self, parameter: inspect.Parameter) -> str:
+        if parameter.name in ("self", "cls") and parameter is self.parameters[0]:
+            return f"register the method of an instance, such as `server.tool(service.{self.name})`"
+        if parameter.name in ("ctx", "context") and self.context_parameter is None:
+            return f"write `{parameter.name}: {'AsyncContext' if self.is_async else 'Context'}`"
+        return f"write its type, such as `{parameter.name}: str`"
+
+
+class FunctionArguments(Struct, frozen=True, eq=False):
+    """The base class of all kinds of arguments: the facts that the function's signature states.
+
+    `is_lenient`: JSON as text is read where the schema refuses text, and unknown arguments are dropped.
+    """
+
+    signature: Signature
+    is_lenient: bool = False
+
+    @property
+    def context_parameter(self) -> str | None:
+        """The name of the parameter that takes the Context, if there is one."""
+        return self.signature.context_parameter
+
+    @property
+    def is_async(self) -> bool:
+        return self.signature.is_async
+
+    @property
+    def description(self) -> str:
+        """The docstring without its section on parameters."""
+        return self.signature.prose
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments in JSON, in order. Raises DefinitionError."""
+        raise NotImplementedError
+
+    @property
+    def drops_unknown(self) -> bool:
+        """Whether arguments that the schema does not have are dropped."""
+        return self.is_lenient
+
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that clients add, or that are unknown and dropped."""
+        added = raw.keys() if self.drops_unknown else raw.keys() & CLIENT_ARGUMENTS
+        unknown = added - set(self.names) if added else ()
+        return {name: value for name, value in raw.items() if name not in unknown} if unknown else raw
+
+
+def check_callable(decorator: str, function: Any) -> None:
+    """Raise DefinitionError for an object that `decorator` cannot register."""
+    if inspect.isclass(function):
+        name = function.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is a class; register a function, or an instance whose class defines "
+            f"__call__, as in `{decorator}({name}())`"
+        )
+    if isinstance(function, classmethod):
+        name = function.__func__.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is a classmethod object; register the bound method below the class, as in "
+            f"`{decorator}(Service.{name})`"
+        )
+    if inspect.isbuiltin(function):
+        name = function.__name__
+        raise DefinitionError(
+            f"{decorator}: {name} is built in without annotations; write a `def` with annotated parameters "
+            f"that calls {name}"
+        )
+    if not callable(function):
+        raise DefinitionError(
+            f"{decorator}: {function!r:.100} is not a function; write {decorator} above a `def`"
+        )
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return a function's name, for messages and as the default name of its feature."""
+    target = unwrap_function(function)
+    return str(getattr(target, "__name__", None) or type(target).__name__)
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
+    """Return the parsed docstring; for a callable object that of its `__call__` or of its class."""
+    target = unwrap_function(function)
+    text = target.__doc__
+    if not (inspect.isroutine(target) or inspect.isclass(target)):
+        text = type(target).__call__.__doc__ or type(target).__doc__
+    if not text:
+        return "", {}
+    from mcp_roundtrip.arguments.docstring import parse_docstring  # some functions have none
+
+    return parse_docstring(text)
+
+
+def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function inside layers of `functools.partial` and `staticmethod`."""
+    while isinstance(function, (partial, staticmethod)):
+        function = function.func if isinstance(function, partial) else function.__func__
+    return function
+
+
+def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a call, without those that a `functools.partial` has set.
+
+    Raises DefinitionError for a function without a signature, such as some builtins.
+    """
+    preset: set[str] = set()
+    layer: Any = function
+    while isinstance(layer, (partial, staticmethod)):
+        if isinstance(layer, partial):
+            preset |= layer.keywords.keys()
+        layer = layer.func if isinstance(layer, partial) else layer.__func__
+    try:
+        found = inspect.signature(function).parameters
+    except (ValueError, TypeError):
+        name = function_name(function)
+        raise DefinitionError(
+            f"{name}: Python cannot read its parameters; write a function with annotated parameters that "
+            f"calls {name}"
+        ) from None
+    return [parameter for name, parameter in found.items() if name not in preset]
+
+
+def resolve_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the evaluated annotations of `function`. Raises DefinitionError if one cannot be evaluated."""
+    target = unwrap_function(function)
+    if not (inspect.isroutine(target) or inspect.isclass(target)):
+        target = type(target).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except NameError as error:
+        raise DefinitionError(
+            f"{function_name(function)}: the annotation {error.name!r} does not exist at run time; "
+            "define it at module level and import it outside `if TYPE_CHECKING:`"
+        ) from None
+    except Exception as error:
+        raise DefinitionError(
+            f"{function_name(function)}: the annotations cannot be evaluated ({type(error).__name__}: "
+            f"{error}); write each as a type, such as `str` or `list[int]`"
+        ) from None
+
+
+def unwrap_alias(annotation: Any) -> Any:
+    """Return the type that a `type` statement names (PEP 695), with the arguments of a generic alias."""
+    while is_alias(annotation):
+        value = (get_origin(annotation) or annotation).__value__
+        given = dict(zip(getattr(annotation, "__type_params__", ()), get_args(annotation), strict=False))
+        free = getattr(value, "__parameters__", ())
+        if isinstance(value, TypeVar):
+            annotation = given[value]
+        else:
+            annotation = value[tuple(given[each] for each in free)] if given and free else value
+    return annotation
+
+
+def is_alias(annotation: Any) -> bool:
+    """Return whether a `type` statement defines the annotation, or the generic type that it specializes."""
+    # typing's TypeAliasType, or that of typing_extensions
+    return type(get_origin(annotation) or annotation).__name__ == "TypeAliasType"
+
+
+def type_name(annotation: Any) -> str:
+    """Return an annotation as text, without modules."""
+    if get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    if inspect.isclass(annotation):
+        return annotation.__name__
+    return re.sub(_MODULE_PREFIX, "", str(annotation))
+
+
+def _context_type(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """Return the context type that an annotation is, or None."""
+    with suppress(NameError):  # the types of a `type` statement may be defined later
+        annotation = unwrap_alias(annotation)
+    if get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    return annotation if inspect.isclass(annotation) and issubclass(annotation, context_types) else None
+
+
+def _context_inside(annotation: Any, context_types: tuple[type, ...]) -> type | None:
+    """Return a context type inside an annotation, such as `Context | None`, or None."""
+    for part in get_args(annotation):
+        if found := _context_type(part, context_types) or _context_inside(part, context_types):
+            return found
+    return None
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    target = unwrap_function(function)
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
+        getattr(type(target), "__call__", None)  # noqa: B004 - the method is needed, not whether it exists
+    )

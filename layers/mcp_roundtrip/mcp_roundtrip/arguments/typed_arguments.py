@@ -1,0 +1,175 @@
+"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from inspect import Parameter
+from typing import Annotated, Any, NotRequired, get_args, get_origin
+
+from msgspec import field
+from pydantic.config import ConfigDict, with_config
+from pydantic.fields import Field, FieldInfo
+from pydantic.type_adapter import TypeAdapter
+from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+
+from mcp_roundtrip.arguments.mcp_header import (
+    ParameterHeaders,
+    argument_name,
+    headers_of_parameters,
+    headers_of_schema,
+)
+from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
+
+
+class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """The arguments of a typed function: their JSON Schema and their validation.
+
+    Registration reads the signature only; pydantic's validator is built at the first call or list.
+    `parameter_headers` are the arguments that clients repeat as HTTP headers.
+    """
+
+    parameter_headers: ParameterHeaders = field(default_factory=dict)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], context_types: tuple[type, ...]) -> Arguments:
+        """Read the signature of `function`; a parameter of one of `context_types` is not an argument.
+
+        Raises DefinitionError for a parameter without an annotation, one that cannot be passed by name, and
+        for headers that clash.
+        """
+        signature = Signature.from_function(function, context_types).require_annotations()
+        try:
+            return cls(signature, parameter_headers=headers_of_parameters(signature.parameters))
+        except DefinitionError as error:
+            raise DefinitionError(f"{signature.name}: {error}") from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arguments in JSON, in order. Raises DefinitionError."""
+        return tuple(map(argument_name, self.signature.parameters))
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the `inputSchema`, which is built once. Do not change it.
+
+        Raises DefinitionError for a type that JSON Schema cannot describe, and for a header that clients
+        would refuse.
+        """
+        return self._json_schema
+
+    def type_text(self) -> str | None:
+        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
+        from mcp_roundtrip.schema.core_schema_text import core_schema_text  # only forwarded calls need it
+
+        return core_schema_text(self._reader.types.core_schema)
+
+    def check(self) -> None:
+        """Build everything that calls and lists need. Raises DefinitionError."""
+        self.json_schema()
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return keyword arguments for the function from a client's JSON.
+
+        Raises ArgumentsError with one line per problem, which quotes no value.
+        """
+        raw = self._reader.without_empty(raw, self._optional_names)
+        try:
+            values: dict[str, Any] = self._reader.read(raw)
+        except InvalidValue as error:
+            if self.is_lenient:
+                from mcp_roundtrip.arguments.lenient_arguments import (
+                    with_parsed_json,  # few tools are lenient
+                )
+
+                with suppress(InvalidValue):
+                    return dict(self._reader.read(with_parsed_json(self._reader.schema_validator, raw)))
+            raise ArgumentsError(str(error)) from None
+        return values
+
+    @cached_property
+    def _optional_names(self) -> frozenset[str]:
+        """The names in JSON of the parameters that have a default."""
+        optional = map(_has_default, self.signature.parameters)
+        return frozenset(name for name, is_optional in zip(self.names, optional, strict=True) if is_optional)
+
+    @cached_property
+    def _reader(self) -> ExactReader:
+        # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
+        fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
+        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
+        try:
+            types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
+            return ExactReader.from_types(types, self.json_schema, "arguments")
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        except Exception as error:  # an author's annotation may raise anything
+            raise self._unusable(error) from None
+
+    @cached_property
+    def _json_schema(self) -> dict[str, Any]:
+        if not self.signature.parameters:
+            return {"type": "object", "additionalProperties": False}
+        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
+
+        types = self._reader.types
+        try:
+            schema = build_json_schema(types)
+        except Exception as error:  # as above
+            raise self._unusable(error) from None
+        from mcp_roundtrip.schema.validation_cost import check_cost  # as above
+
+        try:
+            headers = headers_of_schema(schema)
+            check_cost(schema)
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
+            raise DefinitionError(
+                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
+                "parameter of the tool instead"
+            )
+        return schema
+
+    def _unusable(self, error: Exception) -> DefinitionError:
+        """Return the error for the parameter that pydantic cannot use or cannot describe."""
+        from mcp_roundtrip.arguments.type_errors import (  # for errors only
+            explain_type_error,
+            first_type_error,
+        )
+
+        found = first_type_error({each.name: self._field(each) for each in self.signature.parameters})
+        where, why = ("", explain_type_error(self.signature.name, error)) if found is None else found
+        return DefinitionError(f"{self.signature.name}: {where}{why}")
+
+    def _field(self, parameter: Parameter) -> Any:
+        metadata: list[Any] = []
+        if description := self.signature.descriptions.get(parameter.name):
+            metadata.append(Field(description=description))
+        base, own = _parts(parameter.annotation)
+        metadata += own  # later metadata wins: Field(description=) replaces the docstring's text
+        if isinstance(parameter.default, FieldInfo):
+            metadata.append(parameter.default)
+        elif parameter.default is not Parameter.empty:
+            metadata.append(Field(default=parameter.default))
+        annotation = Annotated[(base, *metadata)] if metadata else base
+        return NotRequired[annotation] if _has_default(parameter) else annotation
+
+
+def _has_default(parameter: Parameter) -> bool:
+    fields = [item for item in _parts(parameter.annotation)[1] if isinstance(item, FieldInfo)]
+    if isinstance(parameter.default, FieldInfo):
+        fields.append(parameter.default)
+    elif parameter.default is not Parameter.empty:
+        return True
+    return any(not each.is_required() for each in fields)
+
+
+def _parts(annotation: Any) -> tuple[Any, list[Any]]:
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        return base, metadata
+    return annotation, []

@@ -1,0 +1,182 @@
+"""Step results as JSON for the journal, and as values of the step's return annotation.
+
+`revive(dump(value, annotation), annotation) == value` for all types that pydantic can serialize. Members have
+the names of the fields, because serialization and validation may have different aliases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from inspect import Signature, isclass
+from typing import Any, Final, get_args, get_origin
+from weakref import WeakKeyDictionary
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
+from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, RepeatedName, to_json, type_adapter
+
+NO_ANNOTATION: Final = Signature.empty
+_EXACT_IN_JSON = frozenset({bool, int, str})
+_PRIMITIVE = _EXACT_IN_JSON | {type(None)}
+
+
+def dump(value: Any, annotation: Any) -> Any:
+    """Return `value` as JSON data, by `annotation` unless that is `inspect.Signature.empty` or None.
+
+    Raises UsageError, which quotes no value, for a value that JSON cannot hold or that does not fit.
+    """
+    return round_trip(value, annotation)[0]
+
+
+def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
+    """Return `value` as JSON data, and what `revive` returns for that. Raises UsageError like `dump`."""
+    kind = type(value)
+    if _is_untyped(annotation):
+        data = value if kind in _PRIMITIVE else _dump_untyped(value)
+        return data, revive(data, annotation)
+    return (value, value) if kind is annotation and kind in _PRIMITIVE else _dump_typed(value, annotation)
+
+
+def revive(data: Any, annotation: Any) -> Any:
+    """Return the value that `dump` got from its JSON data; without an annotation, a copy of the data.
+
+    Raises ValueError, which quotes no value, for data that does not fit the annotation.
+    """
+    if type(data) is annotation and annotation in _EXACT_IN_JSON:
+        return data
+    if _is_untyped(annotation):  # a copy: the tool may change it, the journal must not change
+        return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
+    try:
+        return type_adapter(annotation, base64_bytes=True).validate_json(
+            compact_json(data), by_alias=False, by_name=True
+        )
+    except ValidationError as error:
+        raise ValueError(_problems(error)) from None
+    except TYPE_ERRORS as error:
+        raise ValueError(_unusable(annotation, error)) from None
+
+
+def check_annotation(annotation: Any) -> None:
+    """Raise UsageError for an annotation that pydantic cannot use."""
+    # Membership needs a hash, which Annotated[int, {"unit": "ms"}] does not have.
+    if _is_untyped(annotation) or (isclass(annotation) and annotation in _PRIMITIVE):
+        return
+    try:
+        type_adapter(annotation, base64_bytes=True)
+    except Exception as error:  # an author's annotation may raise anything
+        raise UsageError(_unusable(annotation, error)) from None
+
+
+def return_annotation(function: Callable[..., Any]) -> Any:
+    """Return the type of the function's result, once awaited, or NO_ANNOTATION."""
+    target = unwrap_function(function)
+    if isclass(target) or isclass(get_origin(target)):
+        return target
+    target = getattr(target, "__func__", target)  # a bound method is a new object each time
+    try:
+        return _annotations[target]
+    except (KeyError, TypeError):  # TypeError: no weak references, or no hash
+        found = _resolve(target)
+    with suppress(TypeError):
+        _annotations[target] = found
+    return found
+
+
+# Weak references, so that a closure and the values of its call are freed after the call.
+_annotations: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
+
+
+def _resolve(function: Callable[..., Any]) -> Any:
+    try:
+        found = resolve_type_hints(function).get("return", NO_ANNOTATION)
+    except DefinitionError:  # a library's function whose annotations exist for type checkers only
+        return NO_ANNOTATION
+    return get_args(found)[-1] if get_origin(found) in (Awaitable, Coroutine) else found
+
+
+def _is_untyped(annotation: Any) -> bool:
+    return annotation is NO_ANNOTATION or annotation is Any or annotation is None or annotation is object
+
+
+def _dump_untyped(value: Any) -> Any:
+    try:
+        return to_json(value, by_alias=False)[0]
+    except RepeatedName:
+        raise UsageError(
+            "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
+        ) from None
+    except ValueError:
+        from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
+
+        raise UsageError(
+            f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
+            "numbers, lists or dicts, or annotate the function's return type"
+        ) from None
+
+
+def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
+    try:
+        types = type_adapter(annotation, base64_bytes=True)
+        data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
+        text = _STRICT.encode(data).encode()
+    except TYPE_ERRORS as error:
+        raise UsageError(_unusable(annotation, error)) from None
+    except (PydanticSerializationError, ValueError):
+        raise UsageError(
+            f"returned {type(value).__name__}, which does not fit its return type {type_name(annotation)}; "
+            "return what the annotation says, or change it"
+        ) from None
+    try:
+        result = types.validate_json(text, by_alias=False, by_name=True)
+    except ValueError as error:
+        raise UsageError(_unreadable(value, annotation, _problems(error).partition("\n")[0])) from None
+    if not _is_same(value, result):
+        became = type(result).__name__ if type(result) is not type(value) else "another value"
+        raise UsageError(_unreadable(value, annotation, f"it becomes {became}"))
+    return data, result
+
+
+def _unreadable(value: Any, annotation: Any, problem: str) -> str:
+    return (
+        f"returned {type(value).__name__}, which cannot be read back from JSON as {type_name(annotation)}: "
+        f"{problem}; use a type that JSON tells apart, or return JSON data"
+    )
+
+
+def _problems(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
+
+    return describe_errors(error, "result")
+
+
+def _is_same(value: Any, result: Any) -> bool:
+    """Return whether a value is equal to what was read back; of objects without equality, the types count."""
+    if isinstance(value, (list, tuple)) and isinstance(result, (list, tuple)):
+        return len(value) == len(result) and all(map(_is_same, value, result))
+    if isinstance(value, dict) and isinstance(result, dict):
+        return value.keys() == result.keys() and all(_is_same(value[name], result[name]) for name in value)
+    try:
+        if value == result or (value != value and result != result):  # NaN
+            return True
+    except Exception:  # an author's __eq__ may raise anything
+        return type(value) is type(result)
+    has_equality = getattr(type(value), "__eq__", None) is not getattr(object, "__eq__", None)
+    return type(value) is type(result) and not has_equality
+
+
+def _unusable(annotation: Any, error: Exception) -> str:
+    from mcp_roundtrip.arguments.type_errors import explain_type_error  # for errors only
+
+    return f"cannot have its return type: {explain_type_error(annotation, error)}"
+
+
+# Raises for NaN, and for half of a surrogate pair, which reading back would refuse.
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,1 @@
+"""Form elicitation: `form` reads answers, `form_schema` builds the `requestedSchema`."""

@@ -1,0 +1,93 @@
+"""The three docstring styles, and docstrings that have none of them."""
+
+import pytest
+
+from mcp_roundtrip.arguments.docstring import parse_docstring
+
+GOOGLE = """Create a database.
+
+    It takes a minute.
+
+    Args:
+        name: What to call it,
+            in lower case.
+        size (dict[str, tuple[int, int]], optional): How large: vcpus
+        plain:
+
+    Returns:
+        The address.
+    """
+
+NUMPY = """Create a database.
+
+    It takes a minute.
+
+    Parameters
+    ----------
+    name : str
+        What to call it,
+        in lower case.
+    size, other : dict, optional
+        How large: vcpus
+
+    Returns
+    -------
+    str
+        The address.
+    """
+
+REST = """Create a database.
+
+    It takes a minute.
+
+    :param name: What to call it,
+        in lower case.
+    :type name: str
+    :param dict size: How large: vcpus
+    :returns: The address.
+    """
+
+
+@pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
+def test_every_style_yields_the_same_descriptions(text):
+    found = parse_docstring(text)[1]
+    assert found["name"] == "What to call it, in lower case."
+    assert found["size"] == "How large: vcpus"
+    assert "plain" not in found
+
+
+@pytest.mark.parametrize("text", [GOOGLE, NUMPY, REST])
+def test_the_prose_contains_everything_but_the_parameters(text):
+    prose = parse_docstring(text)[0]
+    assert prose.startswith("Create a database.\n\nIt takes a minute.\n\n")
+    assert "The address." in prose
+    assert not any(word in prose for word in ("lower case", "vcpus", "Args", "Parameters", "type name"))
+
+
+def test_numpy_names_that_share_an_entry_share_its_description():
+    assert parse_docstring(NUMPY)[1]["other"] == "How large: vcpus"
+
+
+def test_numpy_parameters_may_be_the_last_section():
+    assert parse_docstring("Do.\n\n    Parameters\n    ----------\n    x\n        It.\n")[1] == {"x": "It."}
+
+
+def test_a_section_without_entries_stays_in_the_prose():
+    text = "Count.\n\nParameters:\n    none of importance\n"
+    assert parse_docstring(text)[0] == text.strip()
+
+
+@pytest.mark.parametrize("text", ["", "   \n  "])
+def test_an_empty_docstring_has_no_prose(text):
+    assert parse_docstring(text)[0] == ""
+    assert parse_docstring(text)[1] == {}
+
+
+def test_every_section_on_parameters_is_read():
+    google = "Do.\n\nArgs:\n    x: It.\n\nKeyword Args:\n    y: That.\n\nOther Parameters:\n    z: More.\n"
+    numpy = (
+        "Do.\n\nParameters\n----------\nx\n    It.\n\nOther Parameters\n----------------\ny, z\n    That.\n"
+    )
+    assert parse_docstring(google)[1] == {"x": "It.", "y": "That.", "z": "More."}
+    assert parse_docstring(numpy)[1] == {"x": "It.", "y": "That.", "z": "That."}
+    assert parse_docstring(google)[0] == parse_docstring(numpy)[0] == "Do."

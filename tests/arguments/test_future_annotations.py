@@ -1,0 +1,52 @@
+"""A module whose annotations are all strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import BaseModel
+
+from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.engine.step_values import NO_ANNOTATION, return_annotation
+from mcp_roundtrip.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from collections import OrderedDict
+
+
+class Context: ...
+
+
+class Size(BaseModel):
+    vcpus: int
+
+
+def tool(ctx: Context, size: Size, name: str | None = None) -> Size:
+    return size
+
+
+def checked(x: OrderedDict[str, int]) -> OrderedDict[str, int]:
+    return x
+
+
+def test_context_arguments_and_result_are_resolved():
+    arguments = Arguments.from_function(tool, (Context,))
+    assert arguments.context_parameter == "ctx"
+    assert arguments.validate({"size": {"vcpus": 1}}) == {"size": Size(vcpus=1), "name": None}
+    schema = Output.from_function(tool).json_schema()
+    assert schema is not None
+    assert schema["properties"] == {"vcpus": {"type": "integer"}}
+    assert return_annotation(tool) is Size
+
+
+def test_a_tool_with_a_name_imported_only_for_type_checking_is_refused():
+    with pytest.raises(DefinitionError, match="OrderedDict"):
+        Arguments.from_function(checked, (Context,))
+    with pytest.raises(DefinitionError, match="OrderedDict"):
+        Output.from_function(checked)
+
+
+def test_a_step_may_call_a_function_with_such_a_name():
+    assert return_annotation(checked) is NO_ANNOTATION

@@ -1,0 +1,416 @@
+"""Mirrored parameters: valid declarations, and agreement with the official client."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum, IntEnum
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NewType, NotRequired, TypeVar
+
+import pytest
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from typing_extensions import TypeAliasType, TypedDict
+
+from mcp_roundtrip.arguments.mcp_header import McpHeader
+from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.errors import DefinitionError
+from support.interpreters import run_program
+
+
+class Context: ...
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Place(BaseModel):
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Unknown: ...
+
+
+def arguments(function: Callable[..., Any]) -> Arguments:
+    return Arguments.from_function(function, (Context,))
+
+
+def raw(schema: dict[str, Any]) -> RawArguments:
+    return RawArguments.from_function(lambda arguments: None, (Context,), schema)
+
+
+def one(annotation: Any) -> Arguments:
+    def tool(a): ...
+
+    tool.__annotations__ = {"a": annotation}
+    return arguments(tool)
+
+
+def of_properties(properties: dict[str, Any], **beside: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **beside}
+
+
+# Valid declarations
+
+
+def test_an_annotated_parameter_has_its_header_in_the_schema() -> None:
+    def execute_sql(ctx: Context, region: Annotated[str, McpHeader("Region")], query: str): ...
+
+    found = arguments(execute_sql)
+    assert found.json_schema()["properties"] == {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "query": {"type": "string"},
+    }
+    assert found.parameter_headers == {("region",): "Region"}
+
+
+def test_a_tool_without_annotated_parameters_mirrors_nothing() -> None:
+    def tool(a: str, b: list[int] | None = None): ...
+
+    assert arguments(tool).parameter_headers == {}
+    assert raw(of_properties({"a": {"type": "string"}})).parameter_headers == {}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (Annotated[str, McpHeader("H")], {"type": "string"}),
+        (Annotated[int, McpHeader("H")], {"type": "integer"}),
+        (Annotated[bool, McpHeader("H")], {"type": "boolean"}),
+        (Annotated[int, Field(ge=1), McpHeader("H")], {"type": "integer", "minimum": 1}),
+        (Annotated[str, McpHeader("H"), Field(description="Where")],
+         {"type": "string", "description": "Where"}),
+        (Annotated[Literal["eu", "us"], McpHeader("H")], {"type": "string", "enum": ["eu", "us"]}),
+        (Annotated[Color, McpHeader("H")], {"type": "string", "enum": ["red", "blue"]}),
+        (Annotated[Color, Field(description="Hue"), McpHeader("H")],
+         {"type": "string", "enum": ["red", "blue"], "description": "Hue"}),
+        (Annotated[Level, McpHeader("H")], {"type": "integer", "enum": [1, 2]}),
+        (Annotated[date, McpHeader("H")], {"type": "string", "format": "date"}),
+    ],
+)  # fmt: skip
+def test_strings_integers_and_booleans_may_be_mirrored(annotation: Any, schema: dict[str, Any]) -> None:
+    found = one(annotation)
+    assert found.json_schema()["properties"]["a"] == {**schema, "x-mcp-header": "H"}
+    assert found.parameter_headers == {("a",): "H"}
+
+
+def test_a_mirrored_parameter_may_have_a_default_and_an_alias() -> None:
+    def tool(
+        a: Annotated[str, McpHeader("A")] = "x",
+        b: Annotated[int, Field(alias="Bee"), McpHeader("B")] = 1,
+        c: Annotated[bool, McpHeader("C")] = Field(True, alias="Sea"),
+    ): ...
+
+    found = arguments(tool)
+    assert found.parameter_headers == {("a",): "A", ("Bee",): "B", ("Sea",): "C"}
+    assert set(found.json_schema()["properties"]) == {"a", "Bee", "Sea"}
+
+
+def test_an_own_schema_uses_the_keyword_also_in_nested_objects() -> None:
+    schema = of_properties(
+        {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "limits": of_properties({"rows": {"type": "integer", "x-mcp-header": "Rows"}}),
+            "x-mcp-header": {"type": "string"},
+        }
+    )
+    found = raw(schema)
+    assert found.parameter_headers == {("region",): "Region", ("limits", "rows"): "Rows"}
+    assert found.json_schema() == schema
+
+
+@pytest.mark.parametrize("name", ["Region", "a", "X-1", "!#$%&'*+-.^_`|~", "0"])
+def test_any_token_is_a_valid_name(name: str) -> None:
+    assert McpHeader(name).name == name
+
+
+# Invalid declarations
+
+
+NOT_TOKENS = ["", " ", "My Region", "Region:", "Größe", "a\r\nb", "a\n", "\x00", "(a)", "a/b", 'a"b', "a,b"]
+
+
+@pytest.mark.parametrize("name", [*NOT_TOKENS, 1, None, ["Region"]])
+def test_a_name_that_is_not_a_token_is_refused(name: Any) -> None:
+    with pytest.raises(DefinitionError):
+        McpHeader(name)
+    with pytest.raises(DefinitionError):
+        raw(of_properties({"a": {"type": "string", "x-mcp-header": name}}))
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[float, McpHeader("H")],
+        Annotated[str | None, McpHeader("H")],
+        Annotated[bool | int, McpHeader("H")],
+        Annotated[list[str], McpHeader("H")],
+        Annotated[dict[str, str], McpHeader("H")],
+        Annotated[Literal["a", 1], McpHeader("H")],
+        Annotated[Place, McpHeader("H")],
+        Annotated[Any, McpHeader("H")],
+        Annotated[Unknown, McpHeader("H")],
+    ],
+)
+def test_a_parameter_of_another_type_is_refused_with_its_name(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"tool: (parameter 'a'|x-mcp-header is behind)"):
+        one(annotation).check()
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str, McpHeader("H")] | None,
+        list[Annotated[str, McpHeader("H")]],
+        dict[str, Annotated[str, McpHeader("H")]],
+        Annotated[list[Annotated[str, McpHeader("H")]], McpHeader("I")],
+        Annotated[str, McpHeader("H"), McpHeader("I")],
+    ],
+)
+def test_a_header_declared_inside_another_type_is_refused(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match="tool: "):
+        one(annotation).check()
+
+
+Region = TypeAliasType("Region", Annotated[str, McpHeader("Region")])
+Regions = TypeAliasType("Regions", list[Region])
+T = TypeVar("T")
+Listed = TypeAliasType("Listed", list[T], type_params=(T,))
+Tree = TypeAliasType("Tree", "dict[str, Tree] | int")
+
+
+@dataclass
+class Site:
+    region: Annotated[str, McpHeader("Region")]
+
+
+@dataclass
+class Office:
+    region: str = Field("eu", json_schema_extra={"x-mcp-header": "Region"})
+
+
+@pydantic_dataclass
+class Shop:
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Row(TypedDict, total=False):
+    region: NotRequired[Annotated[str, McpHeader("Region")]]
+
+
+class Pair(NamedTuple):
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Inner(BaseModel):
+    region: str = Field(json_schema_extra={"x-mcp-header": "Region"})
+
+
+class Outer(BaseModel):
+    itself: "Outer | None" = None
+    inner: dict[str, Inner]
+
+
+class Earlier(BaseModel):
+    later: "Later"
+
+
+class Later(BaseModel):
+    region: Annotated[str, McpHeader("Region")]
+
+
+class Nested(Place): ...
+
+
+class Stored(BaseModel):
+    place: Place
+
+
+class Strange(BaseModel):
+    model_config = ConfigDict(json_schema_extra=of_properties({"a": {"type": "string", "x-mcp-header": "A"}}))
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *(Place, list[Place], Nested, Stored, Site, Office, Shop, Row, Pair, Outer, Inner, Strange),
+        *(Region, Regions, Listed[Region], Listed[Annotated[str, McpHeader("H")]]),
+        Annotated[Region, Field(min_length=1)],
+        NewType("Named", Place),
+        NewType("Aliased", Region),  # type: ignore[valid-newtype]  # checkers ask for a class
+        type("Made", (Site,), {}),
+        Annotated[str, Field(json_schema_extra={"x-mcp-header": "A"})],
+        Annotated[str, WithJsonSchema({"type": "string", "x-mcp-header": "A"})],
+        Literal["a"] | Place,
+        Earlier,
+    ],
+)
+def test_a_header_declared_in_a_nested_type_is_refused(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"tool: .*(McpHeader|x-mcp-header)"):
+        one(annotation).check()
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[Region, McpHeader("H")],
+        Annotated[str, McpHeader("H"), Field(json_schema_extra={"x-mcp-header": "H"})],
+    ],
+)
+def test_the_parameters_own_header_replaces_one_of_its_type(annotation: Any) -> None:
+    found = one(annotation)
+    assert x_mcp_header_map(found.json_schema()) == found.parameter_headers == {("a",): "H"}
+
+
+class Unresolved(TypedDict):
+    region: "Nobody"  # type: ignore[name-defined]  # noqa: F821 - for the first call to refuse
+
+
+class Endless(BaseModel):
+    members: "list[Endless]"
+    named: ClassVar[Annotated[str, McpHeader("A")]] = "a"
+
+
+Lost = TypeAliasType("Lost", "Nobody")  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    "annotation", [Unresolved, Endless, Lost, Tree, Literal["x-mcp-header"], Callable[[int], str], Unknown]
+)
+def test_types_without_headers_or_not_yet_resolvable_are_accepted(annotation: Any) -> None:
+    assert one(annotation).parameter_headers == {}
+
+
+def test_a_field_as_default_that_declares_a_header_is_refused() -> None:
+    def tool(a: str = Field("a", json_schema_extra={"x-mcp-header": "A"})): ...
+
+    with pytest.raises(DefinitionError, match="McpHeader"):
+        arguments(tool).check()
+
+
+def test_a_header_as_default_is_refused() -> None:
+    def tool(a: str = McpHeader("A")): ...  # type: ignore[assignment]  # the mistake in question
+
+    with pytest.raises(DefinitionError, match="'a'"):
+        arguments(tool)
+
+
+def test_two_parameters_of_one_header_are_refused_in_any_case() -> None:
+    def tool(a: Annotated[str, McpHeader("Region")], b: Annotated[str, McpHeader("REGION")]): ...
+
+    with pytest.raises(DefinitionError, match="'a' and 'b'"):
+        arguments(tool)
+    region = {"type": "string", "x-mcp-header": "Region"}
+    with pytest.raises(DefinitionError, match=r"'a' and 'c\.b'"):
+        raw(of_properties({"a": region, "c": of_properties({"b": {**region, "x-mcp-header": "region"}})}))
+
+
+def test_a_mirrored_argument_with_two_names_is_refused() -> None:
+    def tool(a: Annotated[str, Field(validation_alias=AliasChoices("b", "c")), McpHeader("A")]): ...
+
+    with pytest.raises(DefinitionError, match="'a'"):
+        arguments(tool)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[str, Field(json_schema_extra=lambda schema: schema.update({"x-mcp-header": "A"}))],
+        Annotated[str, McpHeader("A"), WithJsonSchema({"type": "string"})],
+        Annotated[str, WithJsonSchema({"type": "number"}), McpHeader("A")],
+    ],
+)
+def test_every_listed_header_is_checked_in_calls(annotation: Any) -> None:
+    with pytest.raises(DefinitionError, match="tool: "):
+        one(annotation).json_schema()
+
+
+MIRRORED = {"type": "string", "x-mcp-header": "A"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "x-mcp-header": "A"},
+        of_properties({"a": {"type": "array", "items": MIRRORED}}),
+        of_properties({"a": {"type": "array", "prefixItems": [MIRRORED]}}),
+        of_properties({"a": {"type": "array", "items": of_properties({"b": MIRRORED})}}),
+        of_properties({"a": {"anyOf": [MIRRORED, {"type": "null"}]}}),
+        of_properties({}, oneOf=[of_properties({"a": MIRRORED})]),
+        of_properties({}, allOf=[of_properties({"a": MIRRORED})]),
+        {"type": "object", "not": of_properties({"a": MIRRORED})},
+        {"type": "object", "if": of_properties({"a": MIRRORED})},
+        {"type": "object", "then": of_properties({"a": MIRRORED})},
+        {"type": "object", "else": of_properties({"a": MIRRORED})},
+        of_properties({"a": {"$ref": "#/$defs/a"}}, **{"$defs": {"a": MIRRORED}}),
+        {"type": "object", "additionalProperties": MIRRORED},
+        {"type": "object", "patternProperties": {"^a": MIRRORED}},
+        {"type": "object", "dependentSchemas": {"a": of_properties({"b": MIRRORED})}},
+        of_properties({"a": {"type": "number", "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": "object", "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": "null", "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": ["string", "null"], "x-mcp-header": "A"}}),
+        of_properties({"a": {"type": ["string"], "x-mcp-header": "A"}}),
+        of_properties({"a": {"enum": ["x"], "x-mcp-header": "A"}}),
+        of_properties({"a": {"x-mcp-header": "A"}}),
+    ],
+)
+def test_a_schema_that_clients_refuse_is_refused_at_registration(schema: dict[str, Any]) -> None:
+    assert find_invalid_x_mcp_header(schema) is not None
+    with pytest.raises(DefinitionError):
+        raw(schema)
+
+
+@pytest.mark.parametrize("values", ["const", "default"])
+def test_a_value_that_looks_like_a_declaration_is_ignored(values: str) -> None:
+    schema = of_properties({"a": {"type": "object", values: {"x-mcp-header": "A"}}})
+    assert raw(schema).parameter_headers == {}
+
+
+def test_malformed_properties_are_left_to_schema_validation() -> None:
+    assert raw({"type": "object", "properties": ["a"], "$defs": {"b": True}}).parameter_headers == {}
+
+
+# Elsewhere
+
+
+def test_the_official_client_accepts_every_tool_and_finds_the_same_headers() -> None:
+    def tool(
+        a: Annotated[str, McpHeader("Region")],
+        b: Annotated[Color, McpHeader("Color")],
+        c: Color,
+        d: Annotated[int, Field(alias="Dee"), McpHeader("D")] = 1,
+    ): ...
+
+    found = arguments(tool)
+    assert find_invalid_x_mcp_header(found.json_schema()) is None
+    assert x_mcp_header_map(found.json_schema()) == found.parameter_headers
+
+
+PROGRAM = """
+import sys
+from typing import Annotated
+from mcp_roundtrip.arguments.mcp_header import McpHeader
+from mcp_roundtrip.arguments.typed_arguments import Arguments
+
+def tool(a: Annotated[str, McpHeader("A")], b: Annotated[int, McpHeader("B")], c: list[int]): ...
+
+found = Arguments.from_function(tool, ())
+assert found.parameter_headers == {("a",): "A", ("b",): "B"}
+found.validate({"a": "x", "b": 1, "c": []})
+slow = {"mcp_roundtrip.schema.json_schema", "mcp_roundtrip.schema.subschemas"}
+print(sorted(slow & sys.modules.keys()))
+"""
+
+
+def test_a_call_builds_no_json_schema() -> None:
+    done = run_program(PROGRAM)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,339 @@
+"""Tools with their own JSON Schema."""
+
+import pytest
+from mcp_types import Tool
+
+from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS
+
+
+class Context: ...
+
+
+def tool(ctx: Context, arguments: dict):
+    """Do it."""
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "size": {"$ref": "#/$defs/size"},
+        "color": {"enum": ["red", "blue"]},
+        "nested": {"type": "object", "required": ["a", "b"]},
+        "never": False,
+    },
+    "patternProperties": {"^x-": {"type": "string"}},
+    "required": ["size"],
+    "additionalProperties": False,
+    "$defs": {"size": {"type": "integer", "minimum": 1, "maximum": 16}},
+    "x-vendor": [1, None],
+}
+SECRET = "hunter2-hunter2"
+
+
+def raw(schema, function=tool):
+    return RawArguments.from_function(function, (Context,), schema)
+
+
+def refusal(schema, arguments):
+    with pytest.raises(ArgumentsError) as caught:
+        raw(schema).validate(arguments)
+    return str(caught.value).splitlines()
+
+
+# Registration
+
+
+def test_the_schema_is_returned_unchanged():
+    assert raw(SCHEMA).json_schema() == SCHEMA
+    assert list(raw(SCHEMA).json_schema()) == list(SCHEMA)
+    Tool(name="t", input_schema=raw(SCHEMA).json_schema())
+
+
+def test_docstring_and_context_are_read_as_with_a_typed_signature():
+    found = raw(SCHEMA)
+    assert (found.context_parameter, found.is_async, found.description) == ("ctx", False, "Do it.")
+
+
+def test_the_parameter_may_have_any_name_and_no_annotation():
+    def other(anything): ...
+
+    assert raw(SCHEMA, other).validate({"size": 1}) == {"anything": {"size": 1}}
+
+
+def none(ctx: Context): ...
+def two(a, b): ...
+
+
+@pytest.mark.parametrize("function", [none, two])
+def test_a_function_has_exactly_one_parameter_for_the_arguments(function):
+    with pytest.raises(DefinitionError, match=function.__name__):
+        raw(SCHEMA, function)
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "array"}, {"type": ["object"]}, {"properties": {}}])
+def test_a_root_other_than_an_object_schema_is_refused(schema):
+    with pytest.raises(DefinitionError):
+        raw(schema)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"$ref": "https://example.com/schema.json"},
+        {"$ref": "http://169.254.169.254/latest"},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "other.json#/$defs/a"},
+        {"$ref": "//example.com/a"},
+        {"$ref": ""},
+        {"$ref": 1},
+        {"$dynamicRef": "https://example.com/schema.json#node"},
+    ],
+)
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda ref: {"properties": {"a": ref}},
+        lambda ref: {"$defs": {"unused": {"anyOf": [True, ref]}}},
+        lambda ref: {"x-unknown": {"deep": [[ref]]}},
+        lambda ref: {"dependentSchemas": {"const": {"not": ref}}},
+        lambda ref: ref,
+    ],
+)
+def test_a_remote_reference_is_refused_at_any_place(reference, place):
+    with pytest.raises(DefinitionError, match=r"leaves the document"):
+        raw({"type": "object", **place(reference)})
+
+
+def test_a_value_that_only_looks_like_a_reference_is_accepted():
+    schema = {
+        "type": "object",
+        "properties": {"$ref": {"type": "string"}, "b": {"const": {"$ref": "https://example.com"}}},
+    }
+    assert raw(schema).validate({"$ref": "x", "b": {"$ref": "https://example.com"}})
+
+
+def test_a_schema_nested_too_deeply_is_refused():
+    schema: dict = {"type": "object"}
+    for _ in range(MAX_SCHEMA_DEPTH + 1):
+        schema = {"type": "object", "not": schema}
+    with pytest.raises(DefinitionError, match="deeper"):
+        raw(schema)
+
+
+def test_a_schema_that_contains_itself_is_refused():
+    circle: list = []
+    circle.append({"allOf": circle})
+    with pytest.raises(DefinitionError, match="deeper"):
+        raw({"type": "object", "allOf": circle})
+
+
+def test_a_schema_with_too_many_subschemas_is_refused():
+    with pytest.raises(DefinitionError, match="more than"):
+        raw({"type": "object", "anyOf": [{} for _ in range(MAX_SUBSCHEMAS)]})
+
+
+def doubling(steps, part=lambda schema: schema, *, is_cycle=False):
+    definitions = {f"a{n}": {"anyOf": [part({"$ref": f"#/$defs/a{n + 1}"})] * 2} for n in range(steps)}
+    definitions[f"a{steps}"] = {"$ref": "#/$defs/a0"} if is_cycle else {}
+    return {"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": definitions}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        doubling(30),
+        doubling(300),
+        doubling(30, lambda schema: {"properties": {"a": schema}}),
+        doubling(30, lambda schema: {"items": schema}),
+        doubling(30, lambda schema: {"additionalProperties": schema}, is_cycle=True),
+        {"type": "object", "anyOf": [{"minimum": 10**4000}]},
+        {"type": "object", "properties": {"a": {"anyOf": [{"format": "email"}] * 50}}},
+        {"type": "object", "properties": {"a": {"items": {"enum": [{"a": n} for n in range(300)]}}}},
+    ],
+)
+def test_a_schema_that_compares_one_value_too_often_is_refused(schema):
+    with pytest.raises(DefinitionError, match="one value"):
+        raw(schema)
+
+
+def test_references_to_themselves_and_large_enumerations_of_texts_are_accepted():
+    tree = {"anyOf": [{"type": "null"}, {"properties": {"child": {"$ref": "#/$defs/tree"}}}]}
+    names = {"enum": [f"name {n}" for n in range(9_000)]}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": names}}
+    assert raw({**schema, "$defs": {"tree": tree}}).validate({"b": "name 8999"})
+    assert raw(doubling(5)).json_schema()
+
+
+def test_anchors_and_unevaluated_members_count():
+    dynamic = {"anyOf": [{"items": {"$dynamicRef": "#b"}}] * 2, "$dynamicAnchor": "a"}
+    last = {"anyOf": [True] * 1_500, "$anchor": "b"}
+    with pytest.raises(DefinitionError, match="one value"):
+        raw({"type": "object", "properties": {"a": dynamic, "b": last}})
+    schema: dict = {"type": "object"}
+    for _ in range(20):
+        schema = {"type": "object", "allOf": [schema], "unevaluatedProperties": False}
+    with pytest.raises(DefinitionError, match="one value"):
+        raw(schema)
+
+
+def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_never():
+    rule = {"minimum": 0, "maximum": 10, "multipleOf": 1, "enum": [*range(300)]}
+    schema = {"type": "object", "properties": {"a": {"items": rule}}}
+    assert raw(schema).validate({"a": [1] * 20_000})
+    assert raw(schema).validate({"a": [1.0] * 2_000})
+    for number in (10**4_000, 10**300, 1e-300, 1e300):
+        assert "long numbers" in refusal(schema, {"a": [number] * 10_000})[0]
+
+
+def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
+    pattern = {"pattern": r"\w{1,100}-"}
+    schema = {"type": "object", "$defs": {"p": pattern}}
+    several = {**schema, "properties": {"a": {"anyOf": [*[{"$ref": "#/$defs/p"}] * 20, True]}}}
+    assert raw({**schema, "properties": {"a": pattern}}).validate({"a": "a" * 20_000 + "-"})
+    assert "too long" in refusal(several, {"a": "a" * 20_000})[0]
+    assert raw(several).validate({"a": "a" * 2_000})
+
+
+@pytest.mark.parametrize("dialect", ["https://example.com/dialect", 7, "draft-07"])
+def test_an_unknown_dialect_is_refused(dialect):
+    with pytest.raises(DefinitionError, match="not supported"):
+        raw({"$schema": dialect, "type": "object"})
+
+
+def test_the_declared_dialect_is_applied():
+    # Draft 7 ignores keywords beside $ref, 2020-12 does not.
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/a", "maximum": 1}},
+        "definitions": {"a": {"type": "integer"}},
+    }
+    assert raw({"$schema": "http://json-schema.org/draft-07/schema#", **schema}).validate({"a": 5})
+    assert refusal(schema, {"a": 5}) == ["arguments.a: Input should be 1 or less"]
+
+
+# Validation
+
+
+def test_the_function_gets_the_arguments_as_one_dict():
+    assert raw(SCHEMA).validate({"size": 3, "x-a": "b"}) == {"arguments": {"size": 3, "x-a": "b"}}
+
+
+def test_every_error_is_one_line_with_its_place():
+    arguments = {"size": 17, "color": "green", "nested": {}, "never": 1, "x-a": 2, "y": 1, "z": 2}
+    assert sorted(refusal(SCHEMA, arguments)) == [
+        'arguments.color: Input should be "red" or "blue"',
+        "arguments.nested.a: Field required",
+        "arguments.nested.b: Field required",
+        "arguments.never: Input is not allowed",
+        "arguments.size: Input should be 16 or less",
+        "arguments.x-a: Input should be a string",
+        "arguments.y: unknown argument",
+        "arguments.z: unknown argument",
+    ]
+
+
+def test_a_refusal_never_quotes_arguments():
+    keywords = [
+        {"type": "integer"},
+        {"enum": ["a"]},
+        {"const": "a"},
+        {"maxLength": 1},
+        {"pattern": "^a$"},
+        {"not": {}},
+        {"oneOf": [{"type": "integer"}, {"type": "null"}]},
+    ]
+    schema = {"type": "object", "properties": {f"p{n}": k for n, k in enumerate(keywords)}}
+    lines = refusal(schema, dict.fromkeys(schema["properties"], SECRET))
+    assert len(lines) == len(keywords)
+    assert "hunter" not in "\n".join(lines)
+
+
+def test_the_number_of_reported_errors_is_bounded():
+    schema = {"type": "object", "properties": {"a": {"items": {"type": "integer"}}}}
+    assert len(refusal(schema, {"a": ["x"] * 1000})) < 30
+
+
+def test_a_long_rule_is_cut():
+    schema = {"type": "object", "properties": {"a": {"enum": [str(n) for n in range(1000)]}}}
+    [line] = refusal(schema, {"a": "x"})
+    assert line.startswith('arguments.a: Input should be "0" or "1" or ')
+    assert len(line) < 200
+
+
+def test_an_invalid_schema_is_refused_at_first_use():
+    found = raw({"type": "object", "properties": {"a": {"type": "text"}}})
+    with pytest.raises(DefinitionError, match=r"input_schema\.properties\.a\.type"):
+        found.validate({})
+
+
+def test_a_dangling_reference_is_refused():
+    found = raw({"type": "object", "properties": {"a": {"$ref": "#/$defs/absent"}}})
+    with pytest.raises(DefinitionError, match="absent"):
+        found.validate({"a": 1})
+
+
+def test_a_remote_reference_hidden_in_a_value_is_never_fetched():
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#/properties/b/const"},
+            "b": {"const": {"$ref": "http://127.0.0.1:9/x"}},
+        },
+    }
+    with pytest.raises(DefinitionError, match="leads nowhere"):
+        raw(schema).validate({"a": 1})
+
+
+def test_a_reference_that_leads_back_to_itself_demands_nothing():
+    found = raw({"type": "object", "$ref": "#", "required": ["a"]})
+    assert found.validate({"a": 1})
+    assert refusal(found.json_schema(), {}) == ["arguments.a: Field required"]
+
+
+def test_a_format_is_asserted():
+    schema = {"type": "object", "properties": {"a": {"format": "date"}}}
+    assert raw(schema).validate({"a": "2026-02-28"})
+    assert refusal(schema, {"a": "2026-02-30"}) == [
+        'arguments.a: Input should have the format "date", such as 2026-07-28'
+    ]
+
+
+def test_a_multiple_is_decimal():
+    schema = {"type": "object", "properties": {"a": {"multipleOf": 0.01}}}
+    for cents in range(2_001):
+        assert raw(schema).validate({"a": cents / 100})
+    assert refusal(schema, {"a": 4.025})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [(r"^\d+$", "\u0661\u0662"), (r"^\w+$", "\u00e4"), ("^.$", "\r")]
+)
+def test_a_class_of_a_pattern_has_the_characters_that_it_has_in_javascript(pattern, text):
+    for schema in ({"pattern": pattern}, {"propertyNames": {"pattern": pattern}}):
+        value = text if "pattern" in schema else {text: 1}
+        assert refusal({"type": "object", "properties": {"a": schema}}, {"a": value})
+    by_name = {"patternProperties": {pattern: {}}, "additionalProperties": False}
+    assert refusal({"type": "object", **by_name}, {text: 1})
+
+
+def test_null_counts_as_left_out_where_the_schema_has_a_default_and_refuses_null():
+    schema = {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "unit": {"$ref": "#/$defs/unit", "default": "c"},
+            "days": {"type": ["integer", "null"], "default": 1},
+            "note": {"type": "string"},
+        },
+        "required": ["city"],
+        "$defs": {"unit": {"enum": ["c", "f"]}},
+    }
+    found = raw(schema)
+    assert found.validate({"city": "a", "unit": None, "days": None}) == {
+        "arguments": {"city": "a", "days": None}
+    }
+    assert refusal(schema, {"city": "a", "note": None})
+    assert refusal(schema, {"city": None})

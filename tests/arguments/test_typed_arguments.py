@@ -1,0 +1,530 @@
+"""Arguments: the advertised schema, the converted values, and the text of refusals."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import jsonschema
+import pytest
+from mcp_types import Tool
+from pydantic import Base64Str, BaseModel, ByteSize, ConfigDict, Field
+from typing_extensions import TypeAliasType, TypedDict
+
+from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError
+from support.function_calls import count_function_calls
+
+
+class Context: ...
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Size(BaseModel):
+    vcpus: int = Field(ge=1, le=16, description="Virtual CPUs")
+    label: str = Field("s", title="Label on the box")
+
+
+class Titled(BaseModel):
+    model_config = ConfigDict(title="A titled model", strict=True)
+    day: date
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Options(TypedDict, total=False):
+    verbose: bool
+
+
+class Node(BaseModel):
+    children: "list[Node]" = []
+
+
+def arguments(function):
+    return Arguments.from_function(function, (Context,))
+
+
+def schema(function):
+    found = arguments(function).json_schema()
+    jsonschema.Draft202012Validator.check_schema(found)
+    Tool(name="t", input_schema=found)
+    return found
+
+
+def refusal(function, raw):
+    with pytest.raises(ArgumentsError) as caught:
+        arguments(function).validate(raw)
+    return str(caught.value).splitlines()
+
+
+# The schema
+
+
+def test_defaults_literals_optionals_and_constraints_are_in_the_schema():
+    def tool(
+        name: Annotated[str, Field(min_length=1)],
+        mode: Literal["a", "b"] = "a",
+        count: int | None = None,
+        tags: list[str] = [],  # noqa: B006 - a default that must reach the schema
+    ): ...
+
+    assert schema(tool) == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "mode": {"type": "string", "enum": ["a", "b"], "default": "a"},
+            "count": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_nested_types_are_defined_once_and_referenced():
+    def tool(a: Size, b: Size, color: Color, point: Point, options: Options, when: date): ...
+
+    found = schema(tool)
+    assert found["properties"]["a"] == found["properties"]["b"] == {"$ref": "#/$defs/Size"}
+    assert found["properties"]["when"] == {"type": "string", "format": "date"}
+    assert found["$defs"]["Color"] == {"type": "string", "enum": ["red", "blue"]}
+    assert set(found["$defs"]) == {"Size", "Color", "Point", "Options"}
+
+
+def test_only_titles_of_the_author_are_in_the_schema():
+    def tool(size: Size, titled: Titled, own: Annotated[int, Field(title="Mine")], point: Point): ...
+
+    found = schema(tool)
+    assert "title" not in found
+    assert found["properties"]["own"]["title"] == "Mine"
+    assert "title" not in found["properties"]["size"]
+    assert "title" not in found["$defs"]["Size"]
+    assert "title" not in found["$defs"]["Point"]
+    assert found["$defs"]["Size"]["properties"]["label"]["title"] == "Label on the box"
+    assert found["$defs"]["Titled"]["title"] == "A titled model"
+
+
+def test_a_property_named_title_is_in_the_schema():
+    def tool(title: str): ...
+
+    assert schema(tool)["properties"] == {"title": {"type": "string"}}
+
+
+def test_recursive_models_reference_themselves():
+    def tool(node: Node): ...
+
+    assert schema(tool)["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+
+
+def test_a_function_without_arguments_accepts_only_the_empty_object():
+    def tool(ctx: Context): ...
+
+    assert schema(tool) == {"type": "object", "additionalProperties": False}
+    assert arguments(tool).validate({}) == {}
+    assert refusal(tool, {"x": 1}) == ["arguments.x: unknown argument"]
+
+
+def test_descriptions_are_read_from_the_docstring_unless_the_field_has_one():
+    def tool(name: str, size: Size, own: Annotated[int, Field(description="explicit")] = 1):
+        """Do it.
+
+        Args:
+            name: The name.
+            size: The size.
+            own: Not this.
+        """
+
+    found = schema(tool)
+    assert found["properties"]["name"]["description"] == "The name."
+    assert found["properties"]["size"] == {"$ref": "#/$defs/Size", "description": "The size."}
+    assert found["properties"]["own"]["description"] == "explicit"
+    assert arguments(tool).description == "Do it."
+
+
+def test_a_default_without_json_form_applies_but_is_not_in_the_schema():
+    marker = object()
+
+    def tool(x: Any = marker): ...
+
+    assert schema(tool)["properties"] == {"x": {}}
+    assert arguments(tool).validate({}) == {"x": marker}
+
+
+def test_names_reserved_by_pydantic_models_can_be_used():
+    def tool(json: str, copy: int, model_config: str, _private: int, schema: str): ...
+
+    raw = {"json": "a", "copy": 1, "model_config": "b", "_private": 2, "schema": "c"}
+    assert list(schema(tool)["properties"]) == list(raw)
+    assert arguments(tool).validate(raw) == raw
+
+
+def test_a_field_as_default_is_a_constraint():
+    at_least_1, two, empty = Field(ge=1), Field(2, description="B"), Field([])
+
+    def tool(a: int = at_least_1, b: int = two, c: list[int] = empty): ...
+
+    assert schema(tool)["required"] == ["a"]
+    assert schema(tool)["properties"]["b"] == {"type": "integer", "default": 2, "description": "B"}
+    assert arguments(tool).validate({"a": 1}) == {"a": 1, "b": 2, "c": []}
+
+
+def test_an_alias_is_the_name_on_the_wire():
+    def tool(from_: Annotated[str, Field(alias="from")]):
+        """Do it.
+
+        :param from_: Where from.
+        """
+
+    assert schema(tool)["properties"] == {"from": {"type": "string", "description": "Where from."}}
+    assert arguments(tool).validate({"from": "here"}) == {"from_": "here"}
+
+
+def test_the_schema_is_built_once():
+    def tool(a: int): ...
+
+    found = arguments(tool)
+    assert found.json_schema() is found.json_schema()
+
+
+# The function
+
+
+def test_the_context_is_found_by_its_annotation_and_is_not_an_argument():
+    def tool(name: str, c: Context): ...
+
+    assert arguments(tool).context_parameter == "c"
+    assert list(schema(tool)["properties"]) == ["name"]
+
+
+def test_a_subclass_of_a_context_type_or_an_alias_is_a_context():
+    class Special(Context): ...
+
+    def tool(c: Special): ...
+
+    assert arguments(tool).context_parameter == "c"
+    tool.__annotations__["c"] = TypeAliasType("Alias", Special)
+    assert arguments(tool).context_parameter == "c"
+
+
+def test_annotations_can_be_strings():
+    def tool(ctx: "Context", size: "Size | None" = None): ...
+
+    assert arguments(tool).context_parameter == "ctx"
+    assert arguments(tool).validate({"size": {"vcpus": 2}}) == {"size": Size(vcpus=2)}
+
+
+def test_a_function_without_a_context_has_no_context_parameter():
+    def tool(name: str): ...
+
+    assert arguments(tool).context_parameter is None
+
+
+def test_async_functions_and_their_partials_are_async():
+    async def tool(name: str): ...
+
+    class Tool:
+        async def __call__(self, name: str): ...
+
+    assert arguments(tool).is_async
+    assert arguments(functools.partial(tool)).is_async
+    assert arguments(Tool()).is_async
+    assert not arguments(lambda: None).is_async
+
+
+def test_methods_and_partials_are_read_like_functions():
+    class Service:
+        def tool(self, name: str, count: int = 1):
+            """Do it."""
+
+    assert arguments(Service().tool).description == "Do it."
+    partial = functools.partial(Service().tool, count=3)
+    assert "count" not in schema(partial)["properties"], "a bound value is no argument"
+    assert arguments(partial).description == "Do it."
+
+
+def positional_only(x: int, /): ...
+def star(*values: int): ...
+def double_star(**values: int): ...
+def unannotated(x): ...
+
+
+@pytest.mark.parametrize("function", [positional_only, star, double_star, unannotated])
+def test_a_parameter_that_clients_cannot_set_is_refused_by_name(function):
+    with pytest.raises(DefinitionError) as caught:
+        arguments(function)
+    assert function.__name__ in str(caught.value)
+    assert next(iter(function.__annotations__ or {"x": 0})) in str(caught.value)
+
+
+def test_two_contexts_are_refused():
+    def tool(a: Context, b: Context): ...
+
+    with pytest.raises(DefinitionError):
+        arguments(tool)
+
+
+def test_an_annotation_that_does_not_exist_is_named():
+    def tool(x: "Absent"): ...  # noqa: F821
+
+    with pytest.raises(DefinitionError, match="Absent"):
+        arguments(tool)
+
+
+def test_a_type_without_json_form_is_refused_when_the_schema_is_needed():
+    def unknown(x: Context | int): ...
+
+    def undescribed(x: Callable[[], int]): ...
+
+    for function in (unknown, undescribed):
+        with pytest.raises(DefinitionError, match=function.__name__):
+            arguments(function).json_schema()
+
+
+# The values
+
+
+def test_json_is_converted_to_the_annotated_types():
+    def tool(
+        when: date,
+        color: Color,
+        size: Size,
+        point: Point,
+        pair: tuple[int, str],
+        flags: set[str],
+        strict: Titled,
+        count: int = 7,
+    ): ...
+
+    raw = {
+        "when": "2026-07-28",
+        "color": "blue",
+        "size": {"vcpus": 2},
+        "point": {"x": 1},
+        "pair": [1, "a"],
+        "flags": ["a"],
+        "strict": {"day": "2026-07-28"},
+    }
+    assert arguments(tool).validate(raw) == {
+        "when": date(2026, 7, 28),
+        "color": Color.BLUE,
+        "size": Size(vcpus=2),
+        "point": Point(1),
+        "pair": (1, "a"),
+        "flags": {"a"},
+        "strict": Titled(day=date(2026, 7, 28)),
+        "count": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [(int, True), (int, "3"), (float, "4_0"), (bool, "yes"), (bool, 1), (str, 1), (Literal[1, 2], True)],
+)
+def test_a_value_of_another_type_is_refused(annotation, value):
+    def tool(x: annotation): ...
+
+    [line] = refusal(tool, {"x": value})
+    assert line.startswith("arguments.x: Input should be ")
+
+
+def test_an_integer_may_be_written_as_a_float():
+    def tool(count: int, either: int | float = 0, anything: Any = None): ...
+
+    found = arguments(tool).validate({"count": 2.0, "either": 3.0, "anything": 4.0})
+    assert [repr(value) for value in found.values()] == ["2", "3.0", "4.0"]
+    assert arguments(tool).validate({"count": 1e300}) == {"count": int(1e300), "either": 0, "anything": None}
+    assert refusal(tool, {"count": 2.5}) == ["arguments.count: Input should be an integer"]
+
+
+def test_every_error_is_one_line_with_its_place():
+    def tool(size: Size, sizes: list[Size], name: str, when: date): ...
+
+    raw = {"size": {"vcpus": 17}, "sizes": [{"vcpus": 1}, {"vcpus": "many"}], "when": "soon", "nmae": 1}
+    lines = refusal(tool, raw)
+    assert [line.partition(": ")[0] for line in lines] == [
+        "arguments.size.vcpus",
+        "arguments.sizes[1].vcpus",
+        "arguments.when",
+        "arguments.name",
+        "arguments.nmae",
+    ]
+    assert lines[-1] == "arguments.nmae: unknown argument"
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+SECRET = "hunter2-hunter2"
+
+
+def test_a_refusal_never_quotes_arguments():
+    from ipaddress import IPv4Address, IPv6Network
+    from uuid import UUID
+    from zoneinfo import ZoneInfo
+
+    def tool(
+        pet: Annotated[Cat | Dog, Field(discriminator="kind")],
+        identity: UUID,
+        count: int,
+        color: Color,
+        when: date,
+        size: Size,
+        short: Annotated[str, Field(max_length=3)],
+        digits: Annotated[str, Field(pattern="^[0-9]+$")],
+        address: IPv4Address,
+        network: IPv6Network,
+        zone: ZoneInfo,
+    ): ...
+
+    names = ["identity", "count", "color", "when", "size", "short", "digits", "unknown"]
+    names += ["address", "network", "zone"]
+    lines = refusal(tool, dict.fromkeys(names, SECRET) | {"pet": {"kind": SECRET}})
+    assert len(lines) == 10
+    assert "hunter" not in "\n".join(lines)
+
+
+def test_a_refusal_by_a_type_never_quotes_arguments():
+    from zoneinfo import ZoneInfo
+
+    def tool(size: ByteSize, text: Base64Str, zone: ZoneInfo): ...
+
+    lines = refusal(tool, {"size": f"1 {SECRET}", "text": "//8=", "zone": SECRET})
+    assert len(lines) == 3
+    assert SECRET not in str(lines)
+    assert "0xff" not in str(lines)
+
+
+def test_a_field_that_a_dataclass_sets_itself_is_no_argument():
+    @dataclass
+    class Counted:
+        names: list[str]
+        count: int = field(init=False, default=0)
+
+    def tool(counted: Counted): ...
+
+    assert [*schema(tool)["$defs"]["Counted"]["properties"]] == ["names"]
+
+
+def test_a_refusal_has_no_chained_error():
+    def tool(count: int): ...
+
+    with pytest.raises(ArgumentsError) as caught:
+        arguments(tool).validate({"count": SECRET})
+    assert caught.value.__suppress_context__
+
+
+def test_the_number_of_reported_errors_is_bounded():
+    def tool(numbers: list[int]): ...
+
+    assert len(refusal(tool, {"numbers": ["x"] * 1000})) < 30
+
+
+def test_a_lone_surrogate_is_refused():
+    def tool(name: str): ...
+
+    for half in ("\ud800", "\udc00", "\ud83dx"):
+        assert refusal(tool, {"name": half}) == ["arguments: a string holds half of a surrogate pair"]
+        assert refusal(tool, {half: "a"}) == ["arguments: a string holds half of a surrogate pair"]
+    for text in ("😀", r"\ud800"):
+        assert arguments(tool).validate({"name": text}) == {"name": text}
+
+
+def test_deeply_nested_arguments_are_not_reported_as_a_lone_surrogate():
+    def tool(x: Any): ...
+
+    nested: list[Any] = []
+    for _ in range(500):
+        nested = [nested]
+    [line] = refusal(tool, {"x": nested})
+    assert "surrogate" not in line
+
+
+@pytest.mark.parametrize("value", [float("inf"), object()])
+def test_arguments_that_are_not_json_are_refused(value):
+    def tool(x: Any): ...
+
+    assert refusal(tool, {"x": value})
+
+
+# Costs
+
+
+def test_registration_and_validation_call_few_functions():
+    def tool(name: str, count: int): ...
+
+    found = arguments(tool)
+    assert count_function_calls(lambda: arguments(tool)) <= 300
+    assert count_function_calls(lambda: found.validate({"name": "a", "count": 1})) <= 20
+
+
+# -- null -----------------------------------------------------------------------------------------------
+
+
+class Level(Enum):
+    LOW = "low"
+    NONE = None
+
+
+def optional(
+    number: int = 7,
+    size: Size = Size(vcpus=1),  # noqa: B008 - a default of an author's
+    names: list[str] = [],  # noqa: B006 - as above
+    annotated: Annotated[str, Field(default="a")] = "b",
+    field: float = Field(0.5, alias="renamed"),
+    options: Options = {"verbose": True},  # noqa: B006 - as above
+    union: int | list[int] = 1,
+): ...
+
+
+@pytest.mark.parametrize("name", ["number", "size", "names", "annotated", "renamed", "options", "union"])
+def test_null_counts_as_left_out_for_an_argument_with_a_default(name: str) -> None:
+    found = arguments(optional)
+    assert found.validate({name: None}) == found.validate({})
+    assert found.validate(dict.fromkeys(found.names)) == found.validate({})
+
+
+def nullable(
+    number: int | None = 7, level: Level = Level.LOW, anything: Any = 1, literal: Literal["a", None] = "a"
+): ...
+
+
+@pytest.mark.parametrize("name", ["number", "anything", "literal"])
+def test_null_stays_a_value_where_the_schema_accepts_it(name: str) -> None:
+    assert arguments(nullable).validate({name: None})[name] is None
+
+
+def test_null_of_an_enum_stays_its_member() -> None:
+    assert arguments(nullable).validate({"level": None})["level"] is Level.NONE
+
+
+def test_null_for_a_nullable_argument_without_a_default_is_none() -> None:
+    def tool(name: str | None): ...
+
+    assert arguments(tool).validate({"name": None}) == {"name": None}
+
+
+def test_null_is_refused_for_a_required_argument_and_an_unknown_one() -> None:
+    def tool(name: str, count: int = 1): ...
+
+    assert refusal(tool, {"name": None, "count": None})[0].startswith("arguments.name: ")
+    assert refusal(tool, {"name": "a", "other": None}) == ["arguments.other: unknown argument"]
+
+
+def test_null_is_refused_inside_of_an_argument() -> None:
+    assert refusal(optional, {"size": {"vcpus": None}})[0].startswith("arguments.size.vcpus: ")

@@ -1,0 +1,535 @@
+"""Results of tools: outputSchema, content and structuredContent."""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import IntEnum
+from ipaddress import IPv6Address
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import CallToolResult, Tool
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    Base64Bytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    PlainSerializer,
+    computed_field,
+)
+from typing_extensions import TypeAliasType, TypedDict
+
+from mcp_roundtrip.content.blocks import Image, Text
+from mcp_roundtrip.content.output import NO_STRUCTURED_CONTENT, Output
+from mcp_roundtrip.errors import DefinitionError, UsageError
+
+PIXEL = Image(b"\x89PNG", "image/png")
+SECRET = "hunter2-hunter2"
+
+
+class Database(BaseModel):
+    id: str = Field(max_length=8)
+    price: Decimal = Decimal("1.50")
+    created: date = Field(date(2026, 7, 28), alias="createdOn")
+
+    @computed_field
+    @property
+    def label(self) -> str:
+        return f"db {self.id}"
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Level(IntEnum):
+    ON = 1
+
+
+class Row(TypedDict):
+    name: str
+
+
+class Choice(BaseModel):
+    name: Literal["a"]
+
+
+T = TypeVar("T")
+MANY = TypeAliasType("MANY", list[T], type_params=(T,))
+SAME = TypeAliasType("SAME", T, type_params=(T,))
+
+
+def returning(annotation):
+    def tool(): ...
+
+    tool.__annotations__["return"] = annotation
+    return Output.from_function(tool)
+
+
+def unannotated():
+    def tool(): ...
+
+    return Output.from_function(tool)
+
+
+# outputSchema
+
+
+def test_a_fraction_is_no_multiple_of_in_results_because_clients_divide_floats() -> None:
+    tenth, even = Annotated[float, Field(multiple_of=0.1)], Annotated[int, Field(multiple_of=2)]
+    assert returning(tenth).json_schema() == {"type": "number"}
+    assert returning(tenth).dump(0.3)[1] == 0.3
+    with pytest.raises(UsageError):
+        returning(even).dump(3)
+
+
+def test_a_default_or_an_example_that_json_does_not_have_is_left_out() -> None:
+    class Share(BaseModel):
+        part: float = Field(math.nan, examples=[math.inf])
+
+    json.dumps(returning(Share).json_schema(), allow_nan=False)
+
+
+UNSTRUCTURED = [
+    Any,
+    object,
+    None,
+    str,
+    str | None,
+    Optional[str],  # noqa: UP045 - the older spelling must work too
+    Text,
+    Text | Image | None,
+    Union[Text, str],  # noqa: UP007 - the older spelling must work too
+    list[Image],
+    list[Text | str],
+    tuple[Text, Image],
+    tuple[Image, ...],
+    list[Image] | str,
+    Annotated[str, "a note"],
+]
+
+
+@pytest.mark.parametrize("annotation", UNSTRUCTURED)
+def test_content_and_any_have_no_output_schema(annotation):
+    assert returning(annotation).json_schema() is None
+
+
+def test_a_function_without_annotation_has_no_output_schema():
+    assert unannotated().json_schema() is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Database, Database(id="a", createdOn=date(2026, 1, 1))),
+        (Database, {"id": "a"}),
+        (Database | None, None),
+        (list[Database], []),
+        (list[str], ["a"]),
+        (dict[str, int], {"a": 1}),
+        (Point, Point(1)),
+        (Row, {"name": "a"}),
+        (int, 3),
+        (bool, False),
+        (float, 1),
+        (int | str, "a"),
+        (date, date(2026, 7, 28)),
+        (tuple[int, str], (1, "a")),
+        (Decimal, Decimal("1.10")),
+        (list[Any], [1, {"a": None}]),
+    ],
+)
+def test_a_structured_result_conforms_to_its_output_schema(annotation, value):
+    output = returning(annotation)
+    schema = output.json_schema()
+    content, structured = output.dump(value)
+    jsonschema.validate(structured, schema, cls=jsonschema.Draft202012Validator)
+    assert [json.loads(block["text"]) for block in content] == [structured]
+    CallToolResult.model_validate({"content": content, "structuredContent": structured})
+    Tool(name="t", input_schema={"type": "object"}, output_schema=schema)
+
+
+def test_the_output_schema_describes_the_serialized_form():
+    schema = returning(Database).json_schema()
+    assert next(iter(schema)) == "type"
+    assert "title" not in schema
+    assert set(schema["properties"]) == {"id", "price", "createdOn", "label"}
+    assert set(schema["required"]) >= {"id", "label"}
+    assert not any("title" in member for member in schema["properties"].values())
+
+
+def test_choices_are_described_in_their_order():
+    """The types are equal in Python."""
+    choices = ["a", "b"], ["b", "a"]
+    assert [returning(Literal[tuple(each)]).json_schema()["enum"] for each in choices] == [*choices]
+
+
+@pytest.mark.parametrize(
+    "annotation", [Database | Text, dict[str, Image], list[Text | int], list[list[Text]]]
+)
+def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
+    with pytest.raises(DefinitionError, match="tool"):
+        returning(annotation)
+
+
+class Opaque: ...
+
+
+def test_a_return_type_without_json_form_is_refused_by_name():
+    with pytest.raises(DefinitionError, match="tool"):
+        returning(Opaque).json_schema()
+    with pytest.raises(DefinitionError, match="tool"):
+        returning(Opaque).dump(Opaque())
+
+
+# content and structuredContent
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(str | None), returning(Any)])
+def test_text_is_one_block_and_none_is_no_block(output):
+    assert output.dump("hi") == ([{"type": "text", "text": "hi"}], NO_STRUCTURED_CONTENT)
+    assert output.dump(None) == ([], NO_STRUCTURED_CONTENT)
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(list[Text | Image | str])])
+def test_blocks_are_written_in_order(output):
+    assert output.dump(PIXEL) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    expected = [{"type": "text", "text": "a"}, PIXEL.to_wire(), {"type": "text", "text": "b"}]
+    assert output.dump(["a", PIXEL, Text("b")]) == (expected, NO_STRUCTURED_CONTENT)
+    assert output.dump((PIXEL,)) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+
+
+def test_an_empty_list_declared_as_content_is_content():
+    output = returning(list[Text | str])
+    assert output.dump(["a"]) == ([{"type": "text", "text": "a"}], NO_STRUCTURED_CONTENT)
+    assert output.dump([]) == ([], NO_STRUCTURED_CONTENT)
+
+
+@pytest.mark.parametrize("value", [["a", "b"], [], {"type": "text", "text": "a"}, 0, False, [1, "a"]])
+def test_untyped_data_is_structured(value):
+    content, structured = unannotated().dump(value)
+    assert structured == value
+    assert content == [{"type": "text", "text": json.dumps(value, separators=(",", ":"))}]
+
+
+def test_untyped_models_and_dates_are_written_as_json():
+    _, structured = unannotated().dump({"when": date(2026, 7, 28), "point": Point(1)})
+    assert structured == {"when": "2026-07-28", "point": {"x": 1}}
+
+
+def test_none_is_a_structured_null_if_an_output_schema_requires_a_result():
+    assert returning(Database | None).dump(None) == ([{"type": "text", "text": "null"}], None)
+
+
+def test_the_text_does_not_escape_non_ascii_characters():
+    content, _ = returning(list[str]).dump(["Zürich"])
+    assert content[0]["text"] == '["Zürich"]'
+
+
+def test_a_subclass_is_written_as_the_declared_type():
+    class Special(Point): ...
+
+    assert returning(Point).dump(Special(1))[1] == {"x": 1}
+
+
+def test_members_are_accepted_by_name_or_alias_and_written_by_alias():
+    for member in ("created", "createdOn"):
+        _, structured = returning(Database).dump({"id": "a", member: "2026-01-01"})
+        assert structured["createdOn"] == "2026-01-01"
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    numbers: list[int]
+
+
+def test_an_invalid_value_is_refused_by_place_and_never_quoted():
+    with pytest.raises(UsageError) as caught:
+        returning(Strict).dump({"numbers": [1, SECRET], "other": SECRET})
+    first, *places = str(caught.value).splitlines()
+    assert "tool" in first
+    assert "Strict" in first
+    assert [place.partition(": ")[0] for place in places] == ["result.numbers[1]", "result.other"]
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_model_mutated_into_an_invalid_one_is_refused_and_never_quoted():
+    broken = Strict(numbers=[])
+    broken.numbers = SECRET
+    with pytest.raises(UsageError) as caught:
+        returning(Strict).dump(broken)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("annotation", [str, Text, None, list[Image]])
+def test_a_value_other_than_content_is_refused_if_content_is_declared(annotation):
+    with pytest.raises(UsageError, match="tool"):
+        returning(annotation).dump({"a": SECRET})
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(str)])
+def test_text_with_a_lone_surrogate_is_refused(output):
+    with pytest.raises(UsageError, match=r"half of a surrogate pair"):
+        output.dump("x\udc80y")
+
+
+class Thing: ...
+
+
+@dataclass
+class Pair:
+    left: Any
+    right: Any = None
+
+
+class Rows(BaseModel):
+    rows: list[dict[str, Any]]
+    note: str | None = None
+
+
+@dataclass
+class Boxes:
+    contents: dict
+
+
+CYCLIC: list[Any] = []
+CYCLIC.append(CYCLIC)
+
+UNSERIALIZABLE = [
+    ({"a": {"b": Thing()}}, "result.a.b: Thing"),
+    ({"ok": 1, "a": [0, (1, Thing())]}, "result.a[1][1]: Thing"),
+    ({"a": Pair(1, Pair(Thing()))}, "result.a.right.left: Thing"),
+    ({"a": Rows(rows=[{}, {"b": Thing()}])}, "result.a.rows[1].b: Thing"),
+    ({"a": {"b": math.inf}}, "result.a.b: NaN or Infinity"),
+    ({"a": Rows(rows=[{"b": math.nan}])}, "result.a.rows[0].b: NaN or Infinity"),
+    ({"a": {math.inf, 1}}, "result.a: set"),
+    ({"a": b"\xff"}, "result.a: bytes"),
+    ({Thing(): 1}, "result: dict"),
+    ({"a": ["b", "x\udc80"]}, "result.a[1]: half of a surrogate pair"),
+    ({"a": {"\ud83d": 1}}, "result.a: half of a surrogate pair in a name"),
+    ({"a": {"\udc80": {"b": Thing()}}}, "result.a.\ufffd.b: Thing"),
+]
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(dict[Any, Any]), returning(dict)])
+@pytest.mark.parametrize(("value", "where"), UNSERIALIZABLE)
+def test_a_value_without_json_form_is_refused_by_place(output, value, where):
+    with pytest.raises(UsageError) as caught:
+        output.dump(value)
+    assert f", at {where}; return " in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_cyclic_value_is_refused():
+    with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
+        unannotated().dump({"a": CYCLIC})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "where"),
+    [
+        (list[dict], [{"a": math.nan}], "result[0].a: NaN or Infinity"),
+        (list[dict], [{"a": Thing()}], "result[0].a: Thing"),
+        (list[Any], [1, None, math.inf], "result[2]: NaN or Infinity"),
+        (Rows, Rows(rows=[{"a": math.nan}]), "result.rows[0].a: NaN or Infinity"),
+        (Rows, {"rows": [{"a": math.nan}]}, "result.rows[0].a: NaN or Infinity"),
+        (Rows, Rows(rows=[{"a": Thing()}]), "result.rows[0].a: Thing"),
+        (Pair, Pair(math.nan), "result.left: NaN or Infinity"),
+        (list[str], ["a", "x\udc80"], "result[1]: half of a surrogate pair"),
+        (Row, {"name": "\udc80"}, "result.name: half of a surrogate pair"),
+        (dict[str, str], {"x\udc80y": "a"}, "result: half of a surrogate pair in a name"),
+        (list[dict], [{"\udc80": 1}], "result[0]: half of a surrogate pair in a name"),
+        (Rows, Rows.model_construct(rows=[], note="\udc80"), "result.note: half of a surrogate pair"),
+        (Rows, Rows(rows=[{"\udc80": 1}]), "result.rows[0]: half of a surrogate pair in a name"),
+    ],
+)
+def test_the_error_of_a_typed_result_has_the_place_of_the_value_without_json_form(annotation, value, where):
+    with pytest.raises(UsageError) as caught:
+        returning(annotation).dump(value)
+    assert f", at {where}; return " in str(caught.value)
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(list[dict])])
+def test_a_null_in_a_union_is_serialized_as_null(output):
+    value = [{"a": None, "b": {1.5, 2.5}, "c": date(2026, 7, 28), 3: Decimal("NaN"), "d": "null"}]
+    written = {"a": None, "c": "2026-07-28", "3": "NaN", "d": "null"}
+    _, [structured] = output.dump(value)
+    assert sorted(structured.pop("b")) == [1.5, 2.5]
+    assert structured == written
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(dict[str, str])])
+def test_surrogate_pairs_and_replacement_characters_are_valid_text(output):
+    value = {"\ufffd": "\ufffd", "\U0001f600": "\U0001f600"}
+    [block], structured = output.dump(value)
+    assert json.loads(block["text"]) == structured == value
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text("ab"),
+                    lambda inner: st.lists(inner) | st.dictionaries(st.text("ab"), inner)))  # fmt: skip
+def test_a_result_round_trips_through_its_text_unless_it_has_nan_or_infinity(value):
+    text = json.dumps([value])
+    if "NaN" in text or "Infinity" in text:
+        with pytest.raises(UsageError, match=r"NaN or Infinity; return "):
+            returning(list[Any]).dump([value])
+    else:
+        [block], structured = returning(list[Any]).dump([value])
+        assert json.loads(block["text"]) == structured == [value]
+
+
+@pytest.mark.parametrize("output", [unannotated(), returning(list[float]), returning(float)])
+def test_a_value_without_json_form_is_refused(output):
+    for value in ([math.nan], math.inf, [math.inf], [object()]):
+        with pytest.raises(UsageError):
+            output.dump(value)
+
+
+# Values of the declared type are serialized once
+
+
+ESCAPED = Annotated[str, AfterValidator(lambda text: text.replace("&", "&amp;"))]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "data"),
+    [
+        (dict[str, Base64Bytes], {"a": b"\x00\xff"}, {"a": "AP8="}),
+        (Base64Bytes, b"hi", "aGk="),
+        (Json[list[int]], [1], [1]),
+        (dict[str, ESCAPED], {"a": "&amp;"}, {"a": "&amp;"}),
+        (Literal[1] | bool, True, True),
+        (bool | int, 1, 1),
+    ],
+)
+def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, data):
+    _, structured = returning(annotation).dump(value)
+    assert repr(structured) == repr(data)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "data"),
+    [
+        (bool | int, 1.0, 1),
+        (list[bool | int], [1.0, True], [1, True]),
+        (bool | Level, 1, 1),
+        (Literal[1, True], True, True),
+        (bool, 1, True),
+    ],
+)
+def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
+    assert repr(returning(annotation).dump(value)[1]) == repr(data)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "has_format"),
+    [
+        (datetime, datetime(2026, 1, 2), False),
+        (time, time(10), False),
+        (timedelta, timedelta(seconds=0.5), False),
+        (AwareDatetime, datetime(2026, 1, 2, tzinfo=UTC), True),
+        (date, date(2026, 1, 2), True),
+    ],
+)
+def test_a_result_has_a_format_only_if_every_value_of_its_type_has_it(annotation, value, has_format):
+    output = returning(annotation)
+    assert ("format" in output.json_schema()) is has_format
+    assert isinstance(output.dump(value)[1], str)
+
+
+def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_place():
+    output = returning(dict[str, IPv6Address])
+    assert output.dump({"a": IPv6Address("fe80::1")})
+    with pytest.raises(UsageError, match=r"result\.a: Input should have the format"):
+        output.dump({"a": IPv6Address("fe80::1%eth0")})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[int, Field(ge=1)], 0),
+        (Database, Database.model_construct(id="a" * 9)),
+        (Point, Point("a")),
+        (list[Row], [{}]),
+        (Literal[1], True),
+        (Literal["a", "b"], "c"),
+        (dict[str, Literal["a"] | None], {"k": "b"}),
+        (Choice, Choice.model_construct(name="b")),
+    ],
+)
+def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):
+    with pytest.raises(UsageError, match="does not fit its return type"):
+        returning(annotation).dump(value)
+
+
+LOST = {1: "a", "1": "b"}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        *((each, LOST) for each in (dict, Any, dict[Any, str])),
+        (list[dict], [LOST]),
+        (Boxes, Boxes(LOST)),
+        (Any, [Rows(rows=[]), Boxes(LOST)]),
+    ],
+)
+def test_two_keys_with_one_name_in_json_are_an_error(annotation, value):
+    with pytest.raises(UsageError, match="one name"):
+        returning(annotation).dump(value)
+
+
+def test_a_serializer_may_leave_out_members():
+    given = PlainSerializer(lambda members: {name: each for name, each in members.items() if each})
+    assert returning(Annotated[dict[str, int], given]).dump({"a": 1, "b": 0})[1] == {"a": 1}
+    assert returning(Row).dump({"name": "a", "more": 1})[1] == {"name": "a"}
+
+
+def test_the_place_of_a_member_of_another_type_is_named():
+    with pytest.raises(UsageError, match=r"\nresult\[1\]\.x: Input should be"):
+        returning(list[Point]).dump([Point(1), Point([])])
+
+
+@pytest.mark.parametrize("annotation", [list, tuple])
+def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
+    output = returning(annotation)
+    assert output.json_schema() is None
+    assert output.dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert output.dump([1])[1] == [1]
+
+
+def test_an_alias_is_the_type_that_it_names():
+    blocks = TypeAliasType("blocks", Text | Image)
+    assert returning(blocks).json_schema() is None
+    assert returning(blocks).dump(PIXEL)[0] == [PIXEL.to_wire()]
+    assert returning(MANY[SAME[Image]]).dump([PIXEL]) == ([PIXEL.to_wire()], NO_STRUCTURED_CONTENT)
+    assert returning(MANY[int]).dump([1])[1] == [1]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="The type statement came with Python 3.12")
+def test_an_alias_may_refer_to_itself():
+    names = {}
+    exec("type Tree = dict[str, Tree] | str", names)
+    tree = names["Tree"]
+    recursive = returning(list[tree])
+    assert recursive.json_schema()["type"] == "array"
+    assert recursive.dump(["a", {"b": "c"}])[1] == ["a", {"b": "c"}]
+
+
+def test_data_that_looks_like_a_pattern_is_none():
+    class Search(BaseModel):
+        pattern: str = "(?i)a"
+        options: dict[str, str] = {"pattern": "(?P<n>a)"}
+
+    schema = returning(Search).json_schema()
+    assert schema["properties"]["options"]["default"] == {"pattern": "(?P<n>a)"}

@@ -1,0 +1,150 @@
+"""An author's serializer runs once for a result, and what JSON cannot hold is found in its text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field, PlainSerializer, field_serializer
+
+from mcp_roundtrip import Context, PromptMessage, ResourceContents, Text, UsageError
+from mcp_roundtrip.content.output import Output
+from mcp_roundtrip.schema.type_adapters import RepeatedName, to_json
+from mcp_roundtrip_testing import Player
+from support.servers import server_of
+
+serialized: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def no_serialized_values() -> Iterator[None]:
+    serialized.clear()
+    yield
+    serialized.clear()
+
+
+def write(number: str) -> str:
+    serialized.append(number)
+    return number
+
+
+class Order(BaseModel):
+    number: str
+    note: str | None = None
+
+    @field_serializer("number")
+    def write(self, number: str) -> str:
+        return write(number)
+
+
+Number = Annotated[str, PlainSerializer(write)]
+ORDER = Order(number="A")
+
+
+def typed() -> Order:
+    return ORDER
+
+
+def limited() -> Annotated[list[Order], Field(max_length=2)]:
+    return [ORDER]
+
+
+def numbers() -> list[Number]:
+    return ["A"]
+
+
+def mapped() -> dict[int | str, Order]:
+    return {1: ORDER}
+
+
+def untyped():  # type: ignore[no-untyped-def]  # the case
+    return {"orders": [ORDER]}
+
+
+def anything() -> Any:
+    return ORDER
+
+
+@pytest.mark.parametrize("tool", [typed, limited, numbers, mapped, untyped, anything])
+def test_a_serializer_runs_once_for_the_result_of_a_tool(tool: Callable[[], Any]) -> None:
+    result = Player(server_of(tool)).call(tool.__name__)
+    assert "A" in result.text
+    assert "A" in str(result.structured)
+    assert serialized == ["A"]
+
+
+def message() -> list[PromptMessage]:
+    return [PromptMessage(Text("Hello", meta={"a/order": ORDER}))]
+
+
+def test_a_serializer_runs_once_for_a_prompt() -> None:
+    [said] = Player(server_of(prompts=[message])).prompt("message").messages
+    assert said["content"]["_meta"]["a/order"]["number"] == "A"
+    assert serialized == ["A"]
+
+
+@pytest.mark.parametrize("value", [ORDER, [ORDER], ResourceContents(text="A", meta={"a/order": ORDER})])
+def test_a_serializer_runs_once_for_a_resource(value: Any) -> None:
+    server = server_of()
+    server.resource("test://order", name="order")(lambda: value)
+    [contents] = Player(server).read("test://order").contents
+    assert "A" in contents["text"]
+    assert serialized == ["A"]
+
+
+@pytest.mark.parametrize("step", [typed, numbers, untyped, anything])
+def test_a_serializer_runs_once_for_a_step(step: Callable[[], Any]) -> None:
+    def tool(ctx: Context) -> str:
+        return str(ctx.step("step", step))
+
+    assert "A" in Player(server_of(tool)).call("tool").text
+    assert serialized == ["A"]
+
+
+class Reading(BaseModel):
+    celsius: float | None = None
+    hidden: float = Field(math.nan, exclude=True)
+
+
+class Clean(BaseModel):
+    celsius: float
+
+    @field_serializer("celsius")
+    def write(self, celsius: float) -> float | None:
+        return celsius if math.isfinite(celsius) else None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Reading, Reading(celsius=math.nan)),
+        (list[Any], [Reading(celsius=math.nan)]),
+        (Any, {"a": Reading(celsius=-math.inf)}),
+        (float | None, math.nan),
+        (dict[str, int], {"\ud800": 1}),
+    ],
+)
+def test_a_value_that_pydantic_would_replace_is_an_error(annotation: Any, value: Any) -> None:
+    with pytest.raises(UsageError, match=r"NaN or Infinity|half of a surrogate pair"):
+        output_of(annotation).dump(value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"), [(Reading, Reading()), (Any, [Reading()]), (Any, Clean(celsius=math.nan))]
+)
+def test_a_value_that_is_not_serialized_may_be_beyond_json(annotation: Any, value: Any) -> None:
+    assert "None" in str(output_of(annotation).dump(value)[1])
+
+
+def test_two_names_of_a_nested_object_are_found() -> None:
+    with pytest.raises(RepeatedName):
+        to_json([{"a": {1: "b", "1": "c"}}])
+
+
+def output_of(annotation: Any) -> Output:
+    def tool() -> None: ...
+
+    tool.__annotations__["return"] = annotation
+    return Output.from_function(tool)

@@ -1,0 +1,401 @@
+"""Step results: the journaled value, and the value of a replay."""
+
+import functools
+import gc
+import math
+import time
+import weakref
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, IntEnum
+from typing import Annotated, Any, Literal, NamedTuple
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
+from typing_extensions import TypedDict
+
+from mcp_roundtrip import canonical
+from mcp_roundtrip.engine.step_values import NO_ANNOTATION, check_annotation, dump, return_annotation, revive
+from mcp_roundtrip.errors import UsageError
+from support.function_calls import count_function_calls
+from support.json_values import any_json
+
+SECRET = "hunter2-hunter2"
+
+# On a fresh machine Hypothesis first builds its Unicode tables, and pydantic its validators.
+law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.0
+
+
+@dataclass(frozen=True)
+class Path:
+    points: tuple[Point, ...] = ()
+    names: dict[str, list[Point]] = field(default_factory=dict)
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+class Row(TypedDict, total=False):
+    name: str
+    when: datetime
+
+
+class Database(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    id: UUID
+    price: Decimal
+    color: Color
+    read_as: int = Field(1, validation_alias="readAs")
+    written_as: int = Field(1, serialization_alias="writtenAs")
+    both: int = Field(1, alias="bothWays")
+    path: Path | None = None
+
+    @computed_field
+    @property
+    def label(self) -> str:
+        return f"db {self.id}"
+
+
+def through(value, annotation):
+    """Dump, serialize, parse and revive a value, as a replay in another process does."""
+    return revive(canonical.parse_json(canonical.compact_json(dump(value, annotation))), annotation)
+
+
+# The rule
+
+text = st.text(st.characters(exclude_categories=["Cs"]))
+points = st.builds(Point, st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+paths = st.builds(
+    Path, st.lists(points, max_size=3).map(tuple), st.dictionaries(text, st.lists(points, max_size=2))
+)
+offsets = st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(
+    lambda d: timezone(timedelta(minutes=d // timedelta(minutes=1)))
+)
+moments = st.datetimes(timezones=st.none() | st.just(UTC) | offsets)
+decimals = st.decimals(allow_nan=False, allow_infinity=False)
+databases = st.builds(
+    Database,
+    id=st.uuids(),
+    price=decimals,
+    color=st.sampled_from(Color),
+    readAs=st.integers(),
+    written_as=st.integers(),
+    bothWays=st.integers(),
+    path=st.none() | paths,
+)
+rows = st.fixed_dictionaries({}, optional={"name": text, "when": moments})
+json_values = any_json(text, finite=True, max_leaves=10)
+
+CARRIED = [
+    (None, json_values),
+    (Any, json_values),
+    (NO_ANNOTATION, json_values),
+    (type(None), st.none()),
+    (bool, st.booleans()),
+    (int, st.integers()),
+    (float, st.floats(allow_nan=False, allow_infinity=False)),
+    (str, text),
+    (bytes, st.binary()),
+    (list[bytes], st.lists(st.binary())),
+    (Color, st.sampled_from(Color)),
+    (Level, st.sampled_from(Level)),
+    (UUID, st.uuids()),
+    (Decimal, decimals),
+    (date, st.dates()),
+    (datetime, moments),
+    (timedelta, st.timedeltas(timedelta(days=-9999), timedelta(days=9999))),
+    (Point, points),
+    (Path, paths),
+    (Database, databases),
+    (Row, rows),
+    (Pair, st.builds(Pair, st.integers(), text)),
+    (tuple[int, str], st.tuples(st.integers(), text)),
+    (tuple[Point, ...], st.lists(points).map(tuple)),
+    (set[int], st.sets(st.integers())),
+    (frozenset[Color], st.frozensets(st.sampled_from(Color))),
+    (list[Database | None], st.lists(st.none() | databases, max_size=2)),
+    (dict[int, date], st.dictionaries(st.integers(), st.dates())),
+    (dict[str, dict[str, Point]], st.dictionaries(text, st.dictionaries(text, points), max_size=3)),
+    (int | str | None, st.none() | st.integers() | text),
+    (Literal[1] | bool, st.booleans() | st.just(1)),
+    (bool | Level, st.booleans() | st.sampled_from(Level)),
+    (bool | bytes, st.booleans() | st.binary()),
+    (Annotated[int, Field(examples=[1])], st.integers()),
+]
+
+
+@law
+@given(st.sampled_from(CARRIED).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1])))
+def test_a_replay_gets_the_value_of_the_first_run(pair):
+    annotation, value = pair
+    revived = through(value, annotation)
+    assert revived == value
+    if annotation not in (None, Any, NO_ANNOTATION):  # JSON does not distinguish 1.0 from 1
+        assert type(revived) is type(value)
+
+
+@law
+@given(st.sampled_from(CARRIED).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1])))
+def test_a_dumped_value_is_json(pair):
+    annotation, value = pair
+    data = dump(value, annotation)
+    assert canonical.parse_json(canonical.compact_json(data)) == data
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[int, {"unit": "ms"}], 3),
+        (list[Annotated[int, {"unit": "ms"}]], [3]),
+        (Annotated[Point | None, ["metadata"]], Point(1)),  # Python 3.11 has no unions of such types
+    ],
+)
+def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
+    def step() -> annotation: ...
+
+    found = return_annotation(step)
+    check_annotation(found)
+    assert revive(dump(value, found), found) == value
+
+
+def test_an_integral_float_is_revived_as_a_float():
+    assert isinstance(revive(2, float), float)
+    assert isinstance(revive([2], list[float])[0], float)
+
+
+def test_untyped_models_become_plain_data():
+    value = {"when": date(2026, 7, 28), "point": Point(1), "id": UUID(int=1)}
+    assert through(value, NO_ANNOTATION) == {
+        "when": "2026-07-28",
+        "point": {"x": 1, "y": 0.0},
+        "id": str(UUID(int=1)),
+    }
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    "value", [object(), math.nan, math.inf, [math.nan], {"a": object()}, b"\xff", [{1: "a", "1": "b"}]]
+)
+def test_an_untyped_value_without_json_form_is_refused(value):
+    with pytest.raises(UsageError):
+        dump(value, NO_ANNOTATION)
+
+
+class Small(BaseModel):
+    size: int = Field(lt=3)
+
+
+@dataclass
+class Sized:
+    size: Annotated[int, Field(lt=3)]
+
+
+@pytest.mark.parametrize("value", [Sized(3), Small.model_construct(size=3), Small.model_construct()])
+@pytest.mark.parametrize("holder", [lambda value: value, lambda value: [value]])
+def test_an_instance_that_cannot_be_revived_is_refused_at_once(value, holder):
+    annotation = list[type(value)] if isinstance(holder(value), list) else type(value)
+    with pytest.raises(UsageError):
+        dump(holder(value), annotation)
+
+
+def test_a_key_that_json_changes_is_refused():
+    assert through({"\ufffd": "\ufffd"}, NO_ANNOTATION) == {"\ufffd": "\ufffd"}
+    with pytest.raises(UsageError):
+        dump({"\udc80": 1}, NO_ANNOTATION)
+
+
+class Opaque: ...
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (int, SECRET),
+        (Database, {"id": SECRET}),
+        (list[int], [SECRET]),
+        (Point, Point(SECRET)),
+        (type(None), SECRET),
+        (float, math.nan),
+        (list[float], [math.inf]),
+        (list[str], ["\ud800"]),
+        (Opaque, Opaque()),
+    ],
+)
+def test_an_invalid_value_is_refused_and_never_quoted(annotation, value):
+    with pytest.raises(UsageError) as caught:
+        dump(value, annotation)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("annotation", "data"),
+    [(int, SECRET), (Point, {"x": SECRET}), (Color, SECRET), (list[int], None), (Database, {}), (Opaque, {})],
+)
+def test_data_that_violates_a_new_type_is_a_value_error_without_values(annotation, data):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the class is the contract, the text is not
+        revive(data, annotation)
+    assert type(caught.value) is ValueError
+    assert SECRET not in str(caught.value)
+
+
+# return_annotation
+
+
+def typed(x: "list[Point]") -> "list[Point]":
+    return x
+
+
+async def awaited() -> Point:
+    return Point(1)
+
+
+def awaitable() -> Awaitable[Point]:
+    return awaited()
+
+
+def untyped(): ...
+def unresolved() -> "Absent": ...  # noqa: F821
+def nothing() -> None: ...
+
+
+class Service:
+    def method(self) -> Point: ...
+
+    @classmethod
+    def make(cls) -> "Service": ...
+
+    def __call__(self) -> int: ...
+
+
+@functools.wraps(typed)
+def wrapped(*args):
+    return typed(*args)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (typed, list[Point]),
+        (wrapped, list[Point]),
+        (awaited, Point),
+        (awaitable, Point),
+        (untyped, NO_ANNOTATION),
+        (unresolved, NO_ANNOTATION),
+        (nothing, type(None)),
+        (lambda: 1, NO_ANNOTATION),
+        (len, NO_ANNOTATION),
+        (time.time, NO_ANNOTATION),
+        (int, int),
+        (Point, Point),
+        (dict[str, int], dict[str, int]),
+        (Service().method, Point),
+        (Service.make, Service),
+        (Service(), int),
+        (functools.partial(typed, []), list[Point]),
+        (functools.partial(functools.partial(Service().method)), Point),
+        (functools.partial(Point, 1), Point),
+        ("text".upper, NO_ANNOTATION),
+    ],
+)
+def test_the_annotation_of_the_awaited_result_is_found(function, expected):
+    assert return_annotation(function) == expected
+    assert return_annotation(function) == expected  # from the cache
+
+
+def test_the_cache_does_not_keep_a_closure_alive():
+    def call():
+        held = Point(1)
+
+        def step() -> Point:
+            return held
+
+        return_annotation(step)
+        return weakref.ref(step)
+
+    reference = call()
+    gc.collect()
+    assert reference() is None
+
+
+def test_equal_code_with_another_annotation_is_cached_separately():
+    def make(annotation):
+        def step() -> annotation: ...
+
+        return step
+
+    assert [return_annotation(make(kind)) for kind in (int, str)] == [int, str]
+
+
+# Costs
+
+
+def test_reviving_primitive_results_calls_few_functions():
+    def step() -> str: ...
+
+    def revive_four():
+        revive("a", return_annotation(step))
+        revive(1, int)
+        revive({"a": 1}, NO_ANNOTATION)
+        revive(None, Any)
+
+    assert count_function_calls(revive_four) <= 50
+
+
+# Values that JSON does not tell apart
+
+
+class Priced(BaseModel):
+    price: Decimal
+
+    @field_serializer("price")
+    def written(self, value):
+        return f"{value} EUR"
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "said"),
+    [
+        (b"a", str | bytes, "becomes str"),
+        (datetime(2026, 1, 2, tzinfo=UTC), str | datetime, "becomes str"),
+        ([datetime(2026, 1, 2, tzinfo=UTC)], list[str | datetime], "becomes another value"),
+        (Priced(price=Decimal(1)), Priced, "result.price"),
+    ],
+)
+def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, said):
+    with pytest.raises(UsageError, match=f"cannot be read back.*{said}"):
+        dump(value, annotation)
+
+
+def test_objects_that_compare_by_identity_are_read_back_by_their_type():
+    @dataclass(eq=False)
+    class Held:
+        x: int
+
+    assert dump(Held(1), Held) == {"x": 1}

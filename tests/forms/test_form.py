@@ -1,0 +1,472 @@
+"""Form elicitation: the restricted schema, and reading answers."""
+
+import copy
+import json
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
+from uuid import UUID
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp_types import ElicitRequestFormParams
+from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, field_validator, model_validator
+from typing_extensions import TypeAliasType, TypedDict
+
+from mcp_roundtrip import one_of
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.forms.form import Form
+from mcp_roundtrip.internal_errors import InvalidAnswer
+from support.interpreters import run_program
+
+SECRET = "hunter2-hunter2"
+
+# On a fresh machine Hypothesis first builds its Unicode tables, and pydantic its validators.
+law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(Enum):
+    LOW = 1
+    HIGH = 2
+
+
+Titled = Annotated[Literal["#f00"], Field(title="Red")] | Annotated[Literal["#00f"], Field(title="Blue")]
+
+
+class AllFields(BaseModel):
+    """Every kind of field that a form supports."""
+
+    name: str = Field(min_length=3, max_length=50, pattern="^[a-z]+$", title="Your name")
+    email: Annotated[str, Field(json_schema_extra={"format": "email"})]
+    site: AnyUrl
+    day: date
+    moment: datetime
+    vcpus: int = Field(4, ge=1, le=16, description="Virtual CPUs", examples=[2])
+    above: int = Field(gt=0, lt=10, multiple_of=3)
+    share: float = Field(0.5, gt=0, le=1)
+    price: Decimal = Field(Decimal("9.99"), ge=0, max_digits=6)
+    sure: bool = False
+    color: Color = Color.RED
+    mode: Literal["a", "b"]
+    only: Literal["one"] = "one"
+    titled: Titled = "#f00"
+    colors: list[Color] = Field([Color.BLUE], min_length=1, max_length=2)
+    modes: set[Literal["a", "b", "c"]] = {"c", "a"}
+    shades: list[Titled]
+    nickname: str | None = None
+    shade: Optional[Color] = None  # noqa: UP045 - the older spelling must work too
+    identity: UUID
+    wait: timedelta
+
+
+def official():
+    """Return ElicitRequestFormParams of the official schema, without unknown members."""
+    schema = json.loads((Path(__file__).parent / "elicit_request_form_params.json").read_text())
+    for definition in schema["$defs"].values():
+        if "properties" in definition and "requestedSchema" not in definition["properties"]:
+            definition["additionalProperties"] = False
+    params = schema["$defs"]["ElicitRequestFormParams"]["properties"]["requestedSchema"]
+    params["additionalProperties"] = False
+    return jsonschema.Draft202012Validator(schema)
+
+
+def requested(model):
+    schema = Form.from_model(model).requested_schema
+    params = {"mode": "form", "message": "?", "requestedSchema": schema}
+    official().validate(params)
+    ElicitRequestFormParams.model_validate(params)
+    return schema
+
+
+def prop(annotation):
+    return requested(annotation)["properties"]["value"]
+
+
+def refused(model, content):
+    with pytest.raises(InvalidAnswer) as caught:
+        Form.from_model(model).parse(content)
+    assert caught.value.__suppress_context__ or not isinstance(content, dict)
+    return caught.value.reason.splitlines()
+
+
+# The schema
+
+
+def test_every_kind_of_field_has_its_restricted_form():
+    assert requested(AllFields)["properties"] == {
+        "name": {"type": "string", "title": "Your name", "minLength": 3, "maxLength": 50},
+        "email": {"type": "string", "format": "email"},
+        "site": {"type": "string", "format": "uri", "minLength": 1},
+        "day": {"type": "string", "format": "date"},
+        "moment": {"type": "string", "format": "date-time"},
+        "vcpus": {
+            "type": "integer",
+            "description": "Virtual CPUs",
+            "minimum": 1,
+            "maximum": 16,
+            "default": 4,
+        },
+        "above": {"type": "integer", "minimum": 1, "maximum": 9},
+        "share": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5},
+        "price": {"type": "number", "minimum": 0, "default": 9.99},
+        "sure": {"type": "boolean", "default": False},
+        "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+        "mode": {"type": "string", "enum": ["a", "b"]},
+        "only": {"type": "string", "enum": ["one"], "default": "one"},
+        "titled": {
+            "type": "string",
+            "oneOf": [{"const": "#f00", "title": "Red"}, {"const": "#00f", "title": "Blue"}],
+            "default": "#f00",
+        },
+        "colors": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["red", "blue"]},
+            "minItems": 1,
+            "maxItems": 2,
+            "default": ["blue"],
+        },
+        "modes": {
+            "type": "array",
+            "items": {"type": "string", "enum": ["a", "b", "c"]},
+            "default": ["a", "c"],
+        },
+        "shades": {
+            "type": "array",
+            "items": {"anyOf": [{"const": "#f00", "title": "Red"}, {"const": "#00f", "title": "Blue"}]},
+        },
+        "nickname": {"type": "string"},
+        "shade": {"type": "string", "enum": ["red", "blue"]},
+        "identity": {"type": "string"},
+        "wait": {"type": "string"},
+    }
+
+
+def test_fields_with_a_default_are_not_required():
+    assert requested(AllFields)["required"] == [
+        "name",
+        "email",
+        "site",
+        "day",
+        "moment",
+        "above",
+        "mode",
+        "shades",
+        "identity",
+        "wait",
+    ]
+
+
+def test_a_form_with_only_defaults_requires_no_field():
+    class Defaults(BaseModel):
+        a: int = 1
+
+    assert requested(Defaults) == {
+        "type": "object",
+        "properties": {"a": {"type": "integer", "default": 1}},
+    }
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.0
+
+
+class Row(TypedDict):
+    name: str
+
+
+def test_dataclasses_and_typed_dicts_are_forms_too():
+    assert requested(Point)["required"] == ["x"]
+    assert Form.from_model(Point).parse({"x": 1}) == Point(1)
+    assert requested(Row)["properties"] == {"name": {"type": "string"}}
+    assert Form.from_model(Row).parse({"name": "a"}) == {"name": "a"}
+
+
+def test_the_schema_is_equal_in_every_process():
+    program = (
+        "import json\n"
+        "from typing import Literal\n"
+        "from pydantic import BaseModel\n"
+        "from mcp_roundtrip.forms.form import Form\n"
+        "class M(BaseModel):\n"
+        "    s: set[Literal['a', 'b', 'c', 'd', 'e']] = {'e', 'd', 'c', 'a'}\n"
+        "print(json.dumps(Form.from_model(M).requested_schema))\n"
+    )
+    runs = {run_program(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2", "3")}
+    assert len(runs) == 1
+
+
+def test_a_form_is_built_once_per_type():
+    assert Form.from_model(AllFields) is Form.from_model(AllFields)
+    assert Form.from_model(bool) is Form.from_model(bool)
+
+
+# One field
+
+
+def test_choices_are_shown_in_their_order():
+    """The types are equal in Python."""
+    choices = ["a", "b"], ["b", "a"]
+    forms = [Form.from_model(Literal[tuple(each)]) for each in choices]
+    assert [form.requested_schema["properties"]["value"]["enum"] for form in forms] == [*choices]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema", "answer", "value"),
+    [
+        (bool, {"type": "boolean"}, True, True),
+        (str, {"type": "string"}, "a", "a"),
+        (int, {"type": "integer"}, 3, 3),
+        (float, {"type": "number"}, 3, 3.0),
+        (date, {"type": "string", "format": "date"}, "2026-07-28", date(2026, 7, 28)),
+        (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
+        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
+        (
+            list[Color],
+            {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+            ["red"],
+            [Color.RED],
+        ),
+        (
+            Annotated[int, Field(ge=1, description="How many")],
+            {"type": "integer", "minimum": 1, "description": "How many"},
+            3,
+            3,
+        ),
+        (RootModel[int], {"type": "integer"}, 3, RootModel[int](3)),
+    ],
+)
+def test_a_single_field_is_wrapped_and_unwrapped(annotation, schema, answer, value):
+    assert requested(annotation) == {
+        "type": "object",
+        "properties": {"value": schema},
+        "required": ["value"],
+    }
+    parsed = Form.from_model(annotation).parse({"value": answer})
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize("annotation", [str | None, TypeAliasType("Name", str | None)])
+def test_an_optional_single_field_may_be_omitted(annotation):
+    assert "required" not in requested(annotation)
+    assert Form.from_model(annotation).parse({}) is None
+    assert Form.from_model(annotation).parse({"value": None}) is None
+    assert Form.from_model(annotation).parse({"value": "a"}) == "a"
+
+
+# Unsupported fields
+
+
+def model(annotation):
+    return type("Model", (BaseModel,), {"__annotations__": {"wrong": annotation}})
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Point,
+        list[Point],
+        list[str],
+        list[int],
+        list[list[Color]],
+        tuple[Color, Color],
+        dict[str, int],
+        int | str,
+        Color | int,
+        Level,
+        Literal[1, 2],
+        Any,
+        None,
+        bytes | int,
+    ],
+)
+def test_an_unsupported_field_is_refused_by_name(annotation):
+    with pytest.raises(DefinitionError, match="'wrong'"):
+        Form.from_model(model(annotation))
+    with pytest.raises(DefinitionError, match="'value'"):
+        Form.from_model(annotation if annotation is not Point else list[Point])
+
+
+CHOICES = (
+    *(["red", "blue"], ("red", "blue"), {"red", "blue"}, frozenset({"red"}), {"red": 1}, {"red": 1}.keys()),
+    *([], [1, 2], range(3)),
+)
+
+
+@pytest.mark.parametrize("values", [*CHOICES, iter(["red"])], ids=lambda value: type(value).__name__)
+def test_choices_in_the_place_of_a_type_are_refused_with_the_type_to_write(values):
+    with pytest.raises(DefinitionError, match=r"pass one_of\(names\)"):
+        Form.from_model(values)
+
+
+@pytest.mark.parametrize(
+    "value", ["red", b"red", 3, 1.5, True, lambda: str], ids=lambda value: type(value).__name__
+)
+def test_another_value_in_the_place_of_a_type_is_refused_as_a_value(value):
+    with pytest.raises(DefinitionError, match=f"a value of type {type(value).__name__}; pass"):
+        Form.from_model(value)
+
+
+def test_a_secret_field_is_refused():
+    with pytest.raises(DefinitionError, match=r"use ctx\.elicit_url"):
+        Form.from_model(model(SecretStr))
+
+
+def test_a_type_unknown_to_pydantic_is_refused():
+    class Opaque: ...
+
+    with pytest.raises(DefinitionError):
+        Form.from_model(Opaque)
+
+
+# Answers
+
+ANSWER = {
+    "name": "abc",
+    "email": "a@example.com",
+    "site": "https://example.com",
+    "day": "2026-07-28",
+    "moment": "2026-07-28T10:00:00Z",
+    "above": 3,
+    "price": 1.25,
+    "mode": "a",
+    "shades": ["#00f", "#f00"],
+    "identity": "00000000-0000-0000-0000-000000000001",
+    "wait": "PT5M",
+}
+
+
+def test_an_answer_becomes_the_model():
+    parsed = Form.from_model(AllFields).parse(ANSWER)
+    assert isinstance(parsed, AllFields)
+    assert parsed.day == date(2026, 7, 28)
+    assert parsed.price == Decimal("1.25")
+    assert parsed.colors == [Color.BLUE]
+    assert parsed.wait == timedelta(minutes=5)
+
+
+def test_reading_does_not_mutate_the_answer():
+    before = copy.deepcopy(ANSWER)
+    Form.from_model(AllFields).parse(ANSWER)
+    assert before == ANSWER
+
+
+def test_constraints_beyond_the_schema_are_enforced():
+    wrong = {"name": "ABC", "above": 4, "share": 0, "price": 1234567, "identity": "x"}
+    places = [line.partition(":")[0] for line in refused(AllFields, ANSWER | wrong)]
+    assert places == ["name", "above", "share", "price", "identity"]
+
+
+def test_a_reason_never_quotes_the_answer():
+    lines = refused(AllFields, dict.fromkeys(AllFields.model_fields, SECRET))
+    assert len(lines) > 10
+    assert "hunter" not in "\n".join(lines)
+
+
+def test_null_counts_as_left_out_for_an_optional_field():
+    required = {name: value for name, value in ANSWER.items() if name not in ("above", "price")}
+    given = {name: required.get(name) for name in AllFields.model_fields} | {"above": 3}
+    assert Form.from_model(AllFields).parse(given) == Form.from_model(AllFields).parse(
+        required | {"above": 3}
+    )
+
+
+@pytest.mark.parametrize("name", ["name", "day", "above", "mode", "shades"])
+def test_null_is_no_value_of_a_required_field(name):
+    assert [line.partition(":")[0] for line in refused(AllFields, ANSWER | {name: None})] == [name]
+
+
+def test_null_stays_a_value_of_an_optional_field_that_accepts_it():
+    class Nickname(BaseModel):
+        nickname: str | None = "Ada"
+
+    assert Form.from_model(Nickname).parse({"nickname": None}).nickname is None
+
+
+def test_a_lone_surrogate_is_an_invalid_answer():
+    assert refused(str, {"value": "\ud800"})
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), object()])
+def test_content_that_is_not_json_is_an_invalid_answer(value):
+    assert refused(float, {"value": value})
+
+
+def test_unknown_members_are_ignored():
+    assert Form.from_model(bool).parse({"value": True, "other": 1}) is True
+
+
+def test_the_reason_has_the_messages_of_the_authors_validators():
+    class Window(BaseModel):
+        first: int
+        last: int
+
+        @field_validator("first")
+        @classmethod
+        def even(cls, value: int) -> int:
+            if value % 2:
+                raise ValueError("must be even")
+            return value
+
+        @model_validator(mode="after")
+        def ordered(self):
+            if self.first > self.last:
+                raise ValueError("first must not be after last")
+            return self
+
+    assert refused(Window, {"first": 1, "last": 2}) == ["first: must be even"]
+    assert refused(Window, {"first": 4, "last": 2}) == ["answer: first must not be after last"]
+
+
+@law
+@given(
+    st.dictionaries(
+        st.sampled_from([*AllFields.model_fields, "other"]),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False)
+        | st.text()
+        | st.lists(st.text()),
+    )
+)
+def test_any_content_is_a_value_or_an_invalid_answer(content):
+    try:
+        parsed = Form.from_model(AllFields).parse(content)
+    except InvalidAnswer:
+        return
+    assert isinstance(parsed, AllFields)
+
+
+# Choices known only at run time
+
+
+def test_options_are_offered_in_order_and_one_of_them_is_the_answer() -> None:
+    form = Form.from_model(one_of(["b", "a"], description="Which?"))
+    assert form.requested_schema["properties"] == {
+        "value": {"type": "string", "enum": ["b", "a"], "description": "Which?"}
+    }
+    assert form.parse({"value": "a"}) == "a"
+
+
+def test_an_answer_outside_the_options_is_invalid() -> None:
+    with pytest.raises(InvalidAnswer):
+        Form.from_model(one_of({"a": 1, "b": 2})).parse({"value": "c"})
+
+
+@pytest.mark.parametrize("options", [[], ["a", "a"]])
+def test_invalid_options_are_refused(options: list[str]) -> None:
+    with pytest.raises(DefinitionError):
+        one_of(options)
