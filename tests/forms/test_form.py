@@ -366,7 +366,21 @@ def test_reading_does_not_mutate_the_answer():
 def test_constraints_beyond_the_schema_are_enforced():
     wrong = {"name": "ABC", "above": 4, "share": 0, "price": 1234567, "identity": "x"}
     places = [line.partition(":")[0] for line in refused(AllFields, ANSWER | wrong)]
-    assert places == ["name", "above", "share", "price", "identity"]
+    assert places == ["Your name", "above", "share", "price", "identity"]
+
+
+def test_a_reason_names_fields_by_their_titles_and_a_log_by_their_names():
+    class Size(BaseModel):
+        cpus: int = Field(title="Virtual CPUs")
+        zones: list[Literal["a", "b"]] = Field(title="Zones")
+
+    with pytest.raises(InvalidAnswer) as caught:
+        Form.from_model(Size).parse({"cpus": "x", "zones": ["c"]})
+    places = [
+        [line.partition(":")[0] for line in text.splitlines()]
+        for text in (caught.value.reason, caught.value.log_reason)
+    ]
+    assert places == [["Virtual CPUs", "Zones[0]"], ["cpus", "zones[0]"]]
 
 
 def test_a_reason_never_quotes_the_answer():
@@ -385,7 +399,8 @@ def test_null_counts_as_left_out_for_an_optional_field():
 
 @pytest.mark.parametrize("name", ["name", "day", "above", "mode", "shades"])
 def test_null_is_no_value_of_a_required_field(name):
-    assert [line.partition(":")[0] for line in refused(AllFields, ANSWER | {name: None})] == [name]
+    label = AllFields.model_fields[name].title or name
+    assert [line.partition(":")[0] for line in refused(AllFields, ANSWER | {name: None})] == [label]
 
 
 def test_null_stays_a_value_of_an_optional_field_that_accepts_it():

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip import Context, Server
+from support.client_requests import APPS
+from support.deployment import Deployment
 from support.question_app import META, Show, asking, complete, form
 from support.question_links import url as url_question
 
@@ -27,8 +30,20 @@ SIZE = form(
     },
 )
 KEEP = form("orders costs 40 EUR a month. Keep it?", {"value": {"type": "boolean"}})
+shop = Server("shop", channels=("app", "page"))
+
+
+@shop.tool
+def order(ctx: Context, item: str) -> str:
+    """Order something."""
+    return str(ctx.elicit("count", f"How many {item}?", int))
+
+
 DONE = [{"result": complete("orders runs at db-1")}]
 
+PAGE_URL = "https://mcp.test/mcp/questions"
+
+ERRORS = "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)"
 ASKED = ("result", asking({"size": SIZE}))
 SEND = ("click", "Send")
 ANSWERED = (("fill", "Virtual CPUs", "4"), SEND)
@@ -126,7 +141,6 @@ def test_every_kind_of_field_gives_the_value_that_its_schema_asks_for(show: Show
 
 
 def test_fields_that_were_left_empty_are_left_out_and_required_ones_are_asked_for(show: Show) -> None:
-    errors = "[...document.querySelectorAll('.error')].map((each) => each.textContent).filter(Boolean)"
     log = show(
         ("result", asking({"all": EVERYTHING})),
         ("fill", "Name", ""),
@@ -136,13 +150,13 @@ def test_fields_that_were_left_empty_are_left_out_and_required_ones_are_asked_fo
         SEND,
         ("see", "Some answers are missing or not possible."),
         ("evaluate", "document.activeElement === document.querySelector('[aria-invalid=true]')"),
-        ("evaluate", errors),
+        ("evaluate", ERRORS),
         ("fill", "Name", "o"),
         ("fill", "Ratio", "3"),
         ("check", "Europe"),
         *[("check", name) for name in ("Test", "Staging", "Production")],
         SEND,
-        ("evaluate", errors),
+        ("evaluate", ERRORS),
         ("fill", "Name", "or"),
         ("fill", "Ratio", ""),
         ("evaluate", "document.querySelectorAll('[type=checkbox]')[0].click()"),
@@ -186,6 +200,35 @@ def test_a_further_question_is_shown_in_the_same_view(show: Show) -> None:
         answers=[{"result": asking({"keep": KEEP}, "state-2")}, *DONE],
     )
     assert answers_of(log["calls"][1]) == {"keep": {"value": True}}
+
+
+def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(show: Show) -> None:
+    fields = {"size_gb": {"type": "integer", "title": "Size"}, "price_limit": {"type": "number"}}
+    log = show(
+        ("result", asking({"size": form("How large?", {**fields, "backupPlan": {"type": "boolean"}})})),
+        ("see", "How large?"),
+        ("evaluate", "[...document.querySelectorAll('label[for], legend')].map((each) => each.innerText)"),
+    )
+    assert log["values"] == [["Size", "Price Limit", "Backup Plan"]]
+
+
+def test_a_number_that_does_not_fit_its_field_gets_an_error_of_its_type(show: Show) -> None:
+    typed = {"integer": ["1.5", "9" * 20, "9" * 400], "number": ["1e400", "1,5"]}
+    kinds = {
+        f"{kind}_{index}": (kind, text) for kind, texts in typed.items() for index, text in enumerate(texts)
+    }
+    question = form("How large?", {name: {"type": kind, "title": name} for name, (kind, _) in kinds.items()})
+    log = show(
+        ("result", asking({"size": question})),
+        *[("fill", name, text) for name, (_, text) in kinds.items()],
+        SEND,
+        ("see", "Some answers are missing or not possible."),
+        ("evaluate", ERRORS),
+    )
+    whole, *rest = log["values"][0][:5]
+    assert whole == "Enter a whole number."
+    assert ["too large" in error for error in rest] == [True, True, True, False]
+    assert "such as 1.5" in rest[-1]
 
 
 def test_the_message_is_the_label_of_a_form_with_one_value(show: Show) -> None:
@@ -361,6 +404,38 @@ def test_a_result_that_asks_nothing_is_not_shown(show: Show) -> None:
         ("result", {"content": [{"type": "text", "text": "nothing to ask"}]}), ("gone",), ("height", 0, 0)
     )
     assert set(log["heights"]) <= {0}
+
+
+def asked_without_metadata(*, has_table: bool) -> dict[str, Any]:
+    """What the view gets of a result that asks, from a host that drops its metadata."""
+    client = Deployment(shop, capabilities=APPS, has_table=has_table)
+    return {"content": client.call("order", item="tea")["content"]}
+
+
+def test_a_host_that_drops_metadata_shows_the_link_to_the_questions(show: Show) -> None:
+    log = show(
+        ("result", asked_without_metadata(has_table=True)),
+        ("see", "The questions did not arrive here"),
+        ("axe",),
+        ("click", "Open link"),
+        ("tree",),
+    )
+    violations, tree = log["values"]
+    assert violations == []
+    assert [link.partition("?")[0] for link in log["links"]] == [PAGE_URL]
+    assert PAGE_URL in tree
+    assert "Send" not in tree
+
+
+def test_a_host_that_drops_metadata_is_named_where_there_is_no_link(show: Show) -> None:
+    log = show(
+        ("result", {**asked_without_metadata(has_table=False), "_meta": {"other": 1}}),
+        ("see", "They cannot be answered here."),
+        ("tree",),
+        *(ASKED, *ANSWERED, GOES_ON),
+        answers=DONE,
+    )
+    assert "Open link" not in log["values"][0]
 
 
 def test_a_view_that_is_opened_again_shows_where_the_call_stands(show: Show) -> None:

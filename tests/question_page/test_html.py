@@ -162,7 +162,7 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
         ({"type": "integer"}, "1.5", "Enter a whole number."),
         ({"type": "integer"}, "1_000", "Enter a whole number."),
         ({"type": "integer"}, "9" * 5_000, "Enter a whole number."),
-        ({"type": "integer", "minimum": 3}, "2", "Enter a number: at least 3."),
+        ({"type": "integer", "minimum": 3}, "2", "Enter a whole number: at least 3."),
         ({"type": "number", "maximum": 0.5}, "0.75", "Enter a number: at most 0.5."),
         ({"type": "number"}, "1e999", "Enter a number, such as 1.5."),
         ({"type": "number"}, "NaN", "Enter a number, such as 1.5."),
@@ -184,6 +184,7 @@ def test_errors_are_listed_first_and_lead_to_their_fields_which_keep_what_was_ty
         ({"type": "string", "enum": ["a"]}, "-1", "Choose one of the answers shown."),
         ({"type": "boolean"}, "true", "Choose one of the answers shown."),
         ({"type": "string"}, "", "Enter an answer."),
+        ({"type": "integer"}, "", "Enter a whole number."),
         ({"type": "number"}, " ", "Enter a number."),
         ({"type": "boolean"}, "", "Choose an answer."),
     ],
@@ -240,6 +241,27 @@ def test_the_message_is_the_label_of_a_single_value() -> None:
     form = BrowserForm(page({"q": form_request(schema, "Delete everything?")}))
     assert form.label("0.0") == "Delete everything?"
     assert form.document.find("h2") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "label"),
+    [
+        ("size_gb", {"title": "Size"}, "Size"),
+        ("size_gb", {}, "Size Gb"),
+        ("backupPlan", {}, "Backup Plan"),
+        ("URL", {}, "URL"),
+        ("__", {}, "__"),
+        ("a name, as it is", {}, "a name, as it is"),
+    ],
+)
+def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(
+    name: str, schema: dict[str, Any], label: str
+) -> None:
+    properties = {name: {"type": "string", **schema}, "other": {"type": "string"}}
+    form = BrowserForm(
+        page({"q": form_request({"type": "object", "properties": properties, "required": [name]})})
+    )
+    assert form.label("0.0") == label
 
 
 def test_several_questions_are_answered_and_declined_one_by_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import lru_cache
@@ -59,8 +60,13 @@ class Form(Struct, frozen=True, eq=False):
         try:
             value = self.reader.read(self.reader.without_empty(content, self._optional_names))
         except InvalidValue as error:
-            raise InvalidAnswer(str(error), error.text_for_log()) from None
+            raise InvalidAnswer(self._with_titles(str(error)), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
+
+    def _with_titles(self, problems: str) -> str:
+        """Replace the field's name, with which each line begins, by the title that the user sees."""
+        titles = {name: each.get("title") for name, each in self.requested_schema["properties"].items()}
+        return re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
 
     @property
     def _optional_names(self) -> set[str]:

@@ -148,13 +148,17 @@ class NumberField(Struct, frozen=True):
         text = _only(values).strip().replace("\N{MINUS SIGN}", "-")
         if not text:
             if self.label.required:
-                raise FieldError("Enter a number.")
+                raise FieldError(f"Enter {self._kind}.")
             return MISSING
         number = self._parse(text)
         low, high = self.minimum, self.maximum
         if (low is not None and number < low) or (high is not None and number > high):
-            raise FieldError(f"Enter a number: {self.hint()[:1].lower()}{self.hint()[1:]}")
+            raise FieldError(f"Enter {self._kind}: {self.hint()[:1].lower()}{self.hint()[1:]}")
         return number
+
+    @property
+    def _kind(self) -> str:
+        return "a whole number" if self.is_integer else "a number"
 
     def _parse(self, text: str) -> int | float:
         if len(text) <= MAX_DIGITS:
@@ -162,7 +166,7 @@ class NumberField(Struct, frozen=True):
                 return int(text)
             if not self.is_integer and _NUMBER.fullmatch(text) and isfinite(number := float(text)):
                 return number
-        raise FieldError("Enter a whole number." if self.is_integer else "Enter a number, such as 1.5.")
+        raise FieldError(f"Enter {self._kind}{'' if self.is_integer else ', such as 1.5'}.")
 
     def hint(self) -> str:
         low, high = self.minimum, self.maximum
@@ -234,8 +238,8 @@ def format_number(number: int | float) -> str:
 
 
 def make_field(key: str, schema: Mapping[str, Any], *, required: bool, fallback_title: str = "") -> FormField:
-    """Return the field of a property. `fallback_title` replaces a missing title."""
-    title = schema.get("title") or fallback_title or key
+    """Return the field of a property. `fallback_title` replaces a missing title; else the name does."""
+    title = schema.get("title") or fallback_title or _title_of(key)
     label = Label(key, str(title), str(schema.get("description") or ""), required)
     default = schema.get("default")
     match schema.get("type"):
@@ -257,6 +261,14 @@ def make_field(key: str, schema: Mapping[str, Any], *, required: bool, fallback_
         return DateTimeField(label, text)
     lengths = (schema.get("minLength", 0), schema.get("maxLength"))
     return TextField(label, schema.get("format"), *lengths, text)
+
+
+def _title_of(key: str) -> str:
+    """Return the title of a property that has none: "Size Gb" for size_gb and sizeGb. Other names stay."""
+    if not re.fullmatch(r"\w+", key, re.ASCII):
+        return key
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", key.replace("_", " ")).split()
+    return " ".join(word[:1].upper() + word[1:] for word in words) or key
 
 
 def _options(schema: Mapping[str, Any], titled: str) -> tuple[tuple[str | bool, str], ...]:
