@@ -68,7 +68,7 @@ UV        := .venv-lock/bin/uv
 MKDOCS    := .venv-docs/bin/mkdocs
 BENCH     := .venv-bench
 FASTMCP   := .venv-bench-fastmcp
-CLIENTS   := .venv-strands/.clients .venv-agents/.clients
+CLIENTS   := .venv-strands/.clients .venv-agents/.clients .venv-langchain/.clients
 
 SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
@@ -82,7 +82,7 @@ IDENTITY_NPM  := oidc-provider@9.13.3
 INSPECTOR_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
 TYPESCRIPT_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
-                  @ai-sdk/mcp@2.0.99
+                  @ai-sdk/mcp@2.0.99 mcporter@0.12.3
 # The JSON Schema validator of clients. It is installed beside them.
 AJV_NPM       := ajv@8.20.0 ajv-formats@3.0.1
 # cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
@@ -354,7 +354,7 @@ dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (docs/
 
 .PHONY: clean
 clean:  ## remove everything that the other commands created, including the virtual environments
-	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-strands .venv-agents $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-strands .venv-agents .venv-langchain $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: create a virtual environment once, and install into it again when its sources change. Python compiles the

@@ -35,7 +35,7 @@ def test_the_pinned_version_is_installed(client: RealClient) -> None:
 
 def test_every_pinned_client_is_in_the_matrix() -> None:
     in_matrix = {name for client in CLIENTS for name in (client.package, *client.stack)}
-    for environment in (".venv-strands", ".venv-agents", ".cache/typescript"):
+    for environment in (".venv-strands", ".venv-agents", ".venv-langchain", ".cache/typescript"):
         assert pinned_versions(environment).keys() <= in_matrix
 
 

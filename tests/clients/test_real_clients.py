@@ -32,6 +32,9 @@ pytest_plugins = ["support.real_clients"]
 DECLARE_NOTHING = ("openai-agents", "python-sdk")
 """Clients whose requests are equal without a handler of questions. The first one follows no rounds at all."""
 
+IMPATIENT = ("openai-agents", "agno")
+"""Clients that by default give up a request after five and ten seconds."""
+
 SINDH = "Hyderabad, Sindh, Pakistan"
 
 
@@ -266,6 +269,17 @@ def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
     assert called.value["host"].startswith(called.value["id"])
     assert len(examples.calls()) == 4
     assert (TASKS_GET in examples.methods()) == client.tasks
+
+
+@select(lambda client: client.id in IMPATIENT)
+def test_a_call_that_is_repeated_while_the_user_reads_does_not_time_out(
+    client: RealClient, process: ClientProcess, examples: Recorded
+) -> None:
+    arguments = {"name": f"early-{client.id}"}
+    with process.connected(examples.url, asks=False):
+        asked, again = (process.call("provision_database", arguments) for _ in range(2))
+    assert not again.is_error
+    assert link_in(again.text) == link_in(asked.text)
 
 
 def test_a_user_who_declines_on_the_question_page_ends_the_call(

@@ -14,7 +14,9 @@ from typing import Final
 from newest.pins import Versions, newer, newest_of, node_pins, python_pins, repinned, without_pins
 
 CLIENTS_OF_TESTS: Final = ("mcp", "fastmcp", "fastmcp-tasks")
-CLIENT_FILES: Final = tuple(f"tests/clients/requirements-{name}.txt" for name in ("agents", "strands"))
+CLIENT_FILES: Final = tuple(
+    f"tests/clients/requirements-{name}.txt" for name in ("agents", "langchain", "strands")
+)
 NODE_CLIENTS: Final = ("TYPESCRIPT_NPM", "INSPECTOR_NPM")
 SUITE: Final = "tests/conformance/suite.py"
 LAYER: Final = "layers/mcp_roundtrip/requirements"
@@ -124,8 +126,9 @@ class Group:
 GROUPS: Final[Mapping[str, Group]] = {
     "clients": Group(
         clients,
-        "make .venv/.dev .venv-strands/.clients .venv-agents/.clients .venv-ministack/bin/hypercorn "
-        ".cache/typescript/package-lock.json .cache/inspector/package-lock.json && "
+        "make .venv/.dev .venv-strands/.clients .venv-agents/.clients .venv-langchain/.clients "
+        ".venv-ministack/bin/hypercorn .cache/typescript/package-lock.json "
+        ".cache/inspector/package-lock.json && "
         ".venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
         "tests/e2e/test_python_clients.py tests/e2e/test_official_client.py tests/e2e/test_inspector.py",
     ),

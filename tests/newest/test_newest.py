@@ -69,7 +69,7 @@ def test_only_the_pin_of_the_package_is_replaced() -> None:
 
 def test_every_pinned_client_is_compared(sources: dict[str, list[Source]]) -> None:
     compared = {source.path: source.pinned for source in sources["clients"]}
-    for environment in (".venv-strands", ".venv-agents"):
+    for environment in (".venv-strands", ".venv-agents", ".venv-langchain"):
         path = f"tests/clients/requirements-{environment.removeprefix('.venv-')}.txt"
         assert compared[path] == pinned_versions(environment)
     node = pinned_versions(".cache/typescript") | pinned_versions(".cache/inspector")

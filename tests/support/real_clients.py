@@ -52,6 +52,7 @@ class RealClient:
     max_rounds: int | None = None
     stack: Sequence[str] = ()
     tasks_always: bool = False
+    session_per_call: bool = False
     initialize: bool = False
     profiles: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
