@@ -167,7 +167,7 @@ def test_a_start_is_cold_if_the_first_request_waits_for_it(
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
-            difflib auth.scopes engine.context content.metadata arguments.docstring
+            difflib auth.scopes engine.context content.members arguments.docstring
             arguments.raw_arguments arguments.string_arguments
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
@@ -187,7 +187,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         """,
     },
     "front_door": {
-        "options of the front door import them": "difflib auth.scopes content.metadata",
+        "options of the front door import them": "difflib auth.scopes content.members",
         "errors need them": "redaction traceback",
         "a complete deployment does not need it": "server.missing_settings",
         "off by default": """

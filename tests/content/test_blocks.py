@@ -109,10 +109,10 @@ def test_an_embedded_resource_has_either_text_or_bytes(contents):
         (lambda: ResourceLink("file:///a", 1), "ResourceLink.name must be str"),
         (
             lambda: ResourceLink("file:///a", "a", description=1),
-            "ResourceLink.description must be str or None",
+            "ResourceLink.description must be str",
         ),
-        (lambda: ResourceLink("file:///a", "a", mime_type=1), "ResourceLink.mime_type must be str or None"),
-        (lambda: ResourceLink("a:b", "a", title=1), "ResourceLink.title must be str or None"),
+        (lambda: ResourceLink("file:///a", "a", mime_type=1), "ResourceLink.mime_type must be str"),
+        (lambda: ResourceLink("a:b", "a", title=1), "ResourceLink.title must be str"),
         (lambda: ResourceLink("a:b", "a", size="1"), "ResourceLink.size must be a whole number of bytes"),
         (lambda: ResourceLink("a:b", "a", size=-1), "ResourceLink.size must be a whole number of bytes"),
         (lambda: ResourceLink("a:b", "a", size=True), "ResourceLink.size must be a whole number of bytes"),
@@ -124,14 +124,14 @@ def test_an_embedded_resource_has_either_text_or_bytes(contents):
             lambda: ResourceLink("a:b", "a", icons="a"),
             "ResourceLink.icons must be a list of mappings, each with src",
         ),
-        (lambda: Text("a", meta=[]), "Text.meta must be Mapping or None"),
-        (lambda: Image(b"", "image/png", meta="a"), "Image.meta must be Mapping or None"),
+        (lambda: Text("a", meta=[]), "Text.meta must be a mapping"),
+        (lambda: Image(b"", "image/png", meta="a"), "Image.meta must be a mapping"),
         (lambda: EmbeddedResource(1, text="a"), "EmbeddedResource.uri must be str"),
-        (lambda: EmbeddedResource("file:///a", text=1), "EmbeddedResource.text must be str or None"),
-        (lambda: EmbeddedResource("file:///a", blob="a"), "EmbeddedResource.blob must be bytes or None"),
+        (lambda: EmbeddedResource("file:///a", text=1), "EmbeddedResource.text must be str"),
+        (lambda: EmbeddedResource("file:///a", blob="a"), "EmbeddedResource.blob must be bytes"),
         (
             lambda: EmbeddedResource("file:///a", "a", mime_type=1),
-            "EmbeddedResource.mime_type must be str or None",
+            "EmbeddedResource.mime_type must be str",
         ),
     ],
 )
@@ -186,7 +186,7 @@ def test_meta_and_icons_without_json_form_are_refused_by_place():
     with pytest.raises(UsageError, match=r"Audio\.meta must be JSON, at Audio\.meta\.a: object"):
         Audio(b"", "audio/wav", meta={"a": object()}).to_wire()
     with pytest.raises(UsageError, match=r"ResourceLink\.icons must be JSON, at ResourceLink\.icons\[0\]\.b"):
-        ResourceLink("a:b", "a", icons=[{"src": "a:b", "b": object()}]).to_wire()
+        ResourceLink("a:b", "a", icons=[{"src": "https://a/i.svg", "b": object()}]).to_wire()
 
 
 def test_equal_blocks_compare_equal():

@@ -16,11 +16,11 @@ URI = "a://b"
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"text": 5}, "ResourceContents.text must be str or None"),
-        ({"blob": "a"}, "ResourceContents.blob must be bytes or None"),
-        ({"text": "a", "uri": 1}, "ResourceContents.uri must be str or None"),
-        ({"text": "a", "mime_type": b"text/plain"}, "ResourceContents.mime_type must be str or None"),
-        ({"text": "a", "meta": []}, "ResourceContents.meta must be Mapping or None"),
+        ({"text": 5}, "ResourceContents.text must be str"),
+        ({"blob": "a"}, "ResourceContents.blob must be bytes"),
+        ({"text": "a", "uri": 1}, "ResourceContents.uri must be str"),
+        ({"text": "a", "mime_type": b"text/plain"}, "ResourceContents.mime_type must be str"),
+        ({"text": "a", "meta": []}, "ResourceContents.meta must be a mapping"),
     ],
 )
 def test_a_member_of_another_type_is_refused_by_name(members, message):

@@ -50,9 +50,9 @@ TIMES: Final = (
 )
 ICONS: Final = (
     *({"src": source} for source in ("https://a.example/i.png", "data:image/png;base64,iVA=")),
-    *({"src": URI, "sizes": sizes} for sizes in ([], ["48x48", "any"], ["large"])),
-    *({"src": URI, "theme": theme} for theme in ("light", "dark")),
-    *({"src": URI, "mimeType": mime_type} for mime_type in ("image/png", "")),
+    *({"src": "https://a.example/i.png", "sizes": sizes} for sizes in ([], ["48x48", "any"], ["large"])),
+    *({"src": "https://a.example/i.png", "theme": theme} for theme in ("light", "dark")),
+    *({"src": "https://a.example/i.png", "mimeType": mime_type} for mime_type in ("image/png", "")),
 )
 ANNOTATIONS: Final = (
     *({"audience": audience} for audience in ([], ["user"], ["assistant", "user", "user"])),

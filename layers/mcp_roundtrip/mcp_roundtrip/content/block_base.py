@@ -8,7 +8,7 @@ from mcp_roundtrip.errors import UsageError
 
 
 class ContentBlock:
-    """The base class of `content_blocks`, whose dataclasses take 3 ms to create."""
+    """The base class of `blocks`, whose dataclasses take 3 ms to create."""
 
     __slots__ = ()
 

@@ -6,44 +6,40 @@ Creating a block raises UsageError for a member of another type. `to_wire` raise
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar
 
 from mcp_roundtrip.content.block_base import ContentBlock
-from mcp_roundtrip.content.member_checks import (
-    check_annotations,
-    check_icons,
-    check_size,
-    check_types,
-    mappings_to_json,
-    member_to_json,
-)
+from mcp_roundtrip.content.members import check_members, members_to_json
 from mcp_roundtrip.errors import UsageError
 
-_TEXT: Final = str | None
-_OBJECT: Final = Mapping | None
+
+class _Block(ContentBlock):
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_members(self)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the block as JSON. Raises UsageError."""
+        return {"type": self.kind, **members_to_json(self)}
 
 
 @dataclass(frozen=True, slots=True)
-class Text(ContentBlock):
+class Text(_Block):
     """Text for the model."""
 
     text: str
     annotations: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] | None = None
 
-    def __post_init__(self) -> None:
-        _check(self, text=str)
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return `TextContent`."""
-        return _present(type="text", text=self.text, **_annotations_and_meta(self))
+    kind: ClassVar[str] = "text"
 
 
 @dataclass(frozen=True, slots=True)
-class Image(ContentBlock):
+class Image(_Block):
     """An image, as the bytes of its file."""
 
     data: bytes
@@ -51,16 +47,11 @@ class Image(ContentBlock):
     annotations: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] | None = None
 
-    def __post_init__(self) -> None:
-        _check(self, data=bytes, mime_type=str)
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return `ImageContent`."""
-        return _media("image", self)
+    kind: ClassVar[str] = "image"
 
 
 @dataclass(frozen=True, slots=True)
-class Audio(ContentBlock):
+class Audio(_Block):
     """A sound, as the bytes of its file."""
 
     data: bytes
@@ -68,16 +59,11 @@ class Audio(ContentBlock):
     annotations: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] | None = None
 
-    def __post_init__(self) -> None:
-        _check(self, data=bytes, mime_type=str)
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return `AudioContent`."""
-        return _media("audio", self)
+    kind: ClassVar[str] = "audio"
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceLink(ContentBlock):
+class ResourceLink(_Block):
     """A resource the client may fetch; `size` is in bytes, `icons` are mappings with `src`."""
 
     uri: str
@@ -90,28 +76,11 @@ class ResourceLink(ContentBlock):
     size: int | None = None
     icons: Sequence[Mapping[str, Any]] | None = None
 
-    def __post_init__(self) -> None:
-        _check(self, uri=str, name=str, description=_TEXT, mime_type=_TEXT, title=_TEXT)
-        check_size("ResourceLink.size", self.size)
-        check_icons("ResourceLink.icons", self.icons)
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return `ResourceLink`."""
-        return _present(
-            type="resource_link",
-            uri=self.uri,
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            mimeType=self.mime_type,
-            size=self.size,
-            icons=mappings_to_json("ResourceLink.icons", self.icons),
-            **_annotations_and_meta(self),
-        )
+    kind: ClassVar[str] = "resource_link"
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedResource(ContentBlock):
+class EmbeddedResource(_Block):
     """A resource with its contents: exactly one of `text` and `blob`, or UsageError is raised."""
 
     uri: str
@@ -121,41 +90,16 @@ class EmbeddedResource(ContentBlock):
     annotations: Mapping[str, Any] | None = None
     meta: Mapping[str, Any] | None = None
 
+    kind: ClassVar[str] = "resource"
+
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise UsageError("EmbeddedResource has both text and blob, or neither; pass one of them")
-        _check(self, uri=str, text=_TEXT, blob=bytes | None, mime_type=_TEXT)
+        _Block.__post_init__(self)  # `slots=True` replaces the class, and super() has the first one
 
     def to_wire(self) -> dict[str, Any]:
         """Return `EmbeddedResource`."""
-        resource = _present(
-            uri=self.uri,
-            mimeType=self.mime_type,
-            text=self.text,
-            blob=None if self.blob is None else _base64(self.blob),
-        )
-        return _present(type="resource", resource=resource, **_annotations_and_meta(self))
-
-
-def _check(block: Any, **kinds: Any) -> None:
-    """Raise UsageError for a member of another type than these, and for the members that every block has."""
-    check_types(block, **kinds, meta=_OBJECT)
-    check_annotations(f"{type(block).__name__}.annotations", block.annotations)
-
-
-def _annotations_and_meta(block: Any) -> dict[str, Any]:
-    return {"annotations": member_to_json(block, "annotations"), "_meta": member_to_json(block, "meta")}
-
-
-def _media(kind: str, media: Image | Audio) -> dict[str, Any]:
-    return _present(
-        type=kind, data=_base64(media.data), mimeType=media.mime_type, **_annotations_and_meta(media)
-    )
-
-
-def _base64(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
-
-
-def _present(**members: Any) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
+        members = _Block.to_wire(self)
+        names = ("uri", "mimeType", "text", "blob")
+        resource = {name: members.pop(name) for name in names if name in members}
+        return {**members, "resource": resource}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.content.block_base import ContentBlock
-from mcp_roundtrip.content.member_checks import check_types, member_to_json
+from mcp_roundtrip.content.members import check_members, members_to_json
 from mcp_roundtrip.content.output import untyped_to_json
 from mcp_roundtrip.errors import UsageError
 
@@ -30,19 +30,12 @@ class ResourceContents:
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise UsageError("ResourceContents has both text and blob, or neither; pass one of them")
-        optional = dict.fromkeys(("text", "uri", "mime_type"), str | None)
-        check_types(self, **optional, blob=bytes | None, meta=Mapping | None)
+        check_members(self)
 
     def to_wire(self, uri: str, mime_type: str | None) -> dict[str, Any]:
         """Return `TextResourceContents` or `BlobResourceContents`. Raises UsageError for invalid `meta`."""
-        members = {
-            "uri": self.uri or uri,
-            "mimeType": self.mime_type or mime_type,
-            "text": self.text,
-            "blob": None if self.blob is None else b64encode(self.blob).decode("ascii"),
-            "_meta": member_to_json(self, "meta"),
-        }
-        return {name: value for name, value in members.items() if value is not None}
+        default = {"uri": uri} if mime_type is None else {"uri": uri, "mimeType": mime_type}
+        return default | members_to_json(self)
 
 
 def resource_contents(name: str, value: Any, uri: str, mime_type: str | None) -> list[dict[str, Any]]:

@@ -126,9 +126,9 @@ def make_branding(
     options = {"icons": icons, "websiteUrl": website_url}
     given = {member: value for member, value in options.items() if value is not None}
     if given:
-        from mcp_roundtrip.content.metadata import metadata_members  # most servers have neither
+        from mcp_roundtrip.content.members import definition_members  # most servers have neither
 
-        return metadata_members("server", name, given)
+        return definition_members("server", name, given)
     return given
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.content.metadata import metadata_members
+from mcp_roundtrip.content.members import definition_members
 from mcp_roundtrip.errors import DefinitionError
 
 ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}
@@ -28,12 +28,12 @@ ICON = {"src": "https://icons.example/a.svg", "mimeType": "image/svg+xml", "size
     ],
 )
 def test_members_are_written_as_json(given: dict[str, Any], written: dict[str, Any]) -> None:
-    assert metadata_members("tool", "a", given) == written
+    assert definition_members("tool", "a", given) == written
 
 
 def test_later_mutations_of_metadata_are_not_listed() -> None:
     meta = {"a": [1]}
-    written = metadata_members("tool", "a", {"_meta": meta})
+    written = definition_members("tool", "a", {"_meta": meta})
     meta["a"].append(2)
     assert written == {"_meta": {"a": [1]}}
 
@@ -71,13 +71,13 @@ def test_later_mutations_of_metadata_are_not_listed() -> None:
 )
 def test_invalid_metadata_is_refused_by_name_and_place(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
-        metadata_members("resource", "a://b", {"title": "A", **given})
+        definition_members("resource", "a://b", {"title": "A", **given})
     assert str(caught.value) == f"resource a://b: {problem}"
 
 
 def test_a_feature_without_a_name_is_reported_by_its_kind() -> None:
     with pytest.raises(DefinitionError, match=r"^prompt: title must be str$"):
-        metadata_members("prompt", None, {"title": 1})
+        definition_members("prompt", None, {"title": 1})
 
 
 @pytest.mark.parametrize("member", [{"title": 1}, {"icons": [{"x": 1}]}, {"meta": {"x": object()}}])
@@ -125,4 +125,4 @@ def test_a_member_of_another_type_than_the_specification_has_is_refused(
     kind: str, given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(DefinitionError, match=said):
-        metadata_members(kind, "a", given)
+        definition_members(kind, "a", given)
