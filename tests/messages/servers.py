@@ -380,6 +380,15 @@ def a_result_that_its_schema_refuses() -> None:
     returned(0, Annotated[int, Field(ge=1)])
 
 
+@says(
+    "find returned a value that JSON cannot hold, at result[0]: half of a surrogate pair; return text, "
+    "numbers, lists, dicts, models or dataclasses",
+    UsageError,
+)
+def a_typed_result_with_half_of_a_surrogate_pair() -> None:
+    returned(["\udc80"], list[str])
+
+
 @says("find returned a dict with two keys that have one name in JSON; use other keys", UsageError)
 def a_result_with_two_keys_of_one_name() -> None:
     returned({1: "a", "1": "b"})
