@@ -23,8 +23,8 @@ from invocations import LambdaContext
 from mcp_roundtrip import Context, Server, wiring
 from mcp_roundtrip.ports import TaskPort
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, UI_EXTENSION
-from mcp_roundtrip.server.app_questions import META_QUESTIONS
 from mcp_roundtrip.server.options import ANSWER_TOOL
+from mcp_roundtrip.server.presenters.app import META_QUESTIONS
 from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.service import Tasks

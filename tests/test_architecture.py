@@ -187,6 +187,23 @@ def test_the_import_graph_has_no_cycle() -> None:
     assert " -> ".join(find_cycle(import_graph())) == ""
 
 
+FLOORS_OF_SERVER = 8
+"""The longest chain of imports in `server/`: each module on it needs those below it to be understood."""
+
+
+def test_a_request_goes_through_few_floors_of_the_server() -> None:
+    """Imports in functions and for type checkers count."""
+    own = {name: each for name, each in import_graph().items() if name.startswith("mcp_roundtrip.server.")}
+
+    @cache
+    def chain(name: str) -> list[str]:
+        below = [chain(each) for each in own[name] if each in own]
+        return [*max(below, key=len, default=[]), name]
+
+    longest = max(map(chain, own), key=len)
+    assert len(longest) <= FLOORS_OF_SERVER, longest
+
+
 def test_the_execution_of_functions_does_not_know_the_emulated_services() -> None:
     for name, imported in import_graph().items():
         if name.startswith(f"{TOOLS}.run.execution."):

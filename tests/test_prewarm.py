@@ -172,11 +172,11 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
-            engine.unawaited_errors engine.usage_errors redaction schema.explanation schema.json_errors
-            arguments.type_errors
+            engine.exception_groups engine.unawaited_errors engine.usage_errors redaction
+            schema.explanation schema.json_errors arguments.type_errors
         """,
-        "a complete deployment does not need it": "server.missing_settings",
-        "no client waits for a worker": "entry.worker server.task_parking",
+        "a complete deployment does not need it": "entry.missing_settings",
+        "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
         "front doors need it": "aws.forwarder",
@@ -189,7 +189,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "front_door": {
         "options of the front door import them": "difflib auth.scopes content.members",
         "errors need them": "redaction traceback",
-        "a complete deployment does not need it": "server.missing_settings",
+        "the owners run the calls": "engine.channels",
+        "a complete deployment does not need it": "entry.missing_settings",
         "off by default": """
             audit_logs aws.traced_clients server.auditing server.message_span tracers tracing
         """,

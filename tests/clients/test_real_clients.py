@@ -18,7 +18,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
-from mcp_roundtrip.server.parked_replies import META_PARKED_CALL
+from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.stable import HYDERABAD, ORDERS, RESOLVE, TOKYO

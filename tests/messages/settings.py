@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from mcp_roundtrip.aws.kms import pinned_key
+from mcp_roundtrip.entry.missing_settings import missing_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.server.missing_settings import missing_settings
 from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state_protection import key_arns
 from mcp_roundtrip.tracers import make_tracer

@@ -8,8 +8,14 @@ from itertools import product
 import pytest
 
 from mcp_roundtrip.fallbacks import Fallback
-from mcp_roundtrip.server.client_abilities import ClientAbilities, StateSupport
-from mcp_roundtrip.server.plan import Continuation, Plan, continuation, plan_call
+from mcp_roundtrip.server.plan import (
+    Carrier,
+    ClientAbilities,
+    Plan,
+    StateSupport,
+    carrier_of_unfinished,
+    plan_call,
+)
 
 ALL: Sequence[Fallback] = ("app", "page", "model", "default")
 CLAUDE_CODE = ClientAbilities(forms=True, urls=True, apps=False, state="follows", stores_calls=True)
@@ -63,7 +69,7 @@ def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_
 @pytest.mark.parametrize(
     ("state", "parks", "in_app", "task", "way"),
     [
-        ("follows", True, True, True, "app"),
+        ("follows", True, True, True, "state"),
         ("follows", True, False, True, "state"),
         ("may_follow", True, False, True, "task"),
         ("may_follow", True, False, False, "parked"),
@@ -74,6 +80,7 @@ def test_a_call_whose_questions_never_wait_is_parked_only_if_its_client_may_not_
     ],
 )
 def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
-    state: StateSupport, parks: bool, in_app: bool, task: bool, way: Continuation | None
+    state: StateSupport, parks: bool, in_app: bool, task: bool, way: Carrier | None
 ) -> None:
-    assert continuation(Plan((), parks, state), is_in_app=in_app, may_start_task=task) == way
+    plan = Plan((), parks, state)
+    assert carrier_of_unfinished(plan, is_in_app=in_app, may_start_task=task) == way

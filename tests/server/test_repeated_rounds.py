@@ -12,7 +12,7 @@ from msgspec import structs
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
-from mcp_roundtrip.server import client_behavior
+from mcp_roundtrip.server import plan
 from mcp_roundtrip.tasks.model import RETENTION_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
@@ -55,7 +55,7 @@ def test_a_round_that_is_sent_again_gets_the_same_task(deployment, tool):
 
 def test_a_call_that_becomes_a_task_when_it_is_out_of_time_becomes_one(deployment, monkeypatch):
     """The client is known to fail at a round without questions, so its call becomes a task."""
-    monkeypatch.setattr(client_behavior, "breaks_on_state_only_rounds", lambda info: True)
+    monkeypatch.setattr(plan, "breaks_on_state_only_rounds", lambda info: True)
     client = Client(deployment, "takes_long")
     clocks.append(deployment.clock)
     task = client.become_task()

@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
+from mcp_roundtrip.protocol.client_behavior import CLIENT_BEHAVIORS, breaks_on_state_only_rounds
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
-from mcp_roundtrip.server.client_behavior import CLIENT_BEHAVIORS, breaks_on_state_only_rounds
 from mcp_roundtrip_testing.client_profile import OBSERVED, ClientProfile
 
 NAMES = ClientProfile.names()

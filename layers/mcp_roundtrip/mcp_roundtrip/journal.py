@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from mcp_roundtrip.errors import StateRejected
 
@@ -94,9 +93,10 @@ class Journal(Struct, frozen=True):
         """Return the received responses, and the unused ones of earlier rounds, which count before them."""
         return {**received, **self.unused_responses}
 
-    def without_new_questions(self) -> Journal:
-        """Return the journal of a pass whose questions are not sent: no response to them counts."""
-        return replace(self, outstanding={key: self.outstanding[key] for key in self.unused_responses})
+    @property
+    def lost_effects(self) -> list[str]:
+        """The keys of the effects that a new call would repeat."""
+        return [entry.key for entry in self.entries if entry.kind.is_nonrepeatable]
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without empty members."""

@@ -25,7 +25,7 @@ _EVERY_FUNCTION: Final = (
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
-    "server.client_behavior",
+    "protocol.client_behavior",
     # skills
     *("entry.skills", "server.skill_files", "server.skills"),
     # tasks
@@ -43,18 +43,11 @@ _SERVER: Final = (
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
     *("forms.form_schema", "schema.json_schema"),
-    *(
-        "server.answer_tool",
-        "server.app_questions",
-        "server.channels",
-        "server.client_abilities",
-        "server.plan",
-    ),
-    "server.model_questions",
-    *("server.presentation", "state.codec", "state.delegation", "state.links", "state_protection"),
-    # calls that become tasks or are parked
-    *("server.legacy.runner", "server.parked_calls"),
-    *("server.repeated_round", "server.task_creation"),
+    *("server.answer_tool", "server.carriers.state", "server.plan", "server.rounds"),
+    *("server.presenters.app", "server.presenters.client", "server.presenters.model"),
+    *("state.codec", "state.delegation", "state.links", "state_protection"),
+    # calls that become tasks, are parked, or start again
+    *("server.carriers.parked", "server.carriers.restart", "server.carriers.task"),
 )
 """Modules of this package that a request may import."""
 

@@ -103,7 +103,7 @@ def _of_settings(needs: dict[str, list[str]], warnings: list[str]) -> Iterator[s
     """
     wiring = import_module(f"{LAYER}.wiring")
     errors = import_module(f"{LAYER}.internal_errors")
-    missing_settings = import_module(f"{LAYER}.server.missing_settings")
+    missing_settings = import_module(f"{LAYER}.entry.missing_settings")
     try:
         ports = wiring.ports()
         if "state_key_arn" not in ports.config.unset:

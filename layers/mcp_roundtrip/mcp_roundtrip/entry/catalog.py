@@ -12,7 +12,7 @@ from msgspec.json import Decoder
 from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.server.invocation import definition_digest
-from mcp_roundtrip.server.model import TaskSupport
+from mcp_roundtrip.server.options import TaskSupport
 
 _NAMES: Final = {"json": "definition", "signature_digest": "signatureDigest", "view_uri": "view"}
 

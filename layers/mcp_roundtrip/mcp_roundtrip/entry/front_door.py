@@ -157,7 +157,7 @@ class FrontDoor:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
         if not self._has_views:
             return features
-        return with_views(features, self._options, self._read_view, self._forward_feature)
+        return with_views(features, self._options, self._read_view)
 
     def _skill_handlers(self) -> Mapping[str, Handler]:
         if not self.catalog.skills:

@@ -67,7 +67,7 @@ def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> No
     unset = ports.config.unset
     if all(unset.isdisjoint(NEEDED_SETTINGS[need]) for need, features in needs.items() if features):
         return
-    from mcp_roundtrip.server.missing_settings import missing_settings  # most deployments have all
+    from mcp_roundtrip.entry.missing_settings import missing_settings  # most deployments have all
 
     for missing in missing_settings(needs, unset):
         if missing.is_error:

@@ -13,12 +13,21 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, user_binding
-from mcp_roundtrip.protocol.constants import TOOLS_CALL
+from mcp_roundtrip.protocol.constants import (
+    PROMPTS_GET,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
+    TOOLS_CALL,
+    TOOLS_LIST,
+)
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext, RunFeature
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
+    ANSWER_TOOL,
     PAGE_SIZE,
     LegacyTasks,
     ServerOptions,
@@ -30,11 +39,12 @@ from mcp_roundtrip.server.options import (
     scope_hierarchy,
 )
 from mcp_roundtrip.server.registry import Registry
-from mcp_roundtrip.server.runner import run_round
+from mcp_roundtrip.server.rounds import run_call
 from mcp_roundtrip.server.tools import ToolMethods
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.resources import Resource
+    from mcp_roundtrip.server.prompts import PromptMethods
+    from mcp_roundtrip.server.resources import Resource, ResourceMethods
     from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.links import Link
 
@@ -100,7 +110,6 @@ class Server(Registry):
             list_ttl_ms,
             scope_hierarchy(self.scopes),
             hide_unauthorized,
-            self.channels,
             description,
             self.hooks,
             make_branding(name, icons, website_url),
@@ -115,7 +124,7 @@ class Server(Registry):
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
         return make_endpoint(
             self._options,
-            self._with_views(self._features(run_round), run_round),
+            self._with_views(self._features()),
             self._legacy_handlers if self._legacy_clients else None,
             initial_scopes(self._initial_scopes, self._options.hierarchy, required),
             has_tasks=self._tool_methods.has_tasks,
@@ -134,35 +143,67 @@ class Server(Registry):
         }
 
     def _with_views(
-        self, features: Mapping[str, Mapping[str, Handler]], run: RunFeature
+        self, features: Mapping[str, Mapping[str, Handler]]
     ) -> Mapping[str, Mapping[str, Handler]]:
         """Add the views of tools to the handlers by capability, if there are any."""
         if not self._tool_methods.has_views:
             return features
 
-        def read(context: RequestContext, uri: str) -> Reply | None:
-            from mcp_roundtrip.server.views import read_view  # most clients show none
+        return with_views(features, self._options, self._read_view)
 
-            return read_view(self._options, self.tools, context, uri)
+    def _read_view(self, context: RequestContext, uri: str) -> Reply | None:
+        from mcp_roundtrip.server.views import read_view  # most clients show none
 
-        def answer(context: RequestContext) -> Reply:
-            from mcp_roundtrip.server.answer_tool import answer  # as above
+        return read_view(self._options, self.tools, context, uri)
 
-            return answer(context, self._tool_methods, run)
+    def _call_tool(self, context: RequestContext) -> Reply:
+        if context.params.get("name") == ANSWER_TOOL and self._tool_methods.has_views:
+            from mcp_roundtrip.server.answer_tool import AnswerTool  # most clients show no views
 
-        return with_views(features, self._options, read, answer)
+            call = AnswerTool(self._options, self.tools).find_call(context)
+            return call if isinstance(call, Reply) else run_call(call)
+        return run_call(self._tool_methods.find_call(context))
 
-    def _features(self, run: RunFeature) -> dict[str, dict[str, Handler]]:
+    def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
+        from mcp_roundtrip.server.legacy import sep_2322  # off by default
+
+        call = sep_2322.find_call(self._tool_methods, context)
+        return sep_2322.adapt_reply(call, run_call(call))
+
+    def _get_prompt(self, context: RequestContext) -> Reply:
+        return run_call(self._prompt_methods.find_call(context))
+
+    def _read_resource(self, context: RequestContext) -> Reply:
+        return run_call(self._resource_methods.find_call(context))
+
+    @cached_property
+    def _prompt_methods(self) -> PromptMethods:
+        from mcp_roundtrip.server.prompts import PromptMethods
+
+        return PromptMethods(self._options, self.prompts)
+
+    @cached_property
+    def _resource_methods(self) -> ResourceMethods:
+        from mcp_roundtrip.server.resources import ResourceMethods
+
+        return ResourceMethods(self._options, self.resources)
+
+    def _features(self) -> dict[str, dict[str, Handler]]:
         """Return the handlers by capability; modules of capabilities that are not used are not imported."""
-        features = {"tools": self._tool_methods.handlers(run)}
+        features: dict[str, dict[str, Handler]] = {
+            "tools": {TOOLS_LIST: self._tool_methods.list_tools, TOOLS_CALL: self._call_tool}
+        }
         if self.prompts:
-            from mcp_roundtrip.server.prompts import PromptMethods
-
-            features["prompts"] = PromptMethods(self._options, self.prompts).handlers(run)
+            features["prompts"] = {
+                PROMPTS_LIST: self._prompt_methods.list_prompts,
+                PROMPTS_GET: self._get_prompt,
+            }
         if self.resources:
-            from mcp_roundtrip.server.resources import ResourceMethods
-
-            features["resources"] = ResourceMethods(self._options, self.resources).handlers(run)
+            features["resources"] = {
+                RESOURCES_LIST: self._resource_methods.list_resources,
+                RESOURCES_TEMPLATES_LIST: self._resource_methods.list_templates,
+                RESOURCES_READ: self._read_resource,
+            }
         if self.prompts or self.resources:
             from mcp_roundtrip.server.completions import Completable, CompletionMethods
 
@@ -202,19 +243,14 @@ class Server(Registry):
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
-        from mcp_roundtrip.server.legacy.runner import run_legacy_call
 
-        run = run_legacy_call
-        features, tasks = self._features(run), dict[str, Handler]()
+        features, tasks = self._features(), dict[str, Handler]()
         if self._legacy_tasks is not None:
-            from mcp_roundtrip.server.legacy.sep_2322 import (  # off by default
-                TaskAugmentedCalls,
-                task_handlers,
-            )
+            from mcp_roundtrip.server.legacy.sep_2322 import task_handlers  # off by default
 
-            features["tools"] = {TOOLS_CALL: TaskAugmentedCalls(self._tool_methods, run_round, run)}
+            features["tools"] = {TOOLS_CALL: self._call_tool_of_dialect}
             tasks = task_handlers() if self._tool_methods.has_tasks else {}
-        served = self._with_views(features, run)
+        served = self._with_views(features)
         return LegacyMethods(
             self._options, served, self.tools, tasks, has_views=self._tool_methods.has_views
         ).handlers()

@@ -151,7 +151,7 @@ def authorize(
     if (operation := context.invocation.operation) is not None:
         operation.find(item, required, context.scopes, options)
     if not options.satisfies(context.scopes, required):
-        raise unknown() if options.hides_unauthorized(context.invocation) else InsufficientScope(required)
+        raise unknown() if context.hides_unauthorized(options) else InsufficientScope(required)
     return item
 
 

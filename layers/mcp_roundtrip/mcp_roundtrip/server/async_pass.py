@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextvars import Context, copy_context
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import Branches, async_replay
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.server.model import Feature
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Feature
 
 
 @cache

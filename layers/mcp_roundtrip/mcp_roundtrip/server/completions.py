@@ -127,7 +127,7 @@ class CompletionMethods(Struct, frozen=True):
         except Exception as error:
             context.ports.observer.record_failure("completion_raised", error, **{reference[0]: reference[1]})
             raise context.internal_error from error
-        server_info = self.options.server_info_for(context.invocation)
+        server_info = context.server_info(self.options)
         return Reply(results.complete(server_info, completion=_completion_members(found)))
 
     def _registered_reference(self, reference: Reference) -> Reference:

@@ -14,13 +14,13 @@ from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, FALLBACKS, Fallback
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
-from mcp_roundtrip.server.model import Parameters, TaskSupport
-from mcp_roundtrip.server.options import INPUT_RESPONSES
+from mcp_roundtrip.server.options import INPUT_RESPONSES, TaskSupport
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_roundtrip.arguments.string_arguments import StringArguments
+    from mcp_roundtrip.server.feature import Parameters
     from mcp_roundtrip.server.views import View
 
 _CONTEXTS: Final = (ContextBase,)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from inspect import unwrap
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.model_limits import exceeded_limits
 from mcp_roundtrip.schema.schema_validator import SchemaValidator
-from mcp_roundtrip.server.model import Feature
 from mcp_roundtrip.server.tools import Tool
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Feature
 
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 

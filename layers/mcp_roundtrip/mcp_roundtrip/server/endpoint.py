@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -24,14 +24,13 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_CANCEL,
     TASKS_GET,
     TASKS_UPDATE,
-    TOOLS_CALL,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, unknown_method
 from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
-from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
+from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.responses import error_response, log_fault, result_response
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ NEEDED_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "scopes": ("scope_context_key",),
     }
 )
-"""What features do -> the settings without which they cannot do it (`server.missing_settings`)."""
+"""What features do -> the settings without which they cannot do it (`entry.missing_settings`)."""
 
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 
@@ -108,11 +107,12 @@ class Endpoint(Struct, frozen=True):
         is_legacy = context.request.is_legacy
         legacy = self.legacy_handlers if is_legacy else None
         handler = find_handler(self.handlers if legacy is None else legacy(), context.request.method)
-        if (tracer := context.ports.tracer) is not None:
-            from mcp_roundtrip.server.message_span import traced  # off by default
+        if (tracer := context.ports.tracer) is None:
+            reply = handler(context)
+        else:
+            from mcp_roundtrip.server.message_span import traced_message  # off by default
 
-            handler = traced(tracer, handler)
-        reply = handler(context)
+            reply = traced_message(tracer, handler, context)
         if isinstance(reply, HttpResponse):
             return reply
         if isinstance(reply.body, ProtocolError):
@@ -227,38 +227,52 @@ def with_views(
     features: Mapping[str, Mapping[str, Handler]],
     options: ServerOptions,
     read: Callable[[RequestContext, str], Reply | HttpResponse | None],
-    answer: Handler,
 ) -> dict[str, Mapping[str, Handler]]:
     """Add the methods of views to the handlers of these capabilities.
 
-    `read` returns the view of a `ui://` URI, or None. `answer` handles the calls of the answer tool.
+    `read` returns the view of a `ui://` URI, or None.
     """
-    tools, resources = features["tools"], features.get("resources", {})
+    resources = features.get("resources", {})
+    views = _ViewResources(options, read, resources.get(RESOURCES_READ))
+    if resources:
+        return {**features, "resources": {**resources, RESOURCES_READ: views.read_resource}}
+    more: dict[str, Handler] = {
+        RESOURCES_LIST: views.list_resources,
+        RESOURCES_TEMPLATES_LIST: views.list_templates,
+        RESOURCES_READ: views.read_resource,
+    }
+    return {**features, "tools": {**features["tools"], **more}}
 
-    def call_tool(context: RequestContext) -> Reply | HttpResponse:
-        is_answer = context.params.get("name") == ANSWER_TOOL
-        return (answer if is_answer else tools[TOOLS_CALL])(context)
 
-    def read_resource(context: RequestContext) -> Reply | HttpResponse:
+class _ViewResources(Struct, frozen=True):
+    """The handlers of resources of a server with views. `read_other`: reads its other resources."""
+
+    options: ServerOptions
+    read: Callable[[RequestContext, str], Reply | HttpResponse | None]
+    read_other: Handler | None
+
+    def read_resource(self, context: RequestContext) -> Reply | HttpResponse:
+        """Read a view, or another resource."""
         uri = context.params.get("uri")
-        if isinstance(uri, str) and uri.startswith("ui://") and (view := read(context, uri)) is not None:
-            return view
-        if not resources:
+        if isinstance(uri, str) and uri.startswith("ui://"):
+            view = self.read(context, uri)
+            if view is not None:
+                return view
+        if self.read_other is None:
             raise unknown_method(RESOURCES_READ)
-        return resources[RESOURCES_READ](context)
+        return self.read_other(context)
 
-    def list_nothing(member: str, context: RequestContext) -> Reply | HttpResponse:
+    def list_resources(self, context: RequestContext) -> Reply | HttpResponse:
+        """Return an empty list: lists omit views."""
+        return self._list_nothing("resources", context)
+
+    def list_templates(self, context: RequestContext) -> Reply | HttpResponse:
+        """Return an empty list."""
+        return self._list_nothing("resourceTemplates", context)
+
+    def _list_nothing(self, member: str, context: RequestContext) -> Reply | HttpResponse:
         if not shows_apps(context.request.meta.capabilities):
             raise unknown_method(context.request.method)
         from mcp_roundtrip.server.views import empty_list  # few clients show views
 
-        return empty_list(options, member)
-
-    lists: dict[str, Handler] = {
-        RESOURCES_LIST: partial(list_nothing, "resources"),
-        RESOURCES_TEMPLATES_LIST: partial(list_nothing, "resourceTemplates"),
-    }
-    views = {**(resources or lists), RESOURCES_READ: read_resource}
-    if resources:
-        return {**features, "tools": {**tools, TOOLS_CALL: call_tool}, "resources": views}
-    return {**features, "tools": {**tools, TOOLS_CALL: call_tool, **views}}
+        return empty_list(self.options, member)

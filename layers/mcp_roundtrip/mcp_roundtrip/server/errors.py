@@ -1,8 +1,8 @@
-"""Map the exception of a feature, or a call that cannot continue, to a client error and a log record."""
+"""The errors of calls: of exceptions, of calls that cannot continue, and of calls that cannot ask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ from mcp_roundtrip.errors import (
     StateRejected,
     ToolError,
     UsageError,
+    dotted_capabilities,
 )
 from mcp_roundtrip.internal_errors import (
     ArgumentsError,
@@ -26,21 +27,19 @@ from mcp_roundtrip.internal_errors import (
     StateTooLarge,
 )
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol.capabilities import missing_capabilities
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
-from mcp_roundtrip.server.model import FeatureCall
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.run import Run
+    from mcp_roundtrip.server.model import FeatureCall, WireInputRequests
 
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""
 
 INVALID_STATE: Final = "Invalid or expired requestState"
 """The only message for a refused state; the log has the reason."""
-
-WireInputRequests = Mapping[str, Mapping[str, Any]]
-"""The `inputRequests` of a result: InputRequest objects by key."""
-
 
 MAX_DESCRIBED: Final = 5
 """How many open questions an error names."""
@@ -65,7 +64,9 @@ def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
 def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     """Return the error for the client, and log what the operator has to know."""
     if isinstance(error, BaseExceptionGroup):
-        error = collapse_exception_group(error)
+        from mcp_roundtrip.engine.exception_groups import single_exception  # few tools raise a group
+
+        error = single_exception(error)
     if isinstance(error, ArgumentsError):
         return ClientError(error, "arguments_refused")
     observer, identity, kind = call.context.ports.observer, call.log_identity, call.feature.kind
@@ -76,10 +77,10 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
         asked = sorted(error.questions)
         observer.record("asked_after_steps", **identity, asked=asked, after=list(error.lost))
     if isinstance(error, MissingClientCapability) and error.questions:
-        from mcp_roundtrip.server.channels import remedy_for  # most calls can ask
-
-        remedy = remedy_for(call, error.required)
+        remedy = _remedy(call, error.required)
         error = MissingClientCapability(error.required, error.questions, lost=error.lost, remedy=remedy)
+    if isinstance(error, MissingClientCapability) and not call.takes_rounds:
+        return unaskable_error(call, error)
     if isinstance(error, ProtocolError):
         if (problem := reason_not_sendable(error)) is None:
             return ClientError(error)
@@ -99,41 +100,6 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     observer.record_failure(f"{kind}_raised", error, **identity)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
-
-
-def collapse_exception_group(error: BaseException) -> BaseException:
-    """Return the one exception that stands for a group: a response has one error.
-
-    A TaskGroup raises a group for the failures of its branches.
-    """
-    causes = list(_leaves(error))
-    if len(causes) == 1:
-        return causes[0]
-    lacking = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
-    if len(lacking) == len(causes):
-        questions = {key: asked for cause in lacking for key, asked in cause.questions.items()}
-        required = _merge_capabilities([cause.required for cause in lacking])
-        lost = dict.fromkeys(key for cause in lacking for key in cause.lost)
-        return MissingClientCapability(required, questions, lost=lost)
-    if all(isinstance(cause, ToolError) for cause in causes):
-        return ToolError("\n".join(dict.fromkeys(map(str, causes))))
-    return error
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for cause in error.exceptions:
-            yield from _leaves(cause)
-    else:
-        yield error
-
-
-def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    names = {name for each in capabilities for name in each}
-    return {
-        name: _merge_capabilities([each[name] for each in capabilities if name in each])
-        for name in sorted(names)
-    }
 
 
 # -- calls that need another round and cannot have one ------------------------------------------------------
@@ -161,7 +127,10 @@ def describe_open_questions(run: Run) -> str:
 
 
 def unsealed_state_error(
-    call: FeatureCall, error: StateRejected | StateTooLarge, requests: WireInputRequests, journal: Journal
+    call: FeatureCall,
+    error: StateRejected | StateTooLarge,
+    requests: WireInputRequests,
+    journal: Journal,
 ) -> ClientError:
     """Return the error of a call whose flow has expired, or whose state is too large."""
     if isinstance(error, StateTooLarge):
@@ -191,3 +160,109 @@ def _state_too_large(call: FeatureCall, error: StateTooLarge, journal: Journal) 
         return ClientError(call.context.internal_error)
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
     return ClientError(ToolError(text), "answers_too_large")
+
+
+# -- calls that ask what their client cannot be asked -------------------------------------------------------
+
+
+def require_feature_capabilities(call: FeatureCall) -> None:
+    """Check the capabilities that the feature requires. Raises MissingClientCapability (-32021).
+
+    A channel that reaches the user is as good as the client's own elicitation.
+    """
+    feature, channels = call.feature, call.find_channels()
+    lacking = missing_capabilities(
+        call.context.request.meta.capabilities,
+        [path for path in feature.requires if not channels.supports(path)],
+    )
+    if lacking:
+        needed_by, remedy = f"The {feature.kind} {feature.name!r}", _remedy(call, lacking)
+        raise MissingClientCapability(lacking, needed_by=needed_by, remedy=remedy)
+
+
+def _remedy(call: FeatureCall, lacking: Mapping[str, Any]) -> str:
+    """Return what the caller can do about capabilities that the client does not declare."""
+    if _signing_in_helps(call, lacking):
+        return "sign in, so that the user is asked on a page, or use a client that declares them"
+    return "use one that declares them"
+
+
+def _signing_in_helps(call: FeatureCall, lacking: Mapping[str, Any]) -> bool:
+    """Return whether the question page could ask in place of the client if the caller were known."""
+    context, feature = call.context, call.feature
+    has_page = feature.kind == "tool" and "page" in feature.channels and context.serves_pages
+    return has_page and not context.is_identified and lacking.keys() == {"elicitation"}
+
+
+_ASKABLE: Final = f"A client that supports elicitation in MCP {PROTOCOL_VERSION} can"
+
+_SIGN_IN: Final = " If the user signs in, this client can show them a link to a page that asks."
+
+
+def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
+    """Return the error that quotes the questions, or names the capabilities, which the client lacks.
+
+    It is a text for the model, because no client of the versions without rounds knows the code -32021.
+    """
+    kind = call.feature.kind
+    if error.lost:
+        return too_late_error(call)
+    if error.questions:
+        text = _cannot_ask_text(kind, map(_quote, error.questions.values()))
+    else:
+        text = _requirements_text(kind, error)
+    text += _SIGN_IN * _signing_in_helps(call, error.required)
+    if "model" in call.plan.fallbacks and any(each.is_user_only() for each in error.questions.values()):
+        text += " Only the user may answer it: an answer that a model passes on does not count."
+    return ClientError(CallAborted(text), "not_asked")
+
+
+def cannot_ask_error(call: FeatureCall) -> ClientError:
+    """Return the error for a request that is no question to a user."""
+    return ClientError(CallAborted(_cannot_ask_text(call.feature.kind, [])), "not_asked")
+
+
+def asked_after_steps(call: FeatureCall, asked: Iterable[str], journal: Journal) -> ClientError:
+    """Return the error for questions after steps, whose results are lost with the call, and log it."""
+    observer = call.context.ports.observer
+    observer.record("asked_after_steps", **call.log_identity, asked=sorted(asked), after=journal.lost_effects)
+    return too_late_error(call)
+
+
+def too_late_error(call: FeatureCall) -> ClientError:
+    """Return the error for a question after steps, whose results are lost with the call."""
+    text = (
+        f"This {call.feature.kind} asks a question after it has started its work, and it cannot resume with "
+        f"this client: do not call it again. {_ASKABLE} be asked."
+    )
+    return ClientError(CallAborted(text), "not_asked")
+
+
+def out_of_time_error(call: FeatureCall) -> ClientError:
+    """Return the error for a call that needs more time than one request has."""
+    text = (
+        f"This {call.feature.kind} ran out of time, and cannot resume with this client. "
+        f"A client that follows the rounds or the tasks of MCP {PROTOCOL_VERSION} can wait for it."
+    )
+    return ClientError(CallAborted(text), "out_of_time")
+
+
+def _requirements_text(kind: str, error: MissingClientCapability) -> str:
+    if TASKS_EXTENSION in error.required.get("extensions", {}):
+        return (
+            f"This {kind} takes so long that it needs tasks, which this client cannot follow. "
+            f"A client that supports tasks in MCP {PROTOCOL_VERSION} can."
+        )
+    needed = ", ".join(dotted_capabilities(error.required))
+    return f"This {kind} needs a client with these capabilities: {needed}. {_ASKABLE} have them here."
+
+
+def _cannot_ask_text(kind: str, questions: Iterable[str]) -> str:
+    asked = "".join(f"\n- {question}" for question in questions)
+    return f"This {kind} has to ask something that this client cannot be asked:{asked}\n{_ASKABLE} be asked."
+
+
+def _quote(question: Any) -> str:
+    params = question.params()
+    parts = [params.get("message", question.method), params.get("url")]
+    return " ".join(part for part in parts if part is not None)

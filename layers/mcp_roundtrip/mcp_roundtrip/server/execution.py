@@ -26,18 +26,26 @@ if TYPE_CHECKING:
 
 def new_run(
     call: FeatureCall,
-    host: HostServices,
     journal: Journal,
     inputs: ClientInputs,
+    options: TaskOptions | None = None,
+    notifications: NotificationBuffer | None = None,
+    *,
+    has_reserve: bool = True,
 ) -> Run:
-    """Create the run of one pass."""
+    """Create the run of one pass.
+
+    `options` are those of a stored call, `notifications` those of a task. `has_reserve`: whether the pass
+    ends early enough for another one.
+    """
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
+    services = host_services(call)
     return Run(
         journal,
         inputs,
-        host,
-        NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
-        TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
+        services if has_reserve else services.without_reserve(),
+        notifications or NotificationBuffer(meta.progress_token, meta.log_level, max_bytes),
+        options or TaskOptions(may_start=call.may_start_task, is_offered=call.feature.task is not None),
     )
 
 
@@ -53,9 +61,7 @@ def host_services(call: FeatureCall) -> HostServices:
             observer.record_failure("step_failed", error, **identity, step=step)
 
     return HostServices(
-        Deadline(
-            call.context.invocation.deadline_ms, ports.clock_ms, can_continue=lambda: _can_continue(call)
-        ),
+        Deadline(call.context.invocation.deadline_ms, ports.clock_ms, can_continue=call.can_continue),
         ports.clock,
         ports.random_bytes,
         lambda *link: ports.links().sign(user_binding(principal), *link),
@@ -71,12 +77,6 @@ def _step_spans(tracer: Tracer) -> StepSpan:
     from mcp_roundtrip.server.pass_span import step_span  # off by default
 
     return partial(step_span, tracer)
-
-
-def _can_continue(call: FeatureCall) -> bool:
-    from mcp_roundtrip.server.channels import continuation_of  # most passes have time left
-
-    return continuation_of(call) is not None
 
 
 def run_pass(call: FeatureCall, run: Run) -> Outcome:

@@ -164,9 +164,9 @@ def _single_error(error: BaseException) -> BaseException:
     """Return the exception that decides the reply."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    from mcp_roundtrip.server.errors import collapse_exception_group  # few tools raise a group
+    from mcp_roundtrip.engine.exception_groups import single_exception  # few tools raise a group
 
-    return collapse_exception_group(error)
+    return single_exception(error)
 
 
 def _checked(name: str, value: Any) -> str | int | float | bool:

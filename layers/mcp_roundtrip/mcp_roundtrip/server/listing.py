@@ -45,7 +45,7 @@ class FeatureList(Struct):
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        if not self.is_constant or self.options.hides_unauthorized(context.invocation):
+        if not self.is_constant or context.hides_unauthorized(self.options):
             return Reply(self.page(context))
         key = context.request.meta.protocol_version, compact_json(context.params.get("cursor"))
         if key not in self._pages:
@@ -55,7 +55,7 @@ class FeatureList(Struct):
     def page(self, context: RequestContext) -> dict[str, Any]:
         """Return the result. Raises ProtocolError -32602 for an unknown cursor."""
         options, names = self.options, list(self.items)
-        hides = options.hides_unauthorized(context.invocation)
+        hides = context.hides_unauthorized(options)
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
         part, cursor = find_page(self.member, names, context.params.get("cursor"), options.page_size)

@@ -5,7 +5,7 @@ https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
@@ -15,7 +15,8 @@ from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.pass_span import tag_log_lines
 from mcp_roundtrip.tracing import Attribute, Span, Tracer
 
 MAX_REQUEST_ID: Final = 128
@@ -40,36 +41,28 @@ _LOG_FIELDS: Final[Mapping[str, str]] = {
 """Field of `request_completed` and `request_refused` -> attribute."""
 
 
-def traced(tracer: Tracer, handler: Handler) -> Handler:
-    """Return a handler that runs in the span of its message."""
-
-    def handle(context: RequestContext) -> Reply | HttpResponse:
-        trace = TraceContext.from_meta(context.request.meta.trace)
-        with tracer.span(
-            context.request.method,
-            "server",
-            _request_attributes(context),
-            parent=context.invocation.forwarded.trace or trace.traceparent,
-            tracestate=trace.tracestate,
-            links=[trace.tracelink],
-        ) as span:
-            tag_log_lines(context, span)
-            try:
-                reply = handler(context)
-            except Exception as error:
-                _fail(span, _error_code(error))
-                _describe(span, context.request.method, getattr(error, "log_fields", {}))
-                raise
-            _describe_reply(span, context.request.method, reply)
-            return reply
-
-    return handle
-
-
-def tag_log_lines(context: RequestContext, span: Span) -> None:
-    """Add the ids of a span to the following log lines of the invocation."""
-    if (traceparent := span.traceparent) is not None:
-        context.ports.observer.tag(trace_id=traceparent[3:35], span_id=traceparent[36:52])
+def traced_message(
+    tracer: Tracer, reply_to: Callable[[RequestContext], Reply | HttpResponse], context: RequestContext
+) -> Reply | HttpResponse:
+    """Return the reply that `reply_to` makes in the span of its message. Raises what that raises."""
+    trace = TraceContext.from_meta(context.request.meta.trace)
+    with tracer.span(
+        context.request.method,
+        "server",
+        _request_attributes(context),
+        parent=context.invocation.forwarded.trace or trace.traceparent,
+        tracestate=trace.tracestate,
+        links=[trace.tracelink],
+    ) as span:
+        tag_log_lines(context, span)
+        try:
+            reply = reply_to(context)
+        except Exception as error:
+            _fail(span, _error_code(error))
+            _describe(span, context.request.method, getattr(error, "log_fields", {}))
+            raise
+        _describe_reply(span, context.request.method, reply)
+        return reply
 
 
 def describe_feature(tracer: Tracer, method: str, name: str) -> None:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.principal import Principal, caller_binding
-from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, missing_capabilities
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.capabilities import (
+    INPUT_CAPABILITIES,
+    TASKS,
+    missing_capabilities,
+)
+from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import ServerOptions
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channels
+    from mcp_roundtrip.server.feature import Feature
+    from mcp_roundtrip.server.plan import Carrier, ClientAbilities, Plan
     from mcp_roundtrip.state.claims import Binding
 
-TaskSupport = Literal["optional", "required"]
-"""Whether a call may become a task, or the client has to support tasks."""
+WireInputRequests = Mapping[str, Mapping[str, Any]]
+"""The `inputRequests` of a result: InputRequest objects by key."""
 
 
 class RequestContext(Struct, frozen=True):
@@ -55,10 +64,39 @@ class RequestContext(Struct, frozen=True):
         config = self.ports.config
         return config.has_task_table and config.audience().startswith(("https://", "http://"))
 
+    def table_unavailable(self, error: StoreError) -> ProtocolError:
+        """Log a failure of the task table, and return the error for the client."""
+        self.ports.observer.record_failure("task_table_unavailable", error)
+        return self.internal_error
+
+    def server_info(self, options: ServerOptions) -> Mapping[str, Any]:
+        """Return the Implementation object for results: the front door's if it forwarded the call."""
+        return self.invocation.forwarded.server_info or options.server_info
+
+    def hides_unauthorized(self, options: ServerOptions) -> bool:
+        """Return whether this server, or the front door that forwarded the call, hides features."""
+        return options.hide_unauthorized or self.invocation.forwarded.hide_unauthorized
+
     @property
     def params(self) -> Mapping[str, Any]:
         """The params of the request."""
         return self.request.params
+
+    def client_abilities(self, *, takes_rounds: bool) -> ClientAbilities:
+        """Return what the client can do during a call. `takes_rounds`: see `FeatureCall`."""
+        from mcp_roundtrip.server.plan import abilities_of  # most calls do not ask
+
+        meta = self.request.meta
+        return abilities_of(meta, takes_rounds=takes_rounds, stores_calls=self.can_store_calls)
+
+    def without_input_capabilities(self) -> RequestContext:
+        """Return the context of a call during which the client answers no requests, and follows no task."""
+        meta = self.request.meta
+        declared = {name: each for name, each in meta.capabilities.items() if name not in INPUT_CAPABILITIES}
+        extensions = declared.get("extensions")
+        if isinstance(extensions, dict):
+            declared["extensions"] = {key: each for key, each in extensions.items() if key != TASKS_EXTENSION}
+        return replace(self, request=replace(self.request, meta=replace(meta, capabilities=declared)))
 
     @property
     def session_nonce(self) -> str | None:
@@ -84,13 +122,6 @@ class Reply(Struct, frozen=True):
     notifications: tuple[Mapping[str, Any], ...] = ()
     log_fields: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-
-
-Handler = Callable[[RequestContext], Reply | HttpResponse]
-"""Handles one method. It returns an HttpResponse if another function has already answered.
-
-Raises ProtocolError or InsufficientScope.
-"""
 
 
 class CallParams(Struct, frozen=True):
@@ -131,84 +162,10 @@ class CallParams(Struct, frozen=True):
         return sum(each.get("action") in ("decline", "cancel") for each in responses)
 
 
-class Parameters(Protocol):
-    """The parameters of a feature's function: `arguments.typed_arguments.Arguments` and its siblings."""
-
-    @property
-    def context_parameter(self) -> str | None: ...
-    @property
-    def is_async(self) -> bool: ...
-    @property
-    def is_lenient(self) -> bool: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of the arguments on the wire."""
-
-    @property
-    def parameter_headers(self) -> Mapping[tuple[str, ...], str]:
-        """The arguments that clients also send as `Mcp-Param-*` headers (SEP-2243)."""
-
-    def json_schema(self) -> Mapping[str, Any]: ...
-    def type_text(self) -> str | None:
-        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
-
-    def check(self) -> None:
-        """Build what calls and lists need. Raises DefinitionError."""
-
-    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments without those that clients add, or that a lenient tool does not know."""
-
-    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the typed arguments. Raises ArgumentsError."""
-
-
-class Feature(Protocol):
-    """A tool, a prompt or a resource.
-
-    `kind`: "tool", "prompt" or "resource".
-    `requires`: the client capabilities without which a call is refused.
-    `scopes`: the scopes that a caller must have been granted.
-    """
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def function(self) -> Callable[..., Any]: ...
-    @property
-    def parameters(self) -> Parameters: ...
-    @property
-    def requires(self) -> tuple[CapabilityPath, ...]: ...
-    @property
-    def task(self) -> TaskSupport | None: ...
-    @property
-    def scopes(self) -> tuple[str, ...]: ...
-
-    def definition(self) -> dict[str, Any]:
-        """Build the object that lists contain."""
-
-    @property
-    def definition_digest(self) -> str:
-        """The digest of the definition, computed once."""
-
-    @property
-    def signature_digest(self) -> str | None:
-        """A digest that is equal only for equal definitions, if there is one; cheaper than the definition."""
-
-    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
-        """Build the result for a returned value. Raises UsageError for a value that is none."""
-
-    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any] | ProtocolError:
-        """Build the result that reports an error, or the JSON-RPC error where no result can."""
-
-
-class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is computed at most once
+class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are computed at most once
     """A request for one feature. `name` is what the request calls it: a resource by its URI.
 
-    `follows_state`: whether the client continues a call with the `requestState` of its result.
+    `takes_rounds`: whether the protocol version of the client has results that ask (SEP-2322).
     """
 
     feature: Feature
@@ -216,12 +173,12 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
     params: CallParams
     context: RequestContext
     options: ServerOptions
-    follows_state: bool = True
+    takes_rounds: bool = True
 
     @property
     def server_info(self) -> Mapping[str, Any]:
         """The Implementation object of the results."""
-        return self.options.server_info_for(self.context.invocation)
+        return self.context.server_info(self.options)
 
     @property
     def log_identity(self) -> dict[str, str]:
@@ -234,6 +191,48 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
         if self.feature.task is None:
             return False
         return not missing_capabilities(self.context.request.meta.capabilities, [TASKS])
+
+    @cached_property
+    def plan(self) -> Plan:
+        """How the call is asked, and how it continues."""
+        from mcp_roundtrip.server.plan import plan_call  # most calls do not ask
+
+        feature = self.feature
+        client = self.context.client_abilities(takes_rounds=self.takes_rounds)
+        if feature.kind != "tool":  # only the call of a tool can be made again by a model
+            client = replace(client, stores_calls=False)
+        return plan_call(client, feature.channels, asks=feature.parameters.context_parameter is not None)
+
+    def find_channels(self) -> Channels:
+        """Return the channels of a round."""
+        from mcp_roundtrip.engine.channels import Channels  # most calls do not ask
+
+        return Channels(self.context.request.meta.capabilities, self.plan.fallbacks)
+
+    def find_fallbacks(self) -> Channels:
+        """Return the channels of a parked call, which asks in its result: no input requests."""
+        return replace(self.find_channels(), declared={})
+
+    def find_task_channels(self) -> Channels:
+        """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
+        from mcp_roundtrip.engine.channels import Channels  # most requests run no task
+
+        usable = {"default", "page"} if self.context.serves_pages else {"default"}
+        fallbacks = tuple(each for each in self.feature.channels if each in usable)
+        return Channels(self.context.request.meta.capabilities, fallbacks)
+
+    def can_continue(self) -> bool:
+        """Return whether the call can continue if it is out of time."""
+        return self.carrier_if_unfinished is not None
+
+    @property
+    def carrier_if_unfinished(self) -> Carrier | None:
+        """Where the call waits if it is out of time; None if it cannot continue."""
+        from mcp_roundtrip.server.plan import carrier_of_unfinished  # most calls have time left
+
+        return carrier_of_unfinished(
+            self.plan, is_in_app=self.params.is_in_app, may_start_task=self.may_start_task
+        )
 
     @cached_property
     def binding(self) -> Binding:
@@ -251,14 +250,8 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: the binding is compu
         )
 
 
-def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
-    """Return the JSON-RPC error of a feature that ran and whose results cannot report an error.
+Handler = Callable[[RequestContext], Reply | HttpResponse]
+"""Handles one method. It returns an HttpResponse if another function has already answered.
 
-    Its HTTP status is 200, as a tool's is, because notifications precede it.
-    """
-    code = INTERNAL_ERROR if error.is_internal else INVALID_PARAMS
-    return ProtocolError(code, str(error), None if error.is_internal else data, http_status=200)
-
-
-RunFeature = Callable[[FeatureCall], Reply]
-"""Runs a feature and returns its reply. Raises ProtocolError for a request that is refused before it runs."""
+Raises ProtocolError or InsufficientScope.
+"""

@@ -9,9 +9,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.invocation import Invocation
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.scopes import ScopeHierarchy
@@ -33,7 +31,10 @@ ANSWER_TOOL: Final = "answer_questions"
 """The tool through which views answer questions (`server.answer_tool`). No other tool can have its name."""
 
 INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which a model passes on the answers of the user (`server.model_questions`)."""
+"""The argument in which a model passes on the answers of the user (`server.presenters.model`)."""
+
+TaskSupport = Literal["optional", "required"]
+"""Whether a call may become a task, or the client has to support tasks."""
 
 LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""
@@ -47,7 +48,6 @@ class ServerOptions(Struct, frozen=True):
     `page_size`, `list_ttl_ms`: items per page of a list, and how long clients may cache it.
     `hierarchy`: which scopes imply others.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
-    `channels`: the fallbacks of prompts and resources, for questions that the client cannot show.
     `description`: what the server does, for its Server Card.
     `hooks`: run around every pass, the first outermost; the server appends to the list.
 
@@ -61,7 +61,6 @@ class ServerOptions(Struct, frozen=True):
     list_ttl_ms: int = LIST_TTL_MS
     hierarchy: ScopeHierarchy | None = None
     hide_unauthorized: bool = False
-    channels: tuple[Fallback, ...] = DEFAULT_CHANNELS
     description: str | None = None
     hooks: Sequence[Callable[[Any], Any]] = ()
     branding: Mapping[str, Any] = {}
@@ -86,19 +85,11 @@ class ServerOptions(Struct, frozen=True):
         """The whole Implementation object, which clients get when they connect."""
         return {**self.server_info, **self.branding}
 
-    def server_info_for(self, invocation: Invocation) -> Mapping[str, Any]:
-        """Return the Implementation object for results: the front door's if it forwarded the call."""
-        return invocation.forwarded.server_info or self.server_info
-
     def satisfies(self, granted: frozenset[str], required: Sequence[str]) -> bool:
         """Return whether the granted scopes contain or imply all required ones."""
         if not required or self.hierarchy is None:
             return granted.issuperset(required)
         return self.hierarchy.satisfies(granted, required)
-
-    def hides_unauthorized(self, invocation: Invocation) -> bool:
-        """Return whether this server, or the front door that forwarded the call, hides features."""
-        return self.hide_unauthorized or invocation.forwarded.hide_unauthorized
 
 
 def make_server_info(name: str, version: str, title: str | None) -> dict[str, Any]:

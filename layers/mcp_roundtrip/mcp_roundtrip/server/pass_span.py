@@ -17,8 +17,7 @@ from mcp_roundtrip.engine.outcome import Failed, Outcome, outcome_name
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.trace import TraceContext
-from mcp_roundtrip.server.message_span import tag_log_lines
-from mcp_roundtrip.server.model import FeatureCall
+from mcp_roundtrip.server.model import FeatureCall, RequestContext
 from mcp_roundtrip.tracing import Attribute, Span, SpanKind, Tracer
 
 RunPass = Callable[[FeatureCall, Run], Outcome]
@@ -35,6 +34,12 @@ def traced_pass(tracer: Tracer, call: FeatureCall, run: Run, run_pass: RunPass) 
         else:
             span.set_attribute("mcp_roundtrip.outcome", outcome_name(outcome))
         return outcome
+
+
+def tag_log_lines(context: RequestContext, span: Span) -> None:
+    """Add the ids of a span to the following log lines of the invocation."""
+    if (traceparent := span.traceparent) is not None:
+        context.ports.observer.tag(trace_id=traceparent[3:35], span_id=traceparent[36:52])
 
 
 def step_span(tracer: Tracer, key: str, attempt: int | None) -> AbstractContextManager[Span]:

@@ -1,22 +1,85 @@
-"""How a call is asked, and how it continues: tables over what is known of client, tool and deployment.
+"""How a call is asked, and how it continues: facts about the client, and tables over them.
 
-Calls and `tools/list` use the same tables, so that what is listed is what happens.
+A call that cannot end has two independent properties. Its *presenter* is the channel through which its
+questions reach somebody who answers. Its *carrier* is where its journal waits. Calls and `tools/list` use the
+same tables, so that what is listed is what happens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
 from mcp_roundtrip.fallbacks import Fallback
-from mcp_roundtrip.server.client_abilities import ClientAbilities, StateSupport
+from mcp_roundtrip.protocol.capabilities import (
+    ELICITATION_FORM,
+    ELICITATION_URL,
+    answers_input_requests,
+    declares,
+    shows_apps,
+)
+from mcp_roundtrip.protocol.client_behavior import breaks_on_state_only_rounds
 
-Continuation = Literal["app", "state", "task", "parked"]
-"""How a call that is out of time continues: the app calls again, the client sends the state, the call becomes
-a task, or the model calls again and the call is found in the task table."""
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channel
+    from mcp_roundtrip.protocol.request_validation import RequestMeta
 
+# -- facts --------------------------------------------------------------------------------------------------
+
+StateSupport = Literal["follows", "may_follow", "fails"]
+"""What a client does with a result that has a state and asks nothing: it sends the state, or ends the call.
+
+Every client of 2026-07-28 has to send it. But a client that answers no input requests may have no code for
+such results, and sends the same as one that has ("may_follow").
+"""
+
+
+class ClientAbilities(Struct, frozen=True):
+    """What a client can do during a call.
+
+    `forms`, `urls`: it answers elicitations in this mode. `apps`: it shows MCP Apps. `stores_calls`: its
+    calls can wait in the task table, because the deployment has one and the caller is known.
+    """
+
+    forms: bool
+    urls: bool
+    apps: bool
+    state: StateSupport
+    stores_calls: bool
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether it shows every question to its user."""
+        return self.forms and self.urls
+
+
+def abilities_of(meta: RequestMeta, *, takes_rounds: bool, stores_calls: bool) -> ClientAbilities:
+    """Return what the client of a request can do.
+
+    `takes_rounds`: its protocol version has results that ask (SEP-2322).
+    """
+    return ClientAbilities(
+        declares(meta.capabilities, ELICITATION_FORM),
+        declares(meta.capabilities, ELICITATION_URL),
+        shows_apps(meta.capabilities),
+        _state_support(meta) if takes_rounds else "fails",
+        stores_calls,
+    )
+
+
+def _state_support(meta: RequestMeta) -> StateSupport:
+    if breaks_on_state_only_rounds(meta.info):
+        return "fails"
+    return "follows" if answers_input_requests(meta.capabilities) else "may_follow"
+
+
+# -- tables -------------------------------------------------------------------------------------------------
+
+Carrier = Literal["state", "parked", "restart", "task"]
+"""Where the journal of a call waits: in the state that the client sends again, in the task table until the
+call is made again, nowhere (the call is made again and starts from its beginning), or in a task."""
 
 _FALLBACKS: Final[Mapping[Fallback, Callable[[ClientAbilities], bool]]] = {
     "app": lambda client: client.apps and not client.shows_all,
@@ -66,13 +129,31 @@ def plan_call(client: ClientAbilities, chosen: Sequence[Fallback], *, asks: bool
     return Plan(usable, parks, client.state)
 
 
-def continuation(plan: Plan, *, is_in_app: bool, may_start_task: bool) -> Continuation | None:
-    """Return how a call that is out of time continues; None if it cannot. `is_in_app`: the app asks."""
-    table: Sequence[tuple[bool, Continuation]] = (
-        (is_in_app, "app"),
-        (plan.state == "follows", "state"),
+def carrier_of_questions(plan: Plan, channel: Channel, *, has_effects: bool, takes_rounds: bool) -> Carrier:
+    """Return where a call waits that asks through a channel.
+
+    `has_effects`: a new call would repeat something. `takes_rounds`: the client's version has results that
+    ask.
+    """
+    match channel:
+        case "app":
+            return "parked" if plan.parks else "state"
+        case "page":
+            return "parked"
+        case "model":
+            return "parked" if has_effects and plan.parks else "restart"
+    return "state" if takes_rounds else "restart"
+
+
+def carrier_of_unfinished(plan: Plan, *, is_in_app: bool, may_start_task: bool) -> Carrier | None:
+    """Return where a call waits that is out of time, and asks nothing; None if it cannot continue.
+
+    `is_in_app`: an app made the call, and sends its state again.
+    """
+    table: Sequence[tuple[bool, Carrier]] = (
+        (is_in_app or plan.state == "follows", "state"),
         (may_start_task, "task"),
         (plan.parks, "parked"),
         (plan.state != "fails", "state"),
     )
-    return next((way for applies, way in table if applies), None)
+    return next((carrier for applies, carrier in table if applies), None)

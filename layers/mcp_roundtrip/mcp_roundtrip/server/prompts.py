@@ -11,21 +11,15 @@ from msgspec import Struct, field
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.content.prompt_messages import prompt_messages
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.constants import PROMPTS_GET, PROMPTS_LIST
 from mcp_roundtrip.server.admission import find_by_name
+from mcp_roundtrip.server.feature import feature_error
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.listing import FeatureList
-from mcp_roundtrip.server.model import (
-    CallParams,
-    FeatureCall,
-    Handler,
-    RequestContext,
-    RunFeature,
-    feature_error,
-)
+from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 
 
@@ -38,9 +32,11 @@ class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at
     requires: tuple[CapabilityPath, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
+    channels: tuple[Fallback, ...] = ()
 
     kind: ClassVar[str] = "prompt"
     task: ClassVar[None] = None
+    form_view_uri: ClassVar[None] = None
 
     def definition(self) -> dict[str, Any]:
         """Build the Prompt object of `prompts/list`."""
@@ -81,20 +77,20 @@ class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at
         return feature_error(error)
 
 
-class PromptMethods(Struct, frozen=True):
-    """The handlers of `prompts/list` and `prompts/get` for a set of prompts."""
+class PromptMethods(Struct, frozen=True, dict=True):  # dict: the list is created once
+    """Lists a set of prompts, and finds the call that a request asks for."""
 
     options: ServerOptions
     prompts: Mapping[str, Prompt]
 
-    def handlers(self, run: RunFeature) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        return {
-            PROMPTS_LIST: FeatureList(self.options, "prompts", self.prompts),
-            PROMPTS_GET: lambda context: run(self._feature_call(context)),
-        }
+    @cached_property
+    def list_prompts(self) -> FeatureList:
+        """The handler of `prompts/list`."""
+        return FeatureList(self.options, "prompts", self.prompts)
 
-    def _feature_call(self, context: RequestContext) -> FeatureCall:
+    def find_call(self, context: RequestContext) -> FeatureCall:
+        """Return the call that a request asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         prompt = find_by_name(self.options, self.prompts, context, "prompt")
-        return FeatureCall(prompt, prompt.name, params, context, self.options)
+        is_legacy = context.request.is_legacy
+        return FeatureCall(prompt, prompt.name, params, context, self.options, not is_legacy)

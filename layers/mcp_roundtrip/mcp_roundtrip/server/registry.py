@@ -24,13 +24,13 @@ from mcp_roundtrip.server.decorator_options import (
     string_arguments_of,
     tool_channels,
 )
-from mcp_roundtrip.server.model import Feature, TaskSupport
-from mcp_roundtrip.server.options import ANSWER_TOOL
+from mcp_roundtrip.server.options import ANSWER_TOOL, TaskSupport
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.completions import Completer
+    from mcp_roundtrip.server.feature import Feature
     from mcp_roundtrip.server.hooks import Hook
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
@@ -42,8 +42,8 @@ H = TypeVar("H", bound="Hook")
 class Registry:
     """Holds tools, prompts and resources in the order of their registration, which is the order of the lists.
 
-    `channels` and `lenient_arguments` are the defaults for tools, `name` is the server's, for the URIs of
-    views. Raises DefinitionError for a channel that does not exist.
+    `channels` and `lenient_arguments` are the defaults for tools, `name` the server's, for URIs of views.
+    Raises DefinitionError for a channel that does not exist.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Registry:
         lenient_arguments: bool = False,
     ) -> None:
         self.channels = check_channels("Server", channels)
+        self._default_only = tuple(each for each in self.channels if each == "default")
         self._name = name
         self._lenient_arguments = lenient_arguments
         self.tools: dict[str, Tool] = {}
@@ -221,6 +222,7 @@ class Registry:
                 required_capabilities(own_name, requires),
                 extra,
                 check_scopes(own_name, scopes),
+                self._default_only,
             )
             return function
 
@@ -271,6 +273,7 @@ class Registry:
                 cache_scope,
                 extra,
                 scopes=check_scopes(uri, scopes),
+                channels=self._default_only,
             )
             registered = self._spellings.setdefault(spelling_key(uri), uri)
             if registered in self.resources:

@@ -12,22 +12,16 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
+from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.constants import RESOURCES_LIST, RESOURCES_READ, RESOURCES_TEMPLATES_LIST
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_uri
+from mcp_roundtrip.server.feature import feature_error
 from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.listing import FeatureList
-from mcp_roundtrip.server.model import (
-    CallParams,
-    FeatureCall,
-    Handler,
-    RequestContext,
-    RunFeature,
-    feature_error,
-)
+from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 
 CacheScope = Literal["public", "private"]
@@ -56,9 +50,11 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
     extra: Mapping[str, Any] = field(default_factory=dict)
     uri: str = ""
     scopes: tuple[str, ...] = ()
+    channels: tuple[Fallback, ...] = ()
 
     kind: ClassVar[str] = "resource"
     task: ClassVar[None] = None
+    form_view_uri: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         variables, names = set(self.template.variables), set(self.parameters.names)
@@ -123,34 +119,34 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
 
 
 class ResourceMethods(Struct, frozen=True, dict=True):  # dict: the index is built at the first read
-    """The handlers of the lists of resources and templates, and of `resources/read`."""
+    """Lists a set of resources and templates, and finds the call that a request asks for."""
 
     options: ServerOptions
     resources: Mapping[str, Resource]
 
-    def handlers(self, run: RunFeature) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        static, templates = (
-            select_resources(self.resources, is_static=True),
-            select_resources(self.resources, is_static=False),
-        )
-        return {
-            RESOURCES_LIST: FeatureList(self.options, "resources", static),
-            RESOURCES_TEMPLATES_LIST: FeatureList(self.options, "resourceTemplates", templates),
-            RESOURCES_READ: lambda context: run(self._feature_call(context)),
-        }
+    @cached_property
+    def list_resources(self) -> FeatureList:
+        """The handler of `resources/list`."""
+        return FeatureList(self.options, "resources", select_resources(self.resources, is_static=True))
+
+    @cached_property
+    def list_templates(self) -> FeatureList:
+        """The handler of `resources/templates/list`."""
+        templates = select_resources(self.resources, is_static=False)
+        return FeatureList(self.options, "resourceTemplates", templates)
 
     @cached_property
     def _index(self) -> UriIndex[Resource]:
         return UriIndex((each.template, each) for each in self.resources.values())
 
-    def _feature_call(self, context: RequestContext) -> FeatureCall:
+    def find_call(self, context: RequestContext) -> FeatureCall:
+        """Return the call that a request asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read({**context.params, "arguments": None})
         uri = read_uri(context.params)
         resource, variables = find_by_uri(self.options, self._index, uri, context)
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
-        params = replace(params, arguments=variables)
-        return FeatureCall(replace(resource, uri=uri), uri, params, context, self.options)
+        resource, params = replace(resource, uri=uri), replace(params, arguments=variables)
+        return FeatureCall(resource, uri, params, context, self.options, not context.request.is_legacy)
 
 
 def select_resources(resources: Mapping[str, Resource], *, is_static: bool) -> dict[str, Resource]:

@@ -270,7 +270,7 @@ def own_skill_methods(options: ServerOptions, folders: Mapping[Path, tuple[str, 
 def _cacheable(
     options: ServerOptions, skill: OwnSkill, context: RequestContext, members: Mapping[str, Any]
 ) -> Reply:
-    server_info = options.server_info_for(context.invocation)
+    server_info = context.server_info(options)
     result = results.cacheable(server_info, options.list_ttl_ms, **members)
     if skill.scopes:
         result["cacheScope"] = "private"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -17,68 +16,16 @@ from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDA
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
-from mcp_roundtrip.tasks.model import Status, Task
-from mcp_roundtrip.tasks.question_links import question_page_url
+from mcp_roundtrip.server.task_objects import detailed_task_members
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 
 T = TypeVar("T")
-
-POLL_INTERVAL_MS: Final = 1_000
-"""The `pollIntervalMs` of every task."""
 
 TaskOperation = Callable[[Tasks, str | None, str], T]
 """Takes the tasks, the caller's binding and a task id.
 
 Raises UnknownTask, MalformedInputResponse, ItemTooLarge or StoreError.
 """
-
-
-# -- the objects of the extension ---------------------------------------------------------------------------
-
-
-def task_members(task: Task, audience: Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the members of a Task object.
-
-    `audience` returns the URI of the endpoint. With it, `statusMessage` has the link to questions that the
-    client cannot show.
-    """
-    members: dict[str, Any] = {
-        "taskId": task.task_id,
-        "status": task.visible_status.value,
-        "createdAt": _iso_timestamp(task.created_at_ms),
-        "lastUpdatedAt": _iso_timestamp(task.updated_at_ms),
-        "ttlMs": task.ttl_ms,
-        "pollIntervalMs": POLL_INTERVAL_MS,
-    }
-    message = task.message
-    if audience is not None and task.waits_for_page:
-        message = _question_message(question_page_url(audience(), task.link or ""))
-    return members if message is None else {**members, "statusMessage": message}
-
-
-def detailed_task_members(task: Task, audience: Callable[[], str]) -> dict[str, Any]:
-    """Return the members of a DetailedTask: with its input requests, its result or its error."""
-    members = task_members(task, audience)
-    match task.visible_status:
-        case Status.INPUT_REQUIRED:
-            return {**members, "inputRequests": task.client_requests}
-        case Status.COMPLETED:
-            return {**members, "result": task.result}
-        case Status.FAILED:
-            return {**members, "error": task.error}
-    return members
-
-
-def _question_message(url: str) -> str:
-    return f"The task has a question for the user, who answers it at {url}"
-
-
-def _iso_timestamp(epoch_ms: int) -> str:
-    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-# -- the methods --------------------------------------------------------------------------------------------
 
 
 class TaskMethods(Struct, frozen=True):
@@ -130,10 +77,4 @@ def run_task_operation(context: RequestContext, task_id: Any, operation: TaskOpe
         text = f"Invalid params: an answer is too large to be kept, at most about {error.limit} bytes"
         raise ProtocolError(INVALID_PARAMS, text) from None
     except StoreError as error:
-        raise task_table_unavailable(error, context) from error
-
-
-def task_table_unavailable(error: StoreError, context: RequestContext) -> ProtocolError:
-    """Log a failure of the table, and return the error for the client."""
-    context.ports.observer.record_failure("task_table_unavailable", error)
-    return context.internal_error
+        raise context.table_unavailable(error) from error

@@ -14,11 +14,10 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from mcp_roundtrip.fallbacks import Fallback
-from mcp_roundtrip.server.client_abilities import ClientAbilities, abilities_for_lists
 from mcp_roundtrip.server.listing import FeatureList, Listable
-from mcp_roundtrip.server.model import Reply, RequestContext, TaskSupport
-from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, ServerOptions
-from mcp_roundtrip.server.plan import Plan, plan_call
+from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, ServerOptions, TaskSupport
+from mcp_roundtrip.server.plan import ClientAbilities, Plan, plan_call
 from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
 
 _SCHEMA: Final[Mapping[str, Any]] = {
@@ -85,6 +84,13 @@ def _with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
 
 
+def _abilities(context: RequestContext) -> ClientAbilities:
+    """Return what the client that requests a list can do during calls."""
+    if context.request.is_legacy:
+        return context.without_input_capabilities().client_abilities(takes_rounds=False)
+    return context.client_abilities(takes_rounds=True)
+
+
 class AnswerToolItem(Struct, frozen=True):
     """The tool through which views answer."""
 
@@ -109,7 +115,7 @@ class ToolList(Struct):
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
-        client = abilities_for_lists(context)
+        client = _abilities(context)
         if client not in self._lists:
             self._lists[client] = self.list_for(client, context.serves_pages)
         return self._lists[client](context)

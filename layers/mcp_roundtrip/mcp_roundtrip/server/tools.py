@@ -15,21 +15,13 @@ from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
-from mcp_roundtrip.server.model import (
-    CallParams,
-    FeatureCall,
-    Handler,
-    Parameters,
-    RequestContext,
-    RunFeature,
-    TaskSupport,
-)
-from mcp_roundtrip.server.options import INPUT_RESPONSES, ServerOptions
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
+from mcp_roundtrip.server.options import INPUT_RESPONSES, ServerOptions, TaskSupport
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.server.feature import Parameters
     from mcp_roundtrip.server.tool_variants import ToolList
     from mcp_roundtrip.server.views import View
 
@@ -88,6 +80,13 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
         return self.asks and "page" in self.channels
 
     @property
+    def form_view_uri(self) -> str | None:
+        """The URI of the view that shows the questions of the tool."""
+        from mcp_roundtrip.server.views import QUESTIONS_URI  # few clients show views
+
+        return self.view_uri or (QUESTIONS_URI if self.asks_in_app else None)
+
+    @property
     def view_uri(self) -> str | None:
         """The URI of the author's own view."""
         return None if self.view is None else self.view.uri
@@ -115,17 +114,10 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
 
 
 class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created at its first use
-    """The handlers of `tools/list` and `tools/call` for a set of tools."""
+    """Lists a set of tools, and finds the call that a request asks for."""
 
     options: ServerOptions
     tools: Mapping[str, Tool]
-
-    def handlers(self, run: RunFeature) -> dict[str, Handler]:
-        """Return the handler of each method."""
-        return {
-            TOOLS_LIST: lambda context: self._list(context),
-            TOOLS_CALL: lambda context: run(self.feature_call(context)),
-        }
 
     @property
     def has_tasks(self) -> bool:
@@ -137,18 +129,22 @@ class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created 
         """Whether any tool has results that a view shows."""
         return any(tool.view or tool.asks_in_app for tool in self.tools.values())
 
+    def list_tools(self, context: RequestContext) -> Reply:
+        """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
+        return self._list(context)
+
     @cached_property
     def _list(self) -> ToolList:
         from mcp_roundtrip.server.tool_variants import ToolList  # a call lists nothing
 
         return ToolList(self.options, self.tools)
 
-    def feature_call(self, context: RequestContext) -> FeatureCall:
+    def find_call(self, context: RequestContext) -> FeatureCall:
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)
         if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
             params = replace(params, arguments=tool.known_arguments(params.arguments))
-        call = FeatureCall(tool, tool.name, params, context, self.options)
+        call = FeatureCall(tool, tool.name, params, context, self.options, not context.request.is_legacy)
         check_call_headers(call)
         return call

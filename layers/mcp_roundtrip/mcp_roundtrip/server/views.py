@@ -126,7 +126,7 @@ def _result(
         # A view without a question has no height, and should have no border either.
         "_meta": {"ui": {"prefersBorder": False}},
     }
-    server_info = options.server_info_for(context.invocation)
+    server_info = context.server_info(options)
     result = results.cacheable(server_info, options.list_ttl_ms, contents=[contents])
     return Reply({**result, "cacheScope": "private"} if is_private else result)
 

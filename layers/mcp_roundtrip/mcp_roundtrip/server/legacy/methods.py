@@ -17,16 +17,16 @@ from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
     LEGACY_VERSIONS,
     PING,
-    RESOURCES_READ,
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
-from mcp_roundtrip.server.client_abilities import ClientAbilities
+from mcp_roundtrip.server.legacy.results import has_tasks, legacy_result
 from mcp_roundtrip.server.listing import FeatureList, Listable
-from mcp_roundtrip.server.model import Handler, Reply, RequestContext, TaskSupport
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.model import Handler, Reply, RequestContext
+from mcp_roundtrip.server.options import ServerOptions, TaskSupport
+from mcp_roundtrip.server.plan import ClientAbilities
 from mcp_roundtrip.server.tool_variants import ListedTool, ToolList
 
 RESOURCE_NOT_FOUND: Final = -32002
@@ -37,9 +37,6 @@ _INITIALIZE_MEMBERS: Final = (
     ("capabilities", dict, "an object"),
     ("clientInfo", dict, "an object with name and version"),
 )
-
-_LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
-"""Members of results that these versions do not have."""
 
 
 class LegacyMethods(Struct, frozen=True):
@@ -58,12 +55,10 @@ class LegacyMethods(Struct, frozen=True):
     def handlers(self) -> dict[str, Handler]:
         """Return the handler of each method."""
         served = {
-            method: _without_later_members(handler)
+            method: _Adapted(handler)
             for methods in self.features.values()
             for method, handler in methods.items()
         }
-        if RESOURCES_READ in served:
-            served[RESOURCES_READ] = _with_resource_not_found(served[RESOURCES_READ])
         lists = {knows_tasks: self._tool_list(knows_tasks) for knows_tasks in (False, True)}
         return {
             **served,
@@ -119,11 +114,6 @@ def _new_session_id(context: RequestContext, version: str) -> str:
     ).encode()
 
 
-def has_tasks(version: str) -> bool:
-    """Return whether this version of the protocol has tasks."""
-    return version == LEGACY_VERSION
-
-
 def _only_with_tasks(handler: Handler) -> Handler:
     def handle(context: RequestContext) -> Reply | HttpResponse:
         if not has_tasks(context.request.meta.protocol_version):
@@ -133,29 +123,24 @@ def _only_with_tasks(handler: Handler) -> Handler:
     return handle
 
 
-def _without_later_members(handler: Handler) -> Handler:
-    def handle(context: RequestContext) -> Reply | HttpResponse:
-        reply = handler(context)
-        if isinstance(reply, HttpResponse) or isinstance(reply.body, ProtocolError):
-            return reply  # the function that owns the feature has written its own response
-        return replace(reply, body=legacy_result(reply.body))
+class _Adapted(Struct, frozen=True):
+    """A handler of the later versions, with replies that these versions have."""
 
-    return handle
+    handler: Handler
 
-
-def _with_resource_not_found(read: Handler) -> Handler:
-    """Replace the error code for an unknown resource by the one of these versions."""
-
-    def handle(context: RequestContext) -> Reply | HttpResponse:
+    def __call__(self, context: RequestContext) -> Reply | HttpResponse:
+        """Return the reply. Raises ProtocolError or InsufficientScope."""
         try:
-            reply = read(context)
+            reply = self.handler(context)
         except UnknownResource as error:
             raise _resource_not_found(error) from None
-        if isinstance(reply, Reply) and isinstance(reply.body, UnknownResource):
+        if isinstance(reply, HttpResponse):
+            return reply  # the function that owns the feature has written its own response
+        if isinstance(reply.body, UnknownResource):
             return replace(reply, body=_resource_not_found(reply.body))
-        return reply
-
-    return handle
+        if isinstance(reply.body, ProtocolError):
+            return reply
+        return replace(reply, body=legacy_result(reply.body))
 
 
 def _resource_not_found(error: UnknownResource) -> ProtocolError:
@@ -204,16 +189,3 @@ class _LegacyList(FeatureList):
     def page(self, context: RequestContext) -> dict[str, Any]:
         """Return the result without the members of later versions."""
         return legacy_result(super().page(context))
-
-
-def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result without the members that these versions do not have."""
-    later = _LATER_MEMBERS | ({"resultType"} if result.get("resultType") == "complete" else set())
-    return {name: member for name, member in call_tool_result(result).items() if name not in later}
-
-
-def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a CallToolResult without structured content that is no object: `content` has it as text."""
-    if isinstance(result.get("structuredContent", {}), dict):
-        return dict(result)
-    return {name: member for name, member in result.items() if name != "structuredContent"}

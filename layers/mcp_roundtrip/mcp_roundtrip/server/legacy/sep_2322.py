@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
@@ -28,13 +27,10 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
-from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext, RunFeature
-from mcp_roundtrip.server.task_methods import (
-    run_task_operation,
-    task_members,
-    task_table_unavailable,
-)
+from mcp_roundtrip.server.legacy.results import call_tool_result, has_tasks
+from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
+from mcp_roundtrip.server.task_methods import run_task_operation
+from mcp_roundtrip.server.task_objects import task_members
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 
@@ -75,49 +71,46 @@ def task_handlers() -> dict[str, Handler]:
 # -- tools/call -----------------------------------------------------------------------------------------
 
 
-class TaskAugmentedCalls(Struct, frozen=True):
-    """The handler of `tools/call`: the client decides whether the call becomes a task.
+def find_call(methods: ToolMethods, context: RequestContext) -> FeatureCall:
+    """Return the call that a `tools/call` asks for: the client decides whether it becomes a task.
 
-    `run_legacy` runs a call that is neither a task nor from a client that declares what it can be asked.
+    Raises ProtocolError or InsufficientScope.
     """
+    meta, tool = context.request.meta, find_by_name(methods.options, methods.tools, context)
+    if _is_for_task(context):
+        ttl_ms = _ttl_ms(context.params["task"])
+        if tool.task is None:
+            raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
+        declared = meta.capabilities if meta.knows_capabilities else ASSUMED_CAPABILITIES
+        adapted = _in_dialect(_with_capabilities(context, declared, tasks=True), ttl_ms)
+        return replace(methods.find_call(context), context=adapted, takes_rounds=True)
+    if tool.task == "required":
+        raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
+    call = methods.find_call(context)
+    if not _declares_capabilities(context):
+        return call
+    # Such a client supports rounds as the SEP describes them.
+    return replace(call, context=_with_capabilities(context, meta.capabilities), takes_rounds=True)
 
-    tool_methods: ToolMethods
-    run_round: RunFeature
-    run_legacy: RunFeature
 
-    def __call__(self, context: RequestContext) -> Reply:
-        """Return the result or the CreateTaskResult. Raises ProtocolError or InsufficientScope."""
-        params, methods = context.params, self.tool_methods
-        tool = find_by_name(methods.options, methods.tools, context)
-        if "task" in params and has_tasks(context.request.meta.protocol_version):
-            ttl_ms = _ttl_ms(params["task"])
-            if tool.task is None:
-                raise ProtocolError(METHOD_NOT_FOUND, "This tool cannot be called as a task")
-            return self._call_as_task(methods.feature_call(context), ttl_ms)
-        if tool.task == "required":
-            raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
-        call = methods.feature_call(context)
-        if _declares_capabilities(context):  # such a client supports rounds as the SEP describes them
-            call = replace(call, context=_with_capabilities(context, context.request.meta.capabilities))
-            return self.run_round(call)
-        return self.run_legacy(call)
+def adapt_reply(call: FeatureCall, reply: Reply) -> Reply:
+    """Return the reply to a call: a task if the client asked for one, also if the call has ended."""
+    context = call.context
+    if not _is_for_task(context) or isinstance(reply.body, ProtocolError):
+        return reply
+    match reply.body["resultType"]:
+        case "task":
+            return replace(reply, body={"task": _rename_members(reply.body)})
+        case "complete":
+            task = _dialect_members(_store_completed(context, reply.body), context)
+            return replace(
+                reply, body={"task": task}, log_fields={**reply.log_fields, "task": task["taskId"]}
+            )
+    return reply  # a round before the task (SEP-2322 "Interactions Between ...")
 
-    def _call_as_task(self, call: FeatureCall, ttl_ms: float) -> Reply:
-        meta = call.context.request.meta
-        capabilities = meta.capabilities if meta.knows_capabilities else ASSUMED_CAPABILITIES
-        context = _in_dialect(_with_capabilities(call.context, capabilities, tasks=True), ttl_ms)
-        reply = self.run_round(replace(call, context=context))
-        if isinstance(reply.body, ProtocolError):
-            return reply
-        match reply.body["resultType"]:
-            case "task":
-                return replace(reply, body={"task": _rename_members(reply.body)})
-            case "complete":
-                task = _dialect_members(_store_completed(context, reply.body), context)
-                return replace(
-                    reply, body={"task": task}, log_fields={**reply.log_fields, "task": task["taskId"]}
-                )
-        return reply  # a round before the task (SEP-2322 "Interactions Between ...")
+
+def _is_for_task(context: RequestContext) -> bool:
+    return "task" in context.params and has_tasks(context.request.meta.protocol_version)
 
 
 def _ttl_ms(task: Any) -> float:
@@ -163,7 +156,7 @@ def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task
             caller_binding(context.principal), result, ttl_ms=TTL_MS
         )
     except StoreError as error:
-        raise task_table_unavailable(error, context) from error
+        raise context.table_unavailable(error) from error
 
 
 # -- tasks/* --------------------------------------------------------------------------------------------

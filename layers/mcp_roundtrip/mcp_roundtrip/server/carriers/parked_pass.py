@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct
 
-from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.server.execution import host_services, run_pass
+from mcp_roundtrip.server.carriers import task as task_carrier
+from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
+from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_runner import conclusion_of, final_reply, too_many_answers
 from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.model import Task
@@ -34,8 +28,6 @@ class ParkedPass(Struct):
     """
 
     call: FeatureCall
-    channels: Channels
-    make_round: type[Round]
     reply: Reply | None = None
     round: Round | None = None
     waits_for_url: bool = False
@@ -46,10 +38,14 @@ class ParkedPass(Struct):
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
         )
-        run = new_run(
-            call, self.channels, history.journal, history.responses, options, history.response_channels
+        inputs = ClientInputs(
+            history.responses,
+            is_resumed=True,
+            find_channels=call.find_fallbacks,
+            response_channels=history.response_channels,
         )
-        self.round = self.make_round(call, run)
+        run = new_run(call, history.journal, inputs, options)
+        self.round = Round(call, run)
         outcome = run_pass(call, run)
         if isinstance(run.fault, RETRYABLE):
             raise run.fault
@@ -72,28 +68,7 @@ class ParkedPass(Struct):
         self, this_round: Round, task: Task, outcome: TaskRequested | Checkpointed, ttl_ms: int
     ) -> PassResult:
         """End the parked call as a task. If no task can be created now, the next call tries it again."""
-        self.reply = reply = this_round.start_task(outcome.journal, ttl_ms, task)
+        self.reply = reply = task_carrier.save(this_round, outcome.journal, ttl_ms, task)
         if isinstance(reply.body, ProtocolError) and reply.body.http_status in (429, 503):
             return PassResult(this_round.run, Checkpointed(outcome.journal))
         return PassResult(this_round.run, outcome, conclusion_of(reply))
-
-
-def new_run(
-    call: FeatureCall,
-    channels: Channels,
-    journal: Journal,
-    responses: Any = None,
-    options: TaskOptions | None = None,
-    response_channels: Mapping[str, str] | None = None,
-) -> Run:
-    """Create the run of a pass. The protocol's own input requests are not among its channels."""
-    meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
-    usable = Channels({}, channels.fallbacks)
-    inputs = ClientInputs(
-        responses or {},
-        is_resumed=True,
-        find_channels=lambda: usable,
-        response_channels=response_channels or {},
-    )
-    notifications = NotificationBuffer(meta.progress_token, meta.log_level, max_bytes)
-    return Run(journal, inputs, host_services(call), notifications, options)

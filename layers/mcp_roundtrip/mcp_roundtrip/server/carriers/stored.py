@@ -1,44 +1,52 @@
-"""How a call becomes a task."""
+"""How a call is stored, as a task or as a parked call, and the errors of one that cannot be."""
 
 from __future__ import annotations
 
 from dataclasses import astuple
-from typing import Any
 
-from mcp_roundtrip.canonical import compact_json
+from msgspec.structs import replace
+
+from mcp_roundtrip.canonical import canonical_json, compact_json
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, StoreError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import FeatureCall
-from mcp_roundtrip.server.parked_caller import session_caller
-from mcp_roundtrip.server.task_methods import task_members, task_table_unavailable
-from mcp_roundtrip.tasks.call_index import Flow
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
-from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.parked import ParkedCaller
 
 
-def create_task(
-    call: FeatureCall,
-    run: Run,
-    journal: Journal,
-    ttl_ms: int,
-    flow: Flow | None,
-    parked: Task | None = None,
-) -> dict[str, Any] | ClientError:
-    """Store a task that continues the call, and return the members of its Task object.
+def session_caller(call: FeatureCall) -> str | None:
+    """Return a text that distinguishes the session of a call; None if it has none."""
+    nonce = call.context.session_nonce
+    return None if nonce is None else canonical_json(["session", nonce]).decode()
 
-    `run` is the pass that has ended. `flow` is the flow of which the client has a state. It becomes one task,
-    also if rounds are sent again. `parked` is the parked call that becomes the task, also after a crash.
-    """
-    try:
-        return task_members(_store_task(call, journal, ttl_ms, flow, parked).as_created)
-    except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
-        return creation_error(call, run, error)
+
+def parked_caller(call: FeatureCall) -> ParkedCaller:
+    """Return the caller of a call. The session id identifies an anonymous caller."""
+    principal = caller_binding(call.context.principal)
+    binding = principal or session_caller(call)
+    assert binding is not None  # see `RequestContext.can_store_calls`
+    identity = replace(call.binding, principal=binding).identity()
+    assert identity is not None
+    return ParkedCaller(binding, principal, identity)
+
+
+def task_call_of(call: FeatureCall) -> TaskCall:
+    """Return the part of a call that its task stores."""
+    meta, principal = call.context.request.meta, call.context.principal
+    return TaskCall(
+        call.context.request.method,
+        call.feature.name,
+        call.params.arguments,
+        None if principal is None else astuple(principal),
+        meta.info,
+        call.server_info,
+        meta.trace,
+    )
 
 
 def require_room(call: FeatureCall, run: Run) -> None:
@@ -49,7 +57,7 @@ def require_room(call: FeatureCall, run: Run) -> None:
     except TooManyOpenTasks as error:
         raise _too_many_open_tasks(call, run, error) from None
     except StoreError as error:
-        raise task_table_unavailable(error, call.context) from error
+        raise call.context.table_unavailable(error) from error
 
 
 def creation_error(
@@ -65,11 +73,11 @@ def creation_error(
         return ClientError(ToolError(text), "arguments_too_large")
     if isinstance(error, TooManyOpenTasks):
         refused = _too_many_open_tasks(call, run, error)
-        if call.follows_state:
+        if call.takes_rounds:
             return ClientError(refused)
         # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
         return ClientError(CallAborted(refused.message), "too_many_open_tasks")
-    return ClientError(task_table_unavailable(error, call.context))
+    return ClientError(call.context.table_unavailable(error))
 
 
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> ProtocolError:
@@ -84,53 +92,3 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
         text += f" These steps have run, and will run again then: {', '.join(lost)}."
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
     return ProtocolError(TOO_MANY_REQUESTS, text, data, http_status=429)
-
-
-def _store_task(
-    call: FeatureCall, journal: Journal, ttl_ms: int, flow: Flow | None, parked: Task | None
-) -> Task:
-    if (tracer := call.context.ports.tracer) is None:
-        return _create(call, journal, ttl_ms, flow, parked)
-    from mcp_roundtrip.server.pass_span import creation_span  # off by default
-
-    with creation_span(tracer, call, journal) as span:
-        task = _create(call, journal, ttl_ms, flow, parked, span.traceparent)
-        span.set_attribute("mcp_roundtrip.task.id", task.task_id)
-        return task
-
-
-def _create(
-    call: FeatureCall,
-    journal: Journal,
-    ttl_ms: int,
-    flow: Flow | None,
-    parked: Task | None,
-    created_in: str | None = None,
-) -> Task:
-    port = call.context.ports.tasks()
-    return port.tasks.create(
-        task_call_of(call),
-        caller_binding(call.context.principal),
-        journal,
-        worker=port.worker(),
-        capabilities=call.context.request.meta.capabilities,
-        ttl_ms=ttl_ms,
-        flow=flow,
-        continued=parked,
-        created_in=created_in,
-        caller=session_caller(call),
-    )
-
-
-def task_call_of(call: FeatureCall) -> TaskCall:
-    """Return the part of a call that its task stores."""
-    meta, principal = call.context.request.meta, call.context.principal
-    return TaskCall(
-        call.context.request.method,
-        call.feature.name,
-        call.params.arguments,
-        None if principal is None else astuple(principal),
-        meta.info,
-        call.server_info,
-        meta.trace,
-    )

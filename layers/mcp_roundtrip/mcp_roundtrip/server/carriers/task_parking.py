@@ -8,21 +8,20 @@ again. That call continues from the task's journal, as a new task where the tool
 from __future__ import annotations
 
 from mcp_roundtrip.engine.outcome import NeedsInput
-from mcp_roundtrip.server import parked_replies
-from mcp_roundtrip.server.channels import plan_of
-from mcp_roundtrip.server.parked_caller import parked_caller
+from mcp_roundtrip.server.carriers.stored import parked_caller
+from mcp_roundtrip.server.presenters import page, standing
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
-from mcp_roundtrip.tasks.question_links import PAGE
+from mcp_roundtrip.tasks.question_links import PAGE, question_page_url
 from mcp_roundtrip.tasks.worker import EndWith
 
 
-def can_park(this_round: Round, task: Task, outcome: NeedsInput) -> bool:
+def can_park(this_round: Round, task: Task) -> bool:
     """Return whether an equal call of the task's client would find the call if it were parked."""
-    return outcome.channel == PAGE and task.dialect == "extension" and plan_of(this_round.call).parks
+    return task.dialect == "extension" and this_round.call.plan.parks
 
 
 def park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:
@@ -34,13 +33,16 @@ def park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput
     calls = ParkedCalls.of(call.context.ports.tasks().tasks)
 
     def end(parked: Task) -> Change:
-        asks = parked.requests and parked.work_state is WorkState.AWAITING
-        reply = parked_replies.ask(this_round, parked) if asks else parked_replies.wait(this_round, parked)
+        if parked.requests and parked.work_state is WorkState.AWAITING:
+            url = question_page_url(call.context.ports.config.audience(), parked.link or "")
+            requests = {key: asked.request for key, asked in parked.requests.items()}
+            reply = page.ask(this_round, requests, url)
+        else:
+            reply = standing.wait(this_round, parked)
         assert isinstance(reply.body, dict)
         return end_with(reply.body)
 
-    caller = parked_caller(call)
-    parked = calls.move(caller, task, task_call, outcome.journal, outcome.requests, end)
+    parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
     if parked is not None:
         observer, asked = call.context.ports.observer, sorted(outcome.requests)
         observer.record("call_parked", **call.log_identity, asked=asked, channel=PAGE, task=task.task_id)

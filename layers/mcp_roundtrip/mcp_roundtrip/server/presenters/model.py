@@ -1,4 +1,4 @@
-"""Ask through the model: the channel "model".
+"""The presenter "model": a text that has the model ask the user.
 
 The result of the call instructs the model to ask the user. The answers arrive in an argument of the next call
 and are repeated in later ones, so no state passes through the model. The server cannot verify that the model
@@ -15,27 +15,22 @@ from msgspec.structs import replace
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.forms.form import SINGLE_FIELD
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server.model import CallParams, Reply
+from mcp_roundtrip.server.model import CallParams, Reply, WireInputRequests
 from mcp_roundtrip.server.options import INPUT_RESPONSES
-from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.unaskable import lost_effects, too_late_error
+from mcp_roundtrip.server.round import META_PARKED_CALL, Round
 
 
-def ask(this_round: Round, requests: Mapping[str, Mapping[str, Any]], journal: Journal) -> Reply:
-    """Build the result that instructs the model to ask the user. `requests` are forms, by key.
+def ask(this_round: Round, requests: WireInputRequests) -> Reply:
+    """Build the result that instructs the model to ask the user. `requests` are forms, by key."""
+    return this_round.unfinished_reply(
+        _prompt(this_round.call.name, requests), "asked_through_model", asked=sorted(requests)
+    )
 
-    The next call runs from its start, so it is an error if this one has run a step before the questions.
-    """
-    call = this_round.call
-    if done := lost_effects(journal):
-        observer = call.context.ports.observer
-        observer.record("asked_after_steps", **call.log_identity, asked=sorted(requests), after=done)
-        return this_round.error_reply(too_late_error(call), "not_asked")
-    prompt = model_prompt(call.name, {key: request["params"] for key, request in requests.items()})
-    result = results.tool_result(call.server_info, [results.text_content(prompt)], {})
-    return this_round.reply(result, "asked_through_model", asked=sorted(requests))
+
+def ask_parked(this_round: Round, requests: WireInputRequests) -> Reply:
+    """Build the same result for a parked call, with its status for programs."""
+    text, meta = _prompt(this_round.call.name, requests), {META_PARKED_CALL: {"status": "input_required"}}
+    return this_round.unfinished_reply(text, "asked_through_model", meta, asked=sorted(requests))
 
 
 def take_responses(params: CallParams) -> CallParams:
@@ -73,9 +68,9 @@ def _has_only(answer: Mapping[str, Any], *names: str) -> bool:
     return all(member is None or name in names for name, member in answer.items())
 
 
-def model_prompt(tool: str, forms: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the text that the model reads. `forms` are the params of the elicitations by key."""
-    questions = "\n\n".join(_question_text(key, **form) for key, form in forms.items())
+def _prompt(tool: str, forms: WireInputRequests) -> str:
+    """Return the text that the model reads."""
+    questions = "\n\n".join(_question_text(key, **form["params"]) for key, form in forms.items())
     return (
         f"This is not finished: {tool} needs answers from the user. Ask the user, do not answer yourself. "
         f"Then call {tool} again with the same arguments and, in the argument {INPUT_RESPONSES}, an object "

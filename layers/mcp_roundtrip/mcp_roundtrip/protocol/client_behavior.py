@@ -5,7 +5,7 @@ the row when the client is fixed. Clients without a row are taken to follow the 
 
 A row without a name is about a client that sends the same as others. The official Python SDK calls every
 client `mcp` that sets no name of its own. Its `ClientSession` raises at each InputRequiredResult, while its
-`Client` follows them. `server.channels` goes by what they have in common: they declare no input capability.
+`Client` follows them. `server.plan` goes by what they have in common: they declare no input capability.
 """
 
 from __future__ import annotations

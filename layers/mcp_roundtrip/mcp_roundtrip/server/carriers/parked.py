@@ -1,4 +1,4 @@
-"""Park a call in the task table, and continue it when it is made again (see `tasks.parked`).
+"""The carrier "parked": the call waits in the task table, until it is made again (see `tasks.parked`).
 
 A call is parked when it asks the user in a way that outlasts the request, or when it is out of time and its
 client cannot continue it. The client, or its model, calls the same tool with the same arguments again. That
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_roundtrip.deadline import lambda_remaining_ms
-from mcp_roundtrip.engine.channels import Channel, Channels
+from mcp_roundtrip.engine.channels import Channel
+from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
@@ -21,17 +22,19 @@ from mcp_roundtrip.internal_errors import (
     StoreError,
 )
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.server import parked_replies
-from mcp_roundtrip.server.model import FeatureCall, Reply
-from mcp_roundtrip.server.parked_caller import parked_caller
-from mcp_roundtrip.server.parked_pass import ParkedPass, new_run
+from mcp_roundtrip.protocol.capabilities import missing_capabilities
+from mcp_roundtrip.server.carriers import state as state_carrier
+from mcp_roundtrip.server.carriers.parked_pass import ParkedPass
+from mcp_roundtrip.server.carriers.stored import creation_error, parked_caller, task_call_of
+from mcp_roundtrip.server.execution import new_run
+from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.presenters import app, client, model, page, standing
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_creation import creation_error, task_call_of
-from mcp_roundtrip.server.task_methods import task_table_unavailable
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
+from mcp_roundtrip.tasks.question_links import question_page_url
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.stored_items import with_result
 from mcp_roundtrip.tasks.worker import Worker
@@ -49,12 +52,15 @@ PASS_RESERVE_MS: Final = 10_000
 request that has less than twice this time reserves half of its time."""
 
 
-def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Round) -> Reply | None:
+# -- load ---------------------------------------------------------------------------------------------------
+
+
+def load(call: FeatureCall) -> Reply | None:
     """Continue the parked call with this caller, tool and arguments; return None if there is none.
 
     Raises ProtocolError if the table is not available.
     """
-    resumption = _Resumption(call, channels, make_round)
+    resumption = _Resumption(call)
     try:
         task = resumption.calls.find(resumption.caller)
         if task is None:
@@ -63,37 +69,60 @@ def resume(call: FeatureCall, channels: Channels, make_round: type[Round] = Roun
             resumption.store(task, call.params.model_responses, "model")
         return resumption.reply_to(task)
     except StoreError as error:
-        raise task_table_unavailable(error, call.context) from error
+        raise call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
         return resumption.idle_round().reply_for_exception(error)
 
 
-def resume_task(this_round: Round, task: Task, channels: Channels) -> Reply:
+def load_flow(this_round: Round, task: Task) -> Reply:
     """Continue a parked call of which the client sent a state again. The answers in this round do not count.
 
     Raises ProtocolError if the table is not available.
     """
-    resumption = _Resumption(this_round.call, channels, type(this_round))
     try:
-        return resumption.reply_to(task) or parked_replies.ended(this_round)
+        return _Resumption(this_round.call).reply_to(task) or standing.ended(this_round)
     except StoreError as error:
-        raise task_table_unavailable(error, this_round.call.context) from error
+        raise this_round.call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
         return this_round.reply_for_exception(error)
 
 
-def park(
-    this_round: Round,
-    requests: Mapping[str, Mapping[str, Any]],
-    journal: Journal,
-    channel: Channel | None = None,
+def load_named(call: FeatureCall, task_id: str) -> Reply:
+    """Store the answers of the request to the parked call that its state names, and continue the call.
+
+    Without answers, the reply says where the call stands. Raises ProtocolError if the table is not available.
+    """
+    resumption, answers = _Resumption(call), call.params.input_responses
+    pk = task_partition_key(DIALECT, resumption.caller.binding, task_id)
+    try:
+        task = None if pk is None else resumption.calls.load(pk)
+        if task is not None:
+            if not resumption.store_form(task, answers):
+                return standing.late(resumption.idle_round(task))
+            task = resumption.calls.load(task.pk)
+        reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
+        return reply or standing.ended(resumption.idle_round())
+    except ItemTooLarge as error:
+        return standing.too_large(resumption.idle_round(), error.limit)
+    except StoreError as error:
+        raise call.context.table_unavailable(error) from error
+    except (KeyServiceError, SettingsError) as error:
+        return resumption.idle_round().reply_for_exception(error)
+
+
+# -- save ---------------------------------------------------------------------------------------------------
+
+
+def save(
+    this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel | None = None
 ) -> Reply:
     """Park a call, and ask its questions; without `requests`, the call was out of time.
 
-    `requests` are the InputRequest objects by key that the user is asked through `channel`.
+    `requests` are the InputRequest objects by key that the user is asked through `channel`. Raises
+    FlowIsStored.
     """
     call, observer = this_round.call, this_round.call.context.ports.observer
-    resumption = _Resumption(call, this_round.run.inputs.channels, type(this_round))
+    resumption = _Resumption(call)
     try:
         task = resumption.calls.create(
             resumption.caller,
@@ -105,41 +134,41 @@ def park(
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
-            return resumption.reply_to(task) or parked_replies.ended(this_round)
+            return resumption.reply_to(task) or standing.ended(this_round)
     except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
-        failure = creation_error(call, this_round.run, error)
-        return this_round.error_reply(failure.error, failure.outcome)
+        return this_round.error_reply(creation_error(call, this_round.run, error))
     observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
-    return parked_replies.ask(this_round, task) if requests else parked_replies.wait(this_round, task)
+    return ask(this_round, task) if requests else standing.wait(this_round, task)
 
 
-def answer(
-    call: FeatureCall,
-    task_id: str,
-    answers: Mapping[str, Any],
-    channels: Channels,
-    make_round: type[Round] = Round,
-) -> Reply:
-    """Store the user's answers (ElicitResult objects by wire key) to a parked call, and continue it.
+def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
+    """Ask the open questions of a parked call in the best way of the client that makes the call now.
 
-    Without answers, the reply says where the call stands. Raises ProtocolError if the table is not available.
+    `is_repeated`: an earlier reply has asked them.
     """
-    resumption = _Resumption(call, channels, make_round)
-    pk = task_partition_key(DIALECT, resumption.caller.binding, task_id)
-    try:
-        task = None if pk is None else resumption.calls.load(pk)
-        if task is not None:
-            if not resumption.store_form(task, answers):
-                return parked_replies.late(resumption.idle_round(task))
-            task = resumption.calls.load(task.pk)
-        reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
-        return reply or parked_replies.ended(resumption.idle_round())
-    except ItemTooLarge as error:
-        return parked_replies.too_large(resumption.idle_round(), error.limit)
-    except StoreError as error:
-        raise task_table_unavailable(error, call.context) from error
-    except (KeyServiceError, SettingsError) as error:
-        return resumption.idle_round().reply_for_exception(error)
+    call, requests = this_round.call, {key: asked.request for key, asked in task.requests.items()}
+    if any(asked.channel == "model" for asked in task.requests.values()):
+        return model.ask_parked(this_round, requests)
+    url = question_page_url(call.context.ports.config.audience(), task.link or "")
+    answers_requests = call.takes_rounds and _shows(call.context.request.meta.capabilities, requests)
+    shown_in = [each for each in call.plan.fallbacks if each in ("app", "page")]
+    if not answers_requests and shown_in[:1] != ["app"]:
+        return page.ask(this_round, requests, url, is_repeated=is_repeated)
+    state = state_carrier.save_name(this_round, task.task_id, for_view=not answers_requests)
+    if isinstance(state, Reply):
+        return state
+    if answers_requests:
+        return client.ask(this_round, requests, state)
+    return app.ask_parked(this_round, requests, state, url)
+
+
+def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
+    """Return whether a client shows all of these elicitations."""
+    modes = {each["params"]["mode"] for each in requests.values()}
+    return not missing_capabilities(declared, [("elicitation", mode) for mode in modes])
+
+
+# -- continue -----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -147,8 +176,6 @@ class _Resumption:
     """A request that continues a parked call."""
 
     call: FeatureCall
-    channels: Channels
-    make_round: type[Round]
 
     def __post_init__(self) -> None:
         context = self.call.context
@@ -187,9 +214,7 @@ class _Resumption:
         pause_ms = FIRST_PAUSE_MS
         while current is not None:
             if current.is_terminal:
-                return parked_replies.result(
-                    self.idle_round(current), with_result(self.calls.tasks.store, current)
-                )
+                return standing.result(self.idle_round(current), with_result(self.calls.tasks.store, current))
             is_ready, has_time = self._is_ready(current), self._left_ms() > 0
             if is_ready and has_time and (reply := self._run_pass(current)) is not None:
                 return reply
@@ -209,21 +234,23 @@ class _Resumption:
         flow_id = "" if task is None else task.flow_id
         if flow_id:
             self.call.context.ports.observer.tag(flow=flow_id)
-        return self.make_round(self.call, new_run(self.call, self.channels, Journal(flow_id or "none")))
+        inputs = ClientInputs({}, is_resumed=True, find_channels=self.call.find_fallbacks)
+        return Round(self.call, new_run(self.call, Journal(flow_id or "none"), inputs))
 
     def _where_it_stands(self, task: Task, asks: bool) -> Reply:
         this_round = self.idle_round(task)
-        return (
-            parked_replies.ask(this_round, task, is_repeated=True)
-            if asks
-            else parked_replies.wait(this_round, task)
-        )
+        return ask(this_round, task, is_repeated=True) if asks else self._wait(this_round, task)
+
+    def _wait(self, this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
+        if self.call.params.is_in_app:
+            return app.work_parked(this_round, waits_for_url=waits_for_url)
+        return standing.wait(this_round, task, waits_for_url=waits_for_url)
 
     def _run_pass(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
         context, port = self.call.context, self.call.context.ports.tasks()
         observer = context.ports.observer
-        this_pass = ParkedPass(self.call, self.channels, self.make_round)
+        this_pass = ParkedPass(self.call)
         worker = Worker(
             port.store,
             _NoWorkers(),
@@ -242,11 +269,11 @@ class _Resumption:
         if this_pass.reply is not None:
             return this_pass.reply
         if left.is_terminal:
-            return parked_replies.result(this_pass.round, left)
+            return standing.result(this_pass.round, left)
         if left.requests and left.work_state is WorkState.AWAITING:
-            return parked_replies.ask(this_pass.round, left)
+            return ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:
-            return parked_replies.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
+            return self._wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
         return None
 
     def _is_ready(self, task: Task) -> bool:

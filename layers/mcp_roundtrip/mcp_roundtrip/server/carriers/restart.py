@@ -1,0 +1,138 @@
+"""The carrier "restart": nothing is kept. The call is made again, and starts from its beginning.
+
+It is for clients that open with `initialize`. They could only be asked in the middle of a call over a stream
+that is held open, so their questions take the fallbacks (`server.plan`), with one exception: `elicit_url`
+ends the call with -32042 (2025-11-25, client/elicitation "URL Elicitation Required Error") if the client
+declares URL elicitation, or if it is unknown what it declares and no fallback reaches the user. The client
+makes the call again, and `done` tells whether the interaction is complete.
+
+A restarted call has no journal, so no step may come before -32042. A parked call keeps its journal.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.outcome import NeedsInput, Outcome
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.journal import Journal, Kind
+from mcp_roundtrip.principal import caller_binding
+from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION
+from mcp_roundtrip.protocol.request_validation import RequestMeta
+from mcp_roundtrip.server.errors import asked_after_steps, cannot_ask_error
+from mcp_roundtrip.server.execution import new_run
+from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext, WireInputRequests
+from mcp_roundtrip.server.round import Round, Visits
+
+URL_ELICITATION_REQUIRED: Final = -32042
+"""2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""
+
+NOT_VISITED: Final = Visits()
+
+
+def with_usable_capabilities(call: FeatureCall) -> FeatureCall:
+    """Remove what a client cannot use during a call: capabilities other than URLs, and members of rounds."""
+    meta = call.context.request.meta
+    params = replace(call.params, input_responses={}, request_state=None, is_retry=False)
+    adapted = replace(call, params=params, context=call.context.without_input_capabilities())
+    reaches_user = not {"app", "page"}.isdisjoint(adapted.plan.fallbacks)
+    if _takes_urls(meta) or (_may_take_urls(meta) and not reaches_user):
+        return replace(adapted, context=_with_urls(adapted.context))
+    return adapted
+
+
+def _takes_urls(meta: RequestMeta) -> bool:
+    return meta.protocol_version == LEGACY_VERSION and declares(meta.capabilities, ELICITATION_URL)
+
+
+def _may_take_urls(meta: RequestMeta) -> bool:
+    return meta.protocol_version == LEGACY_VERSION and not meta.knows_capabilities
+
+
+def _with_urls(context: RequestContext) -> RequestContext:
+    meta = context.request.meta
+    capabilities = {**meta.capabilities, "elicitation": {"url": {}}}
+    return replace(context, request=replace(context.request, meta=replace(meta, capabilities=capabilities)))
+
+
+# -- load ---------------------------------------------------------------------------------------------------
+
+
+def load(call: FeatureCall, visits: Visits = NOT_VISITED) -> Round:
+    """Return the round of a call that starts from its beginning."""
+    inputs = ClientInputs(
+        {key: {"action": "accept"} for key in visits.keys},
+        is_resumed=False,
+        find_channels=call.find_channels,
+        model_responses=call.params.model_responses,
+        polls_urls=False,  # the client has not shown them yet
+    )
+    flow_id = visits.flow_id or call.context.ports.random_bytes(16).hex()
+    return Round(call, new_run(call, Journal(flow_id), inputs), visits=visits)
+
+
+def load_again(this_round: Round, outcome: Outcome) -> Round | None:
+    """Return the round with a second pass, which asks `done` of each question whether it is complete.
+
+    Returns None if the pass does not wait for URLs only, or if a second pass finds out nothing new.
+    """
+    if not isinstance(outcome, NeedsInput) or outcome.channel != "client":
+        return None
+    keys, call, visits = frozenset(outcome.requests), this_round.call, this_round.visits or NOT_VISITED
+    # A tool whose keys differ from pass to pass would never end.
+    is_bounded = len(visits.keys) < call.context.ports.config.max_rounds
+    is_useful = _are_urls(outcome.requests) and not keys <= visits.keys
+    if not (is_useful and is_bounded) or outcome.journal.lost_effects:
+        return None
+    name = visits.name or _name(call, outcome.journal)
+    return load(call, Visits(visits.keys | keys, outcome.journal.flow_id, name))
+
+
+def _name(call: FeatureCall, journal: Journal) -> str:
+    """Return a name that is equal in every such call; for anonymous callers, in this call only.
+
+    Answers are part of it: what happens at the URL depends on them, and a model could change them later.
+    """
+    principal = caller_binding(call.context.principal)
+    if principal is None:
+        return journal.flow_id
+    answers = [[entry.key, entry.value] for entry in journal.entries if entry.kind is Kind.ANSWER]
+    identity = [principal, call.context.request.method, call.name, call.params.arguments, answers]
+    return digest("mcp-rs/v1/legacy-run", identity, size=24)
+
+
+# -- save ---------------------------------------------------------------------------------------------------
+
+
+def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
+    """Build the error that sends the user to URLs; another error if the requests are not URLs."""
+    call, visits = this_round.call, this_round.visits or NOT_VISITED
+    if not _are_urls(requests):
+        return this_round.error_reply(cannot_ask_error(call))
+    if journal.lost_effects:
+        return this_round.error_reply(asked_after_steps(call, requests, journal))
+    name = visits.name or _name(call, journal)
+    elicitations: list[dict[str, Any]] = [
+        {"elicitationId": digest("mcp-rs/v1/elicitation", [name, key], size=24), **request["params"]}
+        for key, request in requests.items()
+    ]
+    observer = call.context.ports.observer
+    observer.record("url_elicitation_required", **call.log_identity, asked=sorted(requests))
+    # Many clients show the message, and no data.
+    pages = "".join(f"\n- {each['message']}: {each['url']}" for each in elicitations)
+    text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."
+    return this_round.reply(
+        ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations}), None
+    )
+
+
+def _are_urls(requests: WireInputRequests) -> bool:
+    return all(
+        request["method"] == "elicitation/create" and request["params"]["mode"] == "url"
+        for request in requests.values()
+    )

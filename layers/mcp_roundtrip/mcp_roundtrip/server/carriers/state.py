@@ -1,0 +1,107 @@
+"""The carrier "state": the journal waits in the state that the client sends again (SEP-2322)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_roundtrip.errors import ProtocolError, StateRejected
+from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
+from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.round import Round
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.state.claims import OpenState
+
+CLIENT_ROUNDS: Final = 10
+"""Number of rounds after which most clients give up a call."""
+
+LARGE_STATE: Final = 16_384
+"""Characters from which a state is logged: it travels twice in every round."""
+
+_PARKED: Final[Mapping[bool, str]] = {True: "parked", False: "asked"}
+"""The member of a state that names a parked call, by whether a view or a client sends it.
+
+The state of a view is none of its client, which does not show it to the model.
+"""
+
+
+def max_rounds(call: FeatureCall, journal: Journal) -> int:
+    """Return the limit of rounds; rounds that only wait for a URL may use up the clients' own limit."""
+    limit = call.context.ports.config.max_rounds
+    return min(limit + journal.url_wait_rounds, max(limit + 1, CLIENT_ROUNDS))
+
+
+# -- load ---------------------------------------------------------------------------------------------------
+
+
+def load(call: FeatureCall, state: str) -> OpenState:
+    """Open the state of a request. Raises ProtocolError if it is not valid."""
+    try:
+        return call.context.ports.state_codec().open(call.binding, state)
+    except StateRejected as rejected:
+        raise _invalid_state(call, rejected) from None
+    except KeyServiceError as error:
+        call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
+        raise call.context.internal_error from error
+
+
+def parked_task(opened: OpenState, *, for_view: bool) -> str | None:
+    """Return the task id of the parked call that a state names; None if it names none."""
+    payload = opened.payload
+    return payload.get(_PARKED[for_view]) if isinstance(payload, dict) else None
+
+
+def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
+    """Return the journal of a state. Raises ProtocolError if it has none of this version."""
+    try:
+        return Journal.from_json(opened.payload)
+    except StateRejected as rejected:
+        raise _invalid_state(call, rejected) from None
+
+
+def _invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
+    from mcp_roundtrip.server.errors import invalid_state  # most states are valid
+
+    return invalid_state(call, rejected)
+
+
+# -- save ---------------------------------------------------------------------------------------------------
+
+
+def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> str | Reply:
+    """Return the state of the next round, or the reply that says why there is none."""
+    call, opened = this_round.call, this_round.opened
+    first_issued_at = None if opened is None else opened.first_issued_at
+    try:
+        state = _seal(call, journal.to_json(), this_round.number, first_issued_at)
+    except KeyServiceError as error:
+        return _unavailable(this_round, error)
+    except (StateRejected, StateTooLarge) as error:
+        from mcp_roundtrip.server.errors import unsealed_state_error  # most states can be sealed
+
+        return this_round.error_reply(unsealed_state_error(call, error, requests, journal))
+    if len(state) > LARGE_STATE:
+        call.context.ports.observer.record("state_large", **call.log_identity, characters=len(state))
+    return state
+
+
+def save_name(this_round: Round, task_id: str, *, for_view: bool) -> str | Reply:
+    """Return a state that names a parked call, or the reply that says why there is none."""
+    try:
+        return _seal(this_round.call, {_PARKED[for_view]: task_id}, 1, None)
+    except KeyServiceError as error:
+        return _unavailable(this_round, error)
+
+
+def _seal(call: FeatureCall, payload: Mapping[str, Any], number: int, first_issued_at: int | None) -> str:
+    """Return a token. Raises KeyServiceError, StateTooLarge, and StateRejected if the flow has expired."""
+    codec = call.context.ports.state_codec()
+    return codec.seal(call.binding, payload, round=number, first_issued_at=first_issued_at)
+
+
+def _unavailable(this_round: Round, error: KeyServiceError) -> Reply:
+    call = this_round.call
+    call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
+    return this_round.reply(call.context.internal_error, None)

@@ -1,0 +1,118 @@
+"""The presenter "app": a form that the host shows in the conversation (MCP Apps, SEP-1865).
+
+The result of the call is complete for the model. Its `_meta`, which hosts pass to the view and not to the
+model, holds what the view needs: the questions, and a state that is bound to the caller, the tool and the
+arguments. The view answers through an app-only tool (`server.answer_tool`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from mcp_roundtrip.engine.inputs import own_message
+from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.server.model import Reply, WireInputRequests
+from mcp_roundtrip.server.round import META_PARKED_CALL, Round
+
+META_QUESTIONS: Final = "mcp-roundtrip/questions"
+"""The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
+
+VIEW_PAUSE_MS: Final = 2_000
+"""How long a view waits before it asks again where a parked call stands."""
+
+
+def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
+    """Build the result that shows questions in a view; the state of the call travels with them."""
+    text = _unparked_text(this_round.call.name, requests)
+    meta = {META_QUESTIONS: _questions(this_round, requests, state)}
+    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
+
+
+def ask_parked(this_round: Round, requests: WireInputRequests, state: str, link: str) -> Reply:
+    """Build the result that shows the questions of a parked call, which the state names.
+
+    `link`: a page with the same questions, for a user whose host declares views and shows none.
+    """
+    name = this_round.call.name
+    instruction = f"Call {name} again with the same arguments to read the result."
+    meta = {
+        META_QUESTIONS: {**_questions(this_round, requests, state), "instruction": instruction},
+        META_PARKED_CALL: {"status": "input_required", "url": link},
+    }
+    text = _parked_text(name, requests, link)
+    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
+
+
+def work(this_round: Round, state: str) -> Reply:
+    """Build the result for a view whose call ran out of time: the view sends the state at once."""
+    working = {"status": "working", "retryAfterMs": 0, "state": state}
+    text = f"{this_round.call.name} is working."
+    return this_round.unfinished_reply(text, "checkpoint", {META_QUESTIONS: working})
+
+
+def work_parked(this_round: Round, *, waits_for_url: bool = False) -> Reply:
+    """Build the result for a view whose parked call asks nothing now: the view asks again by itself."""
+    text = f"{this_round.call.name} is working."
+    if waits_for_url:
+        text = "Waiting until you have finished at the link."
+    working = {"status": "working", "retryAfterMs": VIEW_PAUSE_MS}
+    outcome = "waiting_for_answer" if waits_for_url else "still_running"
+    return this_round.unfinished_reply(text, outcome, {META_QUESTIONS: working})
+
+
+def with_status(reply: Reply) -> Reply:
+    """Add the status for the view to a reply that has none."""
+    body, outcome = reply.body, reply.log_fields.get("outcome")
+    if isinstance(body, ProtocolError) or META_QUESTIONS in body.get("_meta", {}):
+        return reply
+    if outcome == "answers_too_large":
+        return reply  # the view keeps its form
+    status = "ended" if outcome in ("call_ended", "answers_late") else "complete"
+    return replace(reply, body=with_questions(body, {"status": status}))
+
+
+def with_questions(result: Mapping[str, Any], questions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result with what the view reads."""
+    return {**result, "_meta": {**result.get("_meta", {}), META_QUESTIONS: questions}}
+
+
+def _questions(this_round: Round, requests: WireInputRequests, state: str) -> dict[str, Any]:
+    """Return what the view needs to ask, and to send the answers."""
+    call = this_round.call
+    return {
+        "status": "asking",
+        "tool": call.name,
+        "arguments": call.params.arguments,
+        "state": state,
+        "requests": requests,
+        "issuedAt": int(call.context.ports.clock()),
+    }
+
+
+# -- texts for the model ------------------------------------------------------------------------------------
+
+
+def _asked(tool: str, requests: WireInputRequests) -> str:
+    messages = "".join(f"\n- {own_message(request)}" for request in requests.values())
+    return (
+        f"This is not finished: {tool} asks the user, in a form that this conversation shows:{messages}\n"
+        "Do not answer in place of the user. Ask the user to fill in the form."
+    )
+
+
+def _unparked_text(tool: str, requests: WireInputRequests) -> str:
+    return (
+        f"{_asked(tool, requests)} The result follows once the user has sent the form. "
+        f"A new call of {tool} would ask again from the start."
+    )
+
+
+def _parked_text(tool: str, requests: WireInputRequests, link: str) -> str:
+    return (
+        f"{_asked(tool, requests)} When the user says that they are done, call {tool} again with the same "
+        "arguments: that call returns the result.\n"
+        f"If the user sees no form, give them this link, which shows the same questions: {link}"
+    )

@@ -1,0 +1,26 @@
+"""The presenter "client": the protocol's own input requests (SEP-2322)."""
+
+from __future__ import annotations
+
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
+from mcp_roundtrip.server.model import Reply, WireInputRequests
+from mcp_roundtrip.server.round import Round
+
+
+def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
+    """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
+    call = this_round.call
+    if requests and shows_forms_in_apps(call.context.request.meta.capabilities):
+        requests = _in_view(call.feature.form_view_uri, requests)
+    result = results.input_required(call.server_info, requests, state)
+    return this_round.reply(result, "input_required" if requests else "checkpoint", asked=sorted(requests))
+
+
+def _in_view(uri: str | None, requests: WireInputRequests) -> WireInputRequests:
+    """Name the view of the feature in its forms."""
+    if uri is None:
+        return requests
+    from mcp_roundtrip.server.views import with_view  # few clients show forms in views
+
+    return with_view(requests, uri)

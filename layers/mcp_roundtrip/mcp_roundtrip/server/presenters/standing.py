@@ -1,0 +1,60 @@
+"""What the model reads of a parked call that asks nothing: where it stands, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.internal_errors import CallAborted
+from mcp_roundtrip.server.errors import ClientError
+from mcp_roundtrip.server.model import Reply
+from mcp_roundtrip.server.round import META_PARKED_CALL, Round
+from mcp_roundtrip.tasks.model import Status, Task
+
+_ASKS: Final[Mapping[str, Any]] = {META_PARKED_CALL: {"status": Status.INPUT_REQUIRED.value}}
+_WORKS: Final[Mapping[str, Any]] = {META_PARKED_CALL: {"status": Status.WORKING.value}}
+
+
+def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
+    """Build the reply of a call that asks nothing now, and that the model has to make again."""
+    tool, is_leased = this_round.call.name, task.lease_owner is not None
+    again = f"Call {tool} again with the same arguments"
+    if waits_for_url:
+        text = f"{tool} waits for the user, who has not finished at the page. {again} when they have."
+        return this_round.unfinished_reply(text, "waiting_for_answer", _ASKS)
+    if is_leased:
+        text = f"{tool} is still running. {again} to get its result."
+        return this_round.unfinished_reply(text, "still_running", _WORKS)
+    text = f"This is not finished: {tool} needs more time. {again}: it continues where it stopped."
+    return this_round.unfinished_reply(text, "parked", _WORKS)
+
+
+def result(this_round: Round, task: Task) -> Reply:
+    """Build the reply with the stored result of a call that has ended. It has its large results, too."""
+    if task.error is not None:
+        error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
+        return this_round.reply(error, None)
+    return this_round.reply(task.result, "result_repeated")
+
+
+def ended(this_round: Round) -> Reply:
+    """Build the reply to an answer for a call that no longer exists."""
+    text = f"This call of {this_round.call.name} has ended or expired. A new call starts from the beginning."
+    return this_round.error_reply(ClientError(CallAborted(text), "call_ended"))
+
+
+def late(this_round: Round) -> Reply:
+    """Build the reply to a form whose questions have other answers already."""
+    text = (
+        "These questions were answered before, perhaps in another window, and the call continues with those "
+        f"answers. What was sent now was not stored. Call {this_round.call.name} again with the same "
+        "arguments: that call returns the result."
+    )
+    return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
+
+
+def too_large(this_round: Round, limit: int) -> Reply:
+    """Build the reply to an answer that no item of the table can hold."""
+    text = f"The answer is too large: at most about {limit} bytes of JSON. Give a shorter one."
+    return this_round.error_reply(ClientError(ToolError(text), "answers_too_large"))

@@ -1,0 +1,259 @@
+"""Run one round of a call: load its journal, run one pass, and reply; or save the journal, and ask.
+
+Where the journal waits is a carrier, and how questions reach somebody is a presenter (`server.plan`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
+from mcp_roundtrip.errors import MissingClientCapability
+from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
+from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.server.execution import new_run, run_pass
+from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.round import Round
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.state.claims import OpenState
+
+
+def run_call(call: FeatureCall) -> Reply:
+    """Run one round of a call. Raises ProtocolError for one that is refused before the function runs."""
+    if not (call.takes_rounds or call.params.is_in_app):
+        from mcp_roundtrip.server.carriers import restart  # most clients are of 2026-07-28
+
+        call = restart.with_usable_capabilities(call)
+    reply = _run(call)
+    if call.params.is_in_app:
+        from mcp_roundtrip.server.presenters.app import with_status  # few calls are made by a view
+
+        return with_status(reply)
+    return reply
+
+
+def _run(call: FeatureCall) -> Reply:
+    if call.feature.requires:
+        from mcp_roundtrip.server.errors import require_feature_capabilities, unaskable_error
+
+        try:
+            require_feature_capabilities(call)
+        except MissingClientCapability as error:
+            if call.takes_rounds:
+                raise
+            return _first_round(call).error_reply(unaskable_error(call, error))
+    try:
+        call = _take_model_responses(call)
+    except ArgumentsError as error:
+        return _first_round(call).reply_for(Failed(error))
+    this_round = _load(call)
+    if isinstance(this_round, Reply):
+        return this_round
+    try:
+        return _run_pass(this_round)
+    except FlowIsStored:  # a concurrent round has become a task, or was parked
+        return _load_flow(this_round) or Reply(call.context.internal_error)
+
+
+def _take_model_responses(call: FeatureCall) -> FeatureCall:
+    """Separate the answers that a model passed on from the arguments of the tool. Raises ArgumentsError."""
+    if "model" not in call.feature.channels or "model" not in call.plan.fallbacks:
+        return call
+    from mcp_roundtrip.server.presenters.model import take_responses  # few tools choose it
+
+    return replace(call, params=take_responses(call.params))
+
+
+# -- load ---------------------------------------------------------------------------------------------------
+
+
+def _load(call: FeatureCall) -> Round | Reply:
+    """Return the round with the journal of the call, or the reply of a call that continues in the table.
+
+    Raises ProtocolError for a state that is not valid, and if the table is not available.
+    """
+    if call.params.request_state is None:
+        return _load_parked(call) or _first_round(call)
+    from mcp_roundtrip.server.carriers import state  # most calls have none
+
+    opened = state.load(call, call.params.request_state)
+    if (task_id := state.parked_task(opened, for_view=call.params.is_in_app)) is not None:
+        from mcp_roundtrip.server.carriers import parked  # most states have a journal
+
+        return parked.load_named(call, task_id)
+    journal = state.journal_of(call, opened)
+    # No later round could run what the last one puts off.
+    has_reserve = opened.round < state.max_rounds(call, journal) or call.may_start_task
+    this_round = _round(call, journal, opened, has_reserve=has_reserve)
+    if call.feature.task is None or not call.context.ports.config.has_task_table:
+        return this_round
+    return _load_flow(this_round) or this_round
+
+
+def _first_round(call: FeatureCall) -> Round:
+    if not call.takes_rounds:
+        from mcp_roundtrip.server.carriers import restart  # most clients are of 2026-07-28
+
+        return restart.load(call)
+    return _round(call, Journal(call.context.ports.random_bytes(16).hex()))
+
+
+def _round(
+    call: FeatureCall, journal: Journal, opened: OpenState | None = None, *, has_reserve: bool = True
+) -> Round:
+    params = call.params
+    responses = params.input_responses if opened is None else journal.responses_for(params.input_responses)
+    inputs = ClientInputs(responses, opened is not None, call.find_channels, params.model_responses)
+    return Round(call, new_run(call, journal, inputs, has_reserve=has_reserve), opened)
+
+
+def _load_parked(call: FeatureCall) -> Reply | None:
+    """Continue the parked call that this one repeats; return None if there is none.
+
+    Only calls that may be parked read the table. Raises ProtocolError if it is not available.
+    """
+    if call.feature.parameters.context_parameter is None or not call.context.ports.config.has_task_table:
+        return None
+    if not call.plan.parks:
+        return None
+    from mcp_roundtrip.server.carriers import parked  # most calls cannot be parked
+
+    return parked.load(call)
+
+
+def _load_flow(this_round: Round) -> Reply | None:
+    """Return the reply of the task or the parked call as which the flow continues; None if there is none."""
+    from mcp_roundtrip.server.carriers import task as task_carrier  # few tools become tasks
+
+    stored = task_carrier.load(this_round)
+    if stored is None:
+        return None
+    if task_carrier.is_parked(stored):
+        from mcp_roundtrip.server.carriers import parked  # as above
+
+        return parked.load_flow(this_round, stored)
+    return task_carrier.reply_again(this_round, stored)
+
+
+# -- run ----------------------------------------------------------------------------------------------------
+
+
+def _run_pass(this_round: Round) -> Reply:
+    """Run one pass, and reply. Raises ProtocolError and FlowIsStored."""
+    call = this_round.call
+    if call.feature.task == "required":
+        from mcp_roundtrip.server.carriers.stored import require_room  # few tools require a task
+
+        require_room(call, this_round.run)
+    outcome = run_pass(call, this_round.run)
+    if this_round.visits is not None:
+        from mcp_roundtrip.server.carriers import restart  # most clients are of 2026-07-28
+
+        while (again := restart.load_again(this_round, outcome)) is not None:
+            this_round, outcome = again, run_pass(call, again.run)
+    return _reply_to(this_round, outcome)
+
+
+def _reply_to(this_round: Round, outcome: Outcome) -> Reply:
+    match outcome:
+        case Done() | Failed():
+            return this_round.reply_for(outcome)
+        case NeedsInput():
+            return _ask(this_round, outcome)
+        case Checkpointed(journal):
+            return _continue(this_round, journal)
+        case TaskRequested(journal, ttl_ms):
+            from mcp_roundtrip.server.carriers import task as task_carrier  # few calls become a task
+
+            return task_carrier.save(this_round, journal, ttl_ms)
+    raise AssertionError(f"only a task ends a pass with {outcome}")
+
+
+# -- save and present ---------------------------------------------------------------------------------------
+
+
+def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
+    """Save the journal, and present the questions of a pass."""
+    from mcp_roundtrip.server.plan import carrier_of_questions  # most calls do not ask
+
+    call, requests, journal, channel = this_round.call, outcome.requests, outcome.journal, outcome.channel
+    has_effects = bool(journal.lost_effects)
+    match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
+        case "parked":
+            from mcp_roundtrip.server.carriers import parked
+
+            return parked.save(this_round, requests, journal, channel)
+        case "restart" if channel == "model":
+            return _ask_model(this_round, outcome)
+        case "restart":
+            from mcp_roundtrip.server.carriers import restart
+
+            return restart.save(this_round, requests, journal)
+    return _ask_with_state(this_round, requests, journal, in_app=channel == "app")
+
+
+def _ask_model(this_round: Round, outcome: NeedsInput) -> Reply:
+    from mcp_roundtrip.server.presenters import model  # few tools choose it
+
+    if outcome.journal.lost_effects:  # the next call runs from its start
+        from mcp_roundtrip.server.errors import asked_after_steps
+
+        failure = asked_after_steps(this_round.call, outcome.requests, outcome.journal)
+        return this_round.error_reply(failure)
+    return model.ask(this_round, outcome.requests)
+
+
+def _ask_with_state(
+    this_round: Round, requests: WireInputRequests, journal: Journal, *, in_app: bool
+) -> Reply:
+    """Present questions with a state; without any, the state has the call continue at once."""
+    from mcp_roundtrip.server.carriers import state as state_carrier  # most calls need none
+    from mcp_roundtrip.server.presenters import app, client
+
+    call = this_round.call
+    if not in_app and this_round.number > state_carrier.max_rounds(call, journal):
+        return _end_rounds(this_round, requests, journal)
+    state = state_carrier.save(this_round, requests, journal)
+    if isinstance(state, Reply):
+        return state
+    if not in_app:
+        return client.ask(this_round, requests, state)
+    return app.ask(this_round, requests, state) if requests else app.work(this_round, state)
+
+
+def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
+    """Continue a call after its last round as a task, or end it."""
+    from mcp_roundtrip.server.errors import TASK_REQUESTS, too_many_rounds  # most calls end before
+
+    call = this_round.call
+    if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
+        return _become_task(this_round, journal)
+    return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
+
+
+def _become_task(this_round: Round, journal: Journal) -> Reply:
+    from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task by themselves
+    from mcp_roundtrip.server.carriers import task as task_carrier
+
+    return task_carrier.save(this_round, journal, TASK_TTL_MS)
+
+
+def _continue(this_round: Round, journal: Journal) -> Reply:
+    """Save the journal of a pass that ran out of time, and say how the call continues."""
+    call = this_round.call
+    match call.carrier_if_unfinished:
+        case "state":
+            return _ask_with_state(this_round, {}, journal, in_app=call.params.is_in_app)
+        case "task":
+            return _become_task(this_round, journal)
+        case "parked":
+            from mcp_roundtrip.server.carriers import parked
+
+            return parked.save(this_round, {}, journal)
+    from mcp_roundtrip.server.errors import out_of_time_error  # most calls can continue
+
+    return this_round.error_reply(out_of_time_error(call))
