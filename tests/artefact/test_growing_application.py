@@ -223,12 +223,8 @@ async def test_one_function(application: Application) -> None:
     await works(application, "order_status")
 
 
-async def test_a_second_tool_in_the_function(application: Application) -> None:
-    application.grow("new-tool", "NAME=find_parts")
-    await works(application, "order_status", "find_parts")
-
-
-async def test_a_tool_with_tasks(application: Application) -> None:
+async def test_a_second_tool_in_the_function_and_one_with_tasks(application: Application) -> None:
+    application.make("new-tool", "NAME=find_parts")
     application.grow("new-tool", "NAME=count_parts", "TASKS=1")
     await works(application, "order_status", "find_parts", "count_parts")
 
@@ -258,20 +254,15 @@ async def test_callers_with_tokens_of_a_provider(application: Application) -> No
     await works(application, *TOOLS)
 
 
-async def test_gradual_deployments(application: Application) -> None:
+async def test_gradual_deployments_and_audit_records(application: Application) -> None:
     [block] = [each for each in code_blocks(OPTIONS, "yaml") if each.startswith("DeploymentPreference:")]
     application.edit(TEMPLATE, ENVIRONMENT, indent(block, "    ") + ENVIRONMENT)
+    application.edit(TEMPLATE, PASSED, f"{PASSED}        AuditLog: hash\n")
     application.make("deploy")
     groups = [name for name in application.deployer.stack.resources if name.endswith("DeploymentGroup")]
     assert sorted(groups) == [
         f"{name}FunctionDeploymentGroup" for name in ("FrontDoor", "Server", "Translate")
     ]
-    await works(application, *TOOLS)
-
-
-async def test_audit_records(application: Application) -> None:
-    application.edit(TEMPLATE, PASSED, f"{PASSED}        AuditLog: hash\n")
-    application.make("deploy")
     await works(application, *TOOLS)
     group = application.deployer.stack.resources["Platform.AuditLogs"]
     logs = application.deployer.cloud.client("logs")

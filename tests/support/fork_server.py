@@ -34,13 +34,13 @@ def main(path: str, *modules: str) -> None:
                 if os.fork() == 0:
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     listener.close()
-                    client.sendall(bytes([run(client)]))
-                    os._exit(0)
+                    status = run(client)
+                    os._exit(status)  # the one of `run`
     os.killpg(0, signal.SIGKILL)
 
 
 def run(client: socket.socket) -> int:
-    """Run `-m MODULE …` or `-c CODE …` with the folder, environment and standard streams of the client.
+    """Run `-m MODULE …`, `-c CODE …` or `-P FILE …` with the folder, environment and streams of the client.
 
     The program is killed if its client is.
     """
@@ -57,13 +57,23 @@ def run(client: socket.socket) -> int:
     os.environ.update(request["environment"])
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     threading.Thread(target=kill_with, args=(client,), daemon=True).start()
+    leave = os._exit
+
+    def exit_with(status: int) -> None:
+        client.sendall(bytes([status]))
+        leave(status)
+
+    os._exit = exit_with  # type: ignore[assignment]  # programs call it, too
     option, program, *arguments = request["arguments"]
-    assert option in ("-m", "-c"), "the only ways to run a program in a fork"
+    assert option in ("-m", "-c", "-P"), "the only ways to run a program in a fork"
     status = 1
     try:
         if option == "-m":
             sys.argv = [program, *arguments]
             runpy.run_module(program, run_name="__main__", alter_sys=True)
+        elif option == "-P":
+            sys.argv = [program, *arguments]
+            runpy.run_path(program, run_name="__main__")
         else:
             sys.argv = ["-c", *arguments]
             exec(program, {"__name__": "__main__"})

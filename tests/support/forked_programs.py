@@ -59,7 +59,9 @@ def python_of_deploy() -> Path:
 
 @cache
 def python_of_functions(site: str = "") -> str:
-    """Return an interpreter for the functions of an application. Its server ends with this process.
+    """Return an interpreter for the functions of an application, and for their catalog.
+
+    Its server ends with this process.
 
     An execution environment starts in a tenth of its CPU time. With `site`, it begins with the module
     `site/<site>/sitecustomize.py`.
@@ -67,7 +69,7 @@ def python_of_functions(site: str = "") -> str:
     package = pkgutil.walk_packages(mcp_roundtrip.__path__, "mcp_roundtrip.")
     # What the runtime's client imports, except its C++ part, which reads its address when it is imported.
     runtime = ["awslambdaric.lambda_runtime_log_utils", "awslambdaric.lambda_runtime_marshaller"]
-    modules = [*(each.name for each in package), *runtime]
+    modules = [*(each.name for each in package), *runtime, "mcp_roundtrip_tools.catalog.__main__"]
     return str(_serve(Path(sys.executable), "python", modules, site=site))
 
 

@@ -1,5 +1,6 @@
 """`sam build` of this project, cached in .cache/sam-build by a digest of all inputs."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -70,10 +71,12 @@ def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITEC
     """Build for `runtime` and `architecture`, or return the cached build of the same sources."""
     target = f"{runtime}-{architecture}"
     directory = CACHE / "sam-build" / f"{target}-{_sources_digest()}"
-    if not directory.exists():
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        _remove_outdated(target)
-        _build_into(directory, runtime, architecture)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with (directory.parent / f"lock-{target}").open("w") as lock:  # another process may build the same
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not directory.exists():
+            _remove_outdated(target)
+            _build_into(directory, runtime, architecture)
     return Built(directory / "build", runtime, architecture)
 
 
@@ -102,10 +105,7 @@ def _build_into(directory: Path, runtime: str, architecture: str) -> None:
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix="unfinished-") as scratch:
         unfinished = Path(scratch) / "out"
         _build(ROOT, Built(unfinished / "build", runtime, architecture))
-        try:
-            unfinished.rename(directory)
-        except OSError:
-            assert directory.exists()  # another process built the same sources first
+        unfinished.rename(directory)
 
 
 def _sources_digest() -> str:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from mcp_roundtrip_tools import run
-from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run import LocalApp, fresh_catalogs
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -37,7 +38,8 @@ def with_options(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def serve(template: Path, **options: Any) -> AbstractContextManager[LocalApp]:
-    """Run a template as `run.serve` does, with execution environments that start in a tenth of the time."""
+    """Run a template as `run.serve` does. Its functions and their catalog start in a tenth of the time."""
+    vars(fresh_catalogs)["sys"] = SimpleNamespace(executable=python_of_functions())
     return run.serve(template, **{"python": python_of_functions(), **options})
 
 

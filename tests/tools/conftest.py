@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run import serve
 from support.sam_applications import Running, write_application
+from support.served_application import serve
 
 TEMPLATE = """
     Parameters:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from support.sam_applications import write_application
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.console_browser import Console

@@ -9,7 +9,8 @@ from threading import Event
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
+from support.served_application import serve
 
 TEMPLATE = """
     Globals: {Function: {Handler: app.handler, CodeUri: f, Timeout: 20}}

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import RuntimeApi, RuntimeEvent
 from support.sam_applications import write_application
+from support.served_application import serve
 
 if TYPE_CHECKING:
     from support.browser import Visit

@@ -17,13 +17,14 @@ import pytest
 
 from mcp_roundtrip_tools.catalog.__main__ import main as write_catalog
 from mcp_roundtrip_tools.client.terminal_text import Styles
-from mcp_roundtrip_tools.run import LocalApp, serve
+from mcp_roundtrip_tools.run import LocalApp
 from mcp_roundtrip_tools.run.execution.start_check import syntax_error
 from mcp_roundtrip_tools.run.start_checks import Finding, StartChecks
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from mcp_roundtrip_tools.template.model import Function
 from support.messages import META
 from support.sam_applications import FRONT_DOOR, Response, front_door_template, http, rpc, write_application
+from support.served_application import serve
 
 GOOD = """
     import os

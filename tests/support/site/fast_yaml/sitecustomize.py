@@ -1,4 +1,4 @@
-"""Read and write YAML in C, as sam does ten times for a deployment, and let sam accept URLs of the emulator.
+"""Read and write YAML in C, as sam does often in each deployment, and let sam accept URLs of the emulator.
 
 sam knows the URL of a nested template that it has uploaded by the host names of S3. It packs the layer for
 each deployment: compressing it would take three seconds. And it validates the policy templates of its own
