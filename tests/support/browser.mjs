@@ -1,6 +1,6 @@
 // Runs programs in one Chromium for each set of its arguments: reads {"program", "given"} in lines, and answers each with
 // {"value"} or {"error"}. A program is a module: its default export gets the browser and `given`, and returns the value.
-// `args` of the module are further arguments of Chromium.
+// `args` of the module are further arguments of Chromium. A context with the mark `isKept` stays open for the next program.
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import packaged from "@sparticuz/chromium";
@@ -17,7 +17,7 @@ async function run({ program, given }) {
   } catch (error) {
     return { error: error.stack };
   } finally {
-    await Promise.all(browser.contexts().map((context) => context.close()));
+    await Promise.all(browser.contexts().filter((context) => !context.isKept).map((context) => context.close()));
   }
 }
 

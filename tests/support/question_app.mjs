@@ -5,10 +5,12 @@ import { readFileSync } from "node:fs";
 const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
   "img-src 'self' data:; media-src 'self' data:; connect-src 'none'; frame-src 'self'";
 
-export default async (browser, given) => {
-  const { steps, pages, modules, answers = [], server } = given;
-  const log = { calls: [], messages: [], contexts: [], links: [], heights: [], complaints: [], values: [] };
-  const page = await browser.newPage({ viewport: { width: given.width ?? 688, height: 900 }, timezoneId: "Europe/Berlin" });
+let kept; // the page of the host, which loads a hundred modules: visits follow each other in it
+let log, answers, server;
+
+async function openHost(browser, { pages, modules }) {
+  const page = await browser.newPage({ timezoneId: "Europe/Berlin" });
+  page.context().isKept = true;
   page.setDefaultTimeout(20_000);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) log.complaints.push(message.text());
@@ -31,25 +33,43 @@ export default async (browser, given) => {
     if (!server) return answers.shift() ?? { error: { code: -32000, message: "The test has no further answer" } };
     return rpc("tools/call", params);
   });
-  await page.addInitScript((value) => { window.given = value; }, given);
-
-  let sent = 0;
-  async function rpc(method, params) {
-    const mirrored = params.name ?? params.uri;
-    const response = await fetch(server.url, {
-      method: "POST",
-      headers: {
-        "Content-Type": "application/json", Accept: "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": mirrored, ...server.headers,
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: ++sent, method, params: { ...params, _meta: server.meta } }),
-    });
-    return response.json();
-  }
-
   await page.goto("http://host.test/");
-  await page.waitForFunction(() => window.isReady);
-  await page.evaluate(() => host.initialized);
+  await page.waitForFunction(() => window.start);
+  return page;
+}
+
+let sent = 0;
+async function rpc(method, params) {
+  const mirrored = params.name ?? params.uri;
+  const response = await fetch(server.url, {
+    method: "POST",
+    headers: {
+      "Content-Type": "application/json", Accept: "application/json, text/event-stream",
+      "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": mirrored, ...server.headers,
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: ++sent, method, params: { ...params, _meta: server.meta } }),
+  });
+  return response.json();
+}
+
+export default async (browser, given) => {
+  log = { calls: [], messages: [], contexts: [], links: [], heights: [], complaints: [], values: [] };
+  ({ answers = [], server } = given);
+  const page = await (kept ??= openHost(browser, given));
+  try {
+    await page.setViewportSize({ width: given.width ?? 688, height: 900 });
+    await page.evaluate((value) => start(value), given);
+    await takeSteps(page, given);
+    await page.evaluate(() => host.end());
+    return log;
+  } catch (error) {
+    kept = undefined;
+    await page.context().close();
+    throw error;
+  }
+};
+
+async function takeSteps(page, { steps, width }) {
   const view = page.frameLocator("iframe").frameLocator("iframe");
   const frame = page.frames().at(-1);
   const field = (label) => view.getByLabel(label, { exact: false }).first();
@@ -91,7 +111,7 @@ export default async (browser, given) => {
     screenshot: (path) => page.screenshot({ path, fullPage: true }),
     fitted: async (path) => {
       const box = await page.locator("iframe").boundingBox();
-      await page.setViewportSize({ width: given.width ?? 688, height: Math.ceil(box.y + box.height + 24) });
+      await page.setViewportSize({ width: width ?? 688, height: Math.ceil(box.y + box.height + 24) });
       await page.screenshot({ path });
     },
   };
@@ -103,5 +123,4 @@ export default async (browser, given) => {
       throw new Error(`step ${JSON.stringify([verb, ...args])}: ${error.message}\nshown: ${shown}\n${JSON.stringify(log)}`);
     }
   }
-  return log;
-};
+}
