@@ -1,10 +1,16 @@
 // A program of browser.mjs: takes the steps of a visit, and returns what they saw.
 import { readFileSync } from "node:fs";
 
+let kept; // The visits have a page each, and share the cache of one context: the console has sixty files.
+
 export default async function visit(browser, { url, steps, options }) {
-  const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-US", ...options });
+  const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce" } = options ?? {};
+  kept ??= await browser.newContext({ locale: "en-US" });
+  kept.isKept = true;
   const complaints = [];
-  const page = await context.newPage();
+  const page = await kept.newPage();
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ colorScheme, reducedMotion });
   page.setDefaultTimeout(20_000);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(`${message.text()} ${message.location().url}`);
@@ -23,9 +29,14 @@ export default async function visit(browser, { url, steps, options }) {
         throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
       }
     }
+    await page.evaluate(() => localStorage.clear());
+    await page.close();
     return { seen, complaints };
-  } finally {
-    await context.close();
+  } catch (error) {
+    const failed = kept;
+    kept = undefined;
+    await failed.close();
+    throw error;
   }
 }
 

@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip_tools.console import console as console_server
+from mcp_roundtrip_tools.console.pages import CONTENT_TYPES
+from mcp_roundtrip_tools.console.security_headers import with_security_headers
 from mcp_roundtrip_tools.run import LocalApp
+from mcp_roundtrip_tools.run.http.messages import Response
 from support.browser import RunProgram
 from support.served_application import serve
 
@@ -47,9 +51,20 @@ def console_app() -> Iterator[LocalApp]:
 
 
 @pytest.fixture(scope="session")
-def open_console(run_in_browser: RunProgram) -> Callable[[str], Console]:
+def open_console(run_in_browser: RunProgram) -> Iterator[Callable[[str], Console]]:
     """Open the console of a server, by the URL of the console."""
-    return partial(console_of, run_in_browser)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(console_server, "with_security_headers", with_kept_scripts)
+        yield partial(console_of, run_in_browser)
+
+
+def with_kept_scripts(response: Response) -> Response:
+    """Return the response with the headers of the console. The visits of a server load each script once."""
+    found = with_security_headers(response)
+    if dict(response.headers)["content-type"] != CONTENT_TYPES[".js"]:
+        return found
+    kept = [header for header in found.headers if header[0] != "cache-control"]
+    return Response(found.status, (*kept, ("cache-control", "max-age=3600")), found.body)
 
 
 @pytest.fixture(scope="module")

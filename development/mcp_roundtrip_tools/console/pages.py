@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -26,12 +27,21 @@ def page_file(name: str, folder: Path = WEB) -> Response:
 
     The name is compared with those of the files and never joined to a path, so it cannot leave the folder.
     """
-    files = {
+    if name not in _files(folder):
+        _files.cache_clear()  # it may be new
+    try:
+        path = _files(folder)[name]
+        content = path.read_bytes()
+    except (KeyError, FileNotFoundError):
+        return json_response(404, {"message": "the console has no such file"})
+    return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), content)
+
+
+@cache
+def _files(folder: Path) -> dict[str, Path]:
+    """Return the files by name. A page has sixty: looking for each would take longer than reading them."""
+    return {
         path.relative_to(folder).as_posix(): path
         for path in folder.rglob("*")
         if path.suffix in CONTENT_TYPES and path.is_file()
     }
-    path = files.get(name)
-    if path is None:
-        return json_response(404, {"message": "the console has no such file"})
-    return Response(200, (("content-type", CONTENT_TYPES[path.suffix]),), path.read_bytes())

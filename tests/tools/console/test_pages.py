@@ -260,24 +260,6 @@ def test_an_address_that_cannot_be_read_is_reported(console: Console) -> None:
     assert visit.complaints == ["URIError: URI malformed"]
 
 
-def test_rounds_without_a_question_follow_each_other_until_the_console_stops(console: Console) -> None:
-    visit = console(
-        "#/tools/tool_error",
-        ("answer", "tools/call", {"resultType": "input_required", "requestState": "saved"}),
-        CALL,
-        ("see", "The console stopped here."),
-        ("count", ".round"),
-        ("texts", ".call-title .chip"),
-        ("answer", "tools/call", {**CACHED, "content": [{"type": "text", "text": "done"}]}),
-        ("click", "Go on"),
-        DONE,
-        ("count", ".round"),
-        ("texts", ".call-title .chip"),
-    )
-    assert (visit.seen[3], visit.seen[4]) == (61, ["stopped"])
-    assert (visit.seen[8], visit.seen[9]) == (62, ["completed"])
-
-
 def test_a_page_that_follows_the_server_recovers(console: Console) -> None:
     visit = console(
         "#/tasks",

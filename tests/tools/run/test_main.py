@@ -169,11 +169,18 @@ def test_a_port_of_the_administrator_is_named_and_the_exit_status_is_2(
         ["--retry-delay-scale", "fast"],
     ],
 )
-def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path: Path, arguments: list[str]) -> None:
+def test_an_invalid_parameter_ends_with_exit_status_2(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
-    done = subprocess.run(command(tmp_path, *arguments), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    [line] = done.stderr.splitlines()
+    _, _, _, *options = command(tmp_path, *arguments)
+    try:
+        status: Any = __main__.main(options)
+    except SystemExit as end:  # of argparse
+        status = end.code
+    assert status == 2
+    [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
     assert arguments[1].partition("=")[0] in line
 
