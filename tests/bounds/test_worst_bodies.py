@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.http import MAX_JSON_VALUES
 from support import skips
-from support.exposed_server import RAW, SEARCH
+from support.costly_schemas import RAW, SEARCH
 from support.measurement import Cost, Measure, measuring
 from support.worst_bodies import BODIES, ROOM, SLOT, members, nested, repeated, string, tool
 

@@ -12,8 +12,8 @@ from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.schema.patterns import MAX_MATCHING, pattern_size
+from support.costly_schemas import SEARCH
 from support.event_sources import sent_by, with_header
-from support.exposed_server import SEARCH
 from support.messages import META, call, headers, http_event, message
 
 Event = Mapping[str, Any]
