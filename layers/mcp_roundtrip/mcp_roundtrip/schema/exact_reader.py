@@ -18,11 +18,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.schema.core_schemas import is_plain_to_read, nodes
+from mcp_roundtrip.schema.type_adapters import has_half_of_a_pair
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
+    from pydantic_core import SchemaValidator as PydanticValidator
+
     from mcp_roundtrip.schema.schema_validator import SchemaValidator
-    from mcp_roundtrip.schema.typed_validator import TypedValidator
 
 SHORT_INPUT: Final = 4_096
 """The longest input, in characters, of which pydantic collects every error. Each takes up to 1,000 bytes."""
@@ -109,7 +111,7 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
             text = compact_json(dict(raw))
         except (TypeError, ValueError):
             raise self._refusal("Input should be JSON") from None
-        if r"\ud" in text and _has_half_of_a_pair(raw):
+        if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):
             raise self._refusal("a string holds half of a surrogate pair")
         return text
 
@@ -154,48 +156,38 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         return SchemaValidator.compile(self.json_schema(), "inputSchema")
 
     @cached_property
-    def _validator(self) -> TypedValidator:
-        from mcp_roundtrip.schema.typed_validator import TypedValidator  # plain types do not need it
+    def _validator(self) -> PydanticValidator:
+        from mcp_roundtrip.schema.typed_validator import typed_validator  # plain types do not need it
 
-        return TypedValidator.from_core_schema(
-            self.types.core_schema, patterns=self._advertised_patterns, has_schema=True
-        )
+        return typed_validator(self.types.core_schema, patterns=self._advertised_patterns)
 
     @cached_property
-    def _string_validator(self) -> TypedValidator:
-        from mcp_roundtrip.schema.typed_validator import TypedValidator  # most calls do not need it
+    def _string_validator(self) -> PydanticValidator:
+        from mcp_roundtrip.schema.typed_validator import typed_validator  # most calls do not need it
 
-        return TypedValidator.from_core_schema(self.types.core_schema)  # the JSON Schema has checked nothing
+        return typed_validator(self.types.core_schema)
 
-    def _typed_value(self, validator: TypedValidator, text: str) -> Any:
+    def _typed_value(self, validator: PydanticValidator, text: str) -> Any:
         """Return the value of JSON that the JSON Schema accepts. Raises InvalidValue.
 
         Strict mode comes first, so that a union takes the alternative that needs no conversion. Lax mode
         reads a date from the str that a BeforeValidator returns. It is of no use if only the author's
         validators refuse a value.
         """
-        from mcp_roundtrip.schema.typed_validator import TooMuchWork  # plain types do not need it
+        from mcp_roundtrip.schema.typed_validator import TooMuchWork, read_json  # plain types do not need it
 
         try:
             try:
-                return validator.validate_json(text, strict=True)
+                return read_json(validator, text, strict=True)
             except ValidationError as error:
                 if {each["type"] for each in error.errors()} <= {"value_error", "assertion_error"}:
                     raise
-            return validator.validate_json(text, strict=False)
+            return read_json(validator, text, strict=False)
         except ValidationError as error:
             raise _invalid_value(error, self.root) from None
         except TooMuchWork:
             problem = "Input has too many values for its alternatives; send fewer"
             raise self._refusal(problem) from None
-
-
-def _has_half_of_a_pair(raw: Mapping[str, Any]) -> bool:
-    try:
-        json.dumps(raw, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _invalid_value(error: ValidationError, root: str) -> InvalidValue:

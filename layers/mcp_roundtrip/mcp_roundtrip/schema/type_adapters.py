@@ -57,9 +57,9 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
             raise
         adapter, config = TypeAdapter(annotation), None
     if any(map(_has_booleans_and_numbers, nodes(adapter.core_schema))):
-        from mcp_roundtrip.schema.typed_validator import TypedValidator  # few types need it
+        from mcp_roundtrip.schema.typed_validator import typed_validator  # few types need it
 
-        adapter.validator = TypedValidator.from_core_schema(adapter.core_schema, config=config).validator
+        adapter.validator = typed_validator(adapter.core_schema, config=config)
     return adapter
 
 
@@ -92,9 +92,9 @@ def read_written(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult
     Raises ValueError, of which RepeatedName is one.
     """
     data = _DECODER.decode(text.decode())
-    if _may_be_replaced(text) and _is_beyond_json(value):
-        # pydantic replaces NaN by null. If a serializer did, its Python values have no NaN either.
-        _refuse_beyond_json(types.dump_python(value, warnings=False))
+    # pydantic replaces NaN by null. If a serializer of the author did, the Python values have no NaN either.
+    if _is_replaced(text, value) and _is_beyond_json(types.dump_python(value, warnings=False)):
+        raise ValueError("not JSON")
     return data, text.decode()
 
 
@@ -103,19 +103,14 @@ def read_plain(text: bytes, value: Any, types: TypeAdapter[Any]) -> JsonResult:
 
     Raises ValueError.
     """
-    if _may_be_replaced(text):
-        _refuse_beyond_json(value)
+    if _is_replaced(text, value):
+        raise ValueError("not JSON")
     return msgspec.json.decode(text), text.decode()
 
 
-def _may_be_replaced(text: bytes) -> bool:
+def _is_replaced(text: bytes, value: Any) -> bool:
     """Return whether pydantic may have written null for NaN, or U+FFFD for half of a surrogate pair."""
-    return b"null" in text or b"\xef\xbf\xbd" in text
-
-
-def _refuse_beyond_json(value: Any) -> None:
-    if _is_beyond_json(value):
-        raise ValueError("not JSON")
+    return (b"null" in text or b"\xef\xbf\xbd" in text) and _is_beyond_json(value)
 
 
 def _is_beyond_json(value: Any) -> bool:
@@ -130,12 +125,13 @@ def _is_beyond_json(value: Any) -> bool:
             seen.add(id(each))
             for name, member in members(each):
                 waiting.append(member)
-                if isinstance(name, str) and _has_half_of_a_pair(name):
+                if isinstance(name, str) and has_half_of_a_pair(name):
                     return True
     return False
 
 
-def _has_half_of_a_pair(text: str) -> bool:
+def has_half_of_a_pair(text: str) -> bool:
+    """Return whether text has half of a surrogate pair, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:

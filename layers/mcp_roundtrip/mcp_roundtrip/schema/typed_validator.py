@@ -68,43 +68,31 @@ class TooMuchWork(Exception):
     """The alternatives of unions take too long to be chosen."""
 
 
-class TypedValidator(Struct, frozen=True):
-    """Makes typed values from JSON text."""
+def typed_validator(
+    schema: CoreSchema, *, patterns: Collection[str] | None = None, config: Any = None
+) -> SchemaValidator:
+    """Return the validator for a type with its pydantic configuration.
 
-    validator: SchemaValidator
+    `patterns` are those that the values' JSON Schema has checked; None if the values have no JSON Schema.
+    """
+    changed = transform(schema, _Changes(patterns, definitions_of(schema)).change)
+    # Otherwise models use the validators that they have, without the changes.
+    return SchemaValidator(changed, config, _use_prebuilt=False)
 
-    @classmethod
-    def from_core_schema(
-        cls,
-        schema: CoreSchema,
-        *,
-        patterns: Collection[str] = (),
-        has_schema: bool = False,
-        config: Any = None,
-    ) -> TypedValidator:
-        """Create the validator for a type with its pydantic configuration.
 
-        `has_schema`: the values are JSON data that a JSON Schema has accepted. `patterns` are those that it
-        has checked.
-        """
-        changed = transform(schema, _Changes(patterns, has_schema, definitions_of(schema)).change)
-        # Otherwise models use the validators that they have, without the changes.
-        return cls(SchemaValidator(changed, config, _use_prebuilt=False))
-
-    def validate_json(self, text: str, *, strict: bool) -> Any:
-        """Return the value of the type. Raises pydantic's ValidationError, and TooMuchWork."""
-        token = _counts.set(_Counts())
-        try:
-            return self.validator.validate_json(text, strict=strict, by_alias=True, by_name=False)
-        finally:
-            _counts.reset(token)
+def read_json(validator: SchemaValidator, text: str, *, strict: bool) -> Any:
+    """Return the value of the type from JSON text. Raises pydantic's ValidationError, and TooMuchWork."""
+    token = _counts.set(_Counts())
+    try:
+        return validator.validate_json(text, strict=strict, by_alias=True, by_name=False)
+    finally:
+        _counts.reset(token)
 
 
 class _Changes(Struct, frozen=True):
     """What is changed in a core schema."""
 
-    patterns: Collection[str]
-    has_schema: bool
+    patterns: Collection[str] | None
     definitions: Mapping[str, CoreSchema]
 
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
@@ -117,7 +105,7 @@ class _Changes(Struct, frozen=True):
                 return _before(partial(_refuse_equal, _alike(schema["expected"])), schema)
             case "union":
                 schema["choices"] = self._choices(schema, original)
-            case "str" if schema.get("pattern") in self.patterns:
+            case "str" if schema.get("pattern") in (self.patterns or ()):
                 del schema["pattern"]
             case "json":
                 return _before(_limit_json_values, schema)
@@ -129,7 +117,7 @@ class _Changes(Struct, frozen=True):
         choices = [each for _, each in children(union)]
         if any(each["type"] == "float" for each in choices):
             choices = list(map(_unchanged_integer, choices))
-        if self.has_schema:
+        if self.patterns is not None:
             choices = checked_choices(original, choices, self.definitions, _limit_choosing)
         names = [each[1] if isinstance(each, tuple) else _label(each) for each in original["choices"]]
         return list(zip(choices, names, strict=True))
