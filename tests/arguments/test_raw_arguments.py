@@ -251,6 +251,15 @@ def test_a_refusal_never_quotes_arguments():
     assert "hunter" not in "\n".join(lines)
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"a": "\ud800"}, {"\udfff": 1}, {"b": [{"c": "x\udc80"}]}, {"b": {"\ud800": ""}}]
+)
+def test_half_of_a_surrogate_pair_is_refused_as_with_typed_arguments(arguments):
+    schema = {"type": "object", "properties": {"a": {"maxLength": 5}}}
+    assert refusal(schema, arguments) == ["arguments: a string holds half of a surrogate pair"]
+    assert refusal({"type": "object"}, arguments) == ["arguments: a string holds half of a surrogate pair"]
+
+
 def test_the_number_of_reported_errors_is_bounded():
     schema = {"type": "object", "properties": {"a": {"items": {"type": "integer"}}}}
     assert len(refusal(schema, {"a": ["x"] * 1000})) < 30

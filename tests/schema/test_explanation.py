@@ -214,9 +214,3 @@ def test_common_patterns_match_anywhere_in_a_text(pattern: str, text: str) -> No
 
 def test_a_dollar_matches_only_the_end_of_a_text_as_in_javascript() -> None:
     assert "pattern" in refusal({"a": "x\n"}, properties={"a": {"pattern": "^x$"}})
-
-
-def test_half_of_a_surrogate_pair_is_one_character_as_in_javascript() -> None:
-    arguments = raw(properties={"a": {"pattern": "^.$", "maxLength": 1}})
-    assert arguments.validate({"a": "\ud800", "\udfff": 1})
-    assert "pattern" in refusal({"a": "\ud800"}, properties={"a": {"pattern": "^[a-z]$"}})

@@ -14,6 +14,7 @@ from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.exact_reader import input_text
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.problem_texts import format_location
 from mcp_roundtrip.schema.subschemas import (
@@ -110,7 +111,10 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         return self.is_lenient and is_closed and "patternProperties" not in self.input_schema
 
     def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
-        length = len(compact_json(arguments)) if self._validator.patterns else 0
+        try:
+            length = len(input_text(arguments))
+        except ValueError as error:
+            return [f"arguments: {error}"]
         if problem := self._validator.exceeded_bound(arguments, length):
             return [f"arguments: {problem}"]
         if self._validator.is_valid(arguments):

@@ -108,12 +108,9 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
 
     def _encode(self, raw: Mapping[str, Any]) -> str:
         try:
-            text = compact_json(dict(raw))
-        except (TypeError, ValueError):
-            raise self._refusal("Input should be JSON") from None
-        if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):
-            raise self._refusal("a string holds half of a surrogate pair")
-        return text
+            return input_text(raw)
+        except ValueError as error:
+            raise self._refusal(str(error)) from None
 
     def _refusal(self, problem: str) -> InvalidValue:
         """Return the error for the whole input."""
@@ -188,6 +185,17 @@ class ExactReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cached
         except TooMuchWork:
             problem = "Input has too many values for its alternatives; send fewer"
             raise self._refusal(problem) from None
+
+
+def input_text(raw: Mapping[str, Any]) -> str:
+    """Return an object as JSON text. Raises ValueError with a reason, also for half of a surrogate pair."""
+    try:
+        text = compact_json(dict(raw))
+    except (TypeError, ValueError):
+        raise ValueError("Input should be JSON") from None
+    if r"\ud" in text and has_half_of_a_pair(json.dumps(raw, ensure_ascii=False)):
+        raise ValueError("a string holds half of a surrogate pair")
+    return text
 
 
 def _invalid_value(error: ValidationError, root: str) -> InvalidValue:

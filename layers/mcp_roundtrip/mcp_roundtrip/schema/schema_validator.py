@@ -57,8 +57,8 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             raise DefinitionError(f"{place}: {problem}") from None
 
     def is_valid(self, value: Any) -> bool:
-        """Return whether JSON data is valid."""
-        return _is_valid(self.whole, value)
+        """Return whether JSON data is valid. Its text is Unicode (see `input_text`)."""
+        return self.whole.is_valid(value)
 
     def is_valid_by(self, pointer: str, value: Any) -> bool:
         """Return whether JSON data is valid by the subschema at a JSON pointer, such as ``#/$defs/size``."""
@@ -102,7 +102,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def _is_valid_at(self, place: str, value: Any) -> bool:
         part = self._compiled[place]
-        return part is None or _is_valid(part, value)
+        return part is None or part.is_valid(value)
 
     @cached_property
     def pattern_size(self) -> int:
@@ -151,21 +151,6 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 def escaped(name: str) -> str:
     """Return a name as a step of a JSON pointer in a URI (RFC 6901, section 6)."""
     return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
-
-
-def _is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
-    try:
-        return validator.is_valid(value)
-    except UnicodeEncodeError:  # half of a surrogate pair, which only the escapes of JSON can write
-        return validator.is_valid(_replace_surrogates(value))
-
-
-def _replace_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_replace_surrogates(name): _replace_surrogates(member) for name, member in value.items()}
-    return list(map(_replace_surrogates, value)) if isinstance(value, list) else value
 
 
 def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validator:
