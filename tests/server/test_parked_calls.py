@@ -15,7 +15,7 @@ from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
 from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.client_requests import TASKS, accepted, text
+from support.client_requests import APPS, TASKS, accepted, app_status, next_round, text
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 
@@ -569,6 +569,63 @@ def test_other_callers_are_not_limited_by_parked_calls(deployment):
     assert is_refused(deployment, "confirm", limit=1)
     assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
     assert "asks the user" in deployment.by(user="bob").text("confirm")
+
+
+# -- another client makes the call again --------------------------------------------------------------------
+
+
+def rounds_of(client, tool, **arguments):
+    """Return a function that answers the questions of a result, and makes the next round of the call."""
+
+    def next_result(asked, **answers):
+        return client.post_call(tool, arguments, **next_round(asked, **answers))["result"]
+
+    return next_result
+
+
+@modern
+def test_a_client_with_forms_answers_the_questions_of_a_waiting_call_by_forms(deployment):
+    deployment.text("order", item="tea")
+    client = deployment.by(capabilities=FORMS)
+    answer = rounds_of(client, "order", item="tea")
+    asked = client.call("order", item="tea")
+    assert [*asked["inputRequests"]] == ["size"]
+    asked_again = answer(asked, size={"vcpus": 2})
+    assert [*asked_again["inputRequests"]] == ["send"]
+    assert answer(asked_again, send=True)["structuredContent"] == ["reserved 1", "charged 2 2", "sent 3"]
+    assert effects == ["reserved", "charged 2", "sent"]
+
+
+@modern
+def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
+    shown = deployment.text("order", item="tea")
+    client = deployment.by(capabilities=FORMS)
+    asked = client.call("order", item="tea")
+    deployment.answer(shown, size={"vcpus": 1})
+    late = rounds_of(client, "order", item="tea")(asked, size={"vcpus": 9})
+    assert late["isError"] is True
+    assert "charged 1" in deployment.text("order", item="tea")
+    assert "charged 9" not in effects
+
+
+@modern
+def test_the_state_of_a_waiting_call_is_bound_to_its_caller_and_arguments(deployment):
+    deployment.text("confirm")
+    client = deployment.by(capabilities=FORMS)
+    state = next_round(client.call("confirm"), sure=True)
+    for other, arguments in ((client.by(user="bob"), {}), (client, {"item": "milk"})):
+        assert other.post_call("confirm", arguments, **state)["error"]["code"] == -32602
+    assert effects == []
+
+
+@modern
+def test_a_client_without_views_gets_the_link_of_a_call_that_a_view_asked(deployment):
+    apps = deployment.by(capabilities=APPS)
+    assert app_status(apps.call("confirm")) == "asking"
+    shown = deployment.text("confirm")
+    assert "on this page" in shown
+    deployment.answer(shown, sure=True)
+    assert deployment.text("confirm").endswith("True 1")
 
 
 # -- crashes, threads, failures -----------------------------------------------------------------------------

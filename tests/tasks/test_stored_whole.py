@@ -60,7 +60,7 @@ class Waiting:
     def in_view(self, given):
         """Return a program that sends the form of a view, and returns whether it is told "stored"."""
         waiting = self.stored
-        return lambda store: ParkedCalls(self.tasks(store)).answer(waiting, given)
+        return lambda store: ParkedCalls(self.tasks(store)).answer(waiting, given, "app")
 
     def by_client(self, given):
         """Return a program that calls `tasks/update`, and returns True: it is acknowledged."""

@@ -4,12 +4,13 @@
 2. `endpoint` receives the request. An exception of any later step becomes a response here.
 3. `admission` checks what does not depend on the features, and returns a RequestContext. It also holds the
    checks that steps 4 and 5 call, so that all of them stand in one table.
-4. `tools`, `prompts`, `resources`, `completions`, `listing`, `discovery` and `task_methods` have the handlers
-   of the methods. The handler of a call finds the feature, and builds a FeatureCall.
-5. `round` opens the state, has `execution` run the function once, and builds the Reply. `errors` maps an
-   exception, and `task_creation` stores a call that becomes a task.
+4. `entry.server` has the handler of each method. That of a call finds the feature in `tools`, `prompts` or
+   `resources`, builds a FeatureCall, and runs it.
+5. `rounds` runs one round of the call: it loads the journal from a carrier (`carriers`), has `execution` run
+   the function once, and builds the Reply (`round`), or saves the journal and asks through a presenter
+   (`presenters`). The tables of `plan` decide which carrier and which presenter. `errors` maps an exception.
 6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
-A worker runs the function of a task with `task_runner` and `execution`. `legacy` has the handlers for clients
-that open with `initialize`. All modules share the types of `model`, `options` and `invocation`.
+A worker runs the function of a task with `task_runner` and `execution`. `legacy` has the methods of clients
+that open with `initialize`. All modules share the types of `model`, `feature`, `options` and `invocation`.
 """

@@ -29,7 +29,7 @@ from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
-from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
+from mcp_roundtrip.tasks.question_links import LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store import Update
 from mcp_roundtrip.tasks.stored_items import put_history, read_task, stored_responses
@@ -157,17 +157,17 @@ class ParkedCalls(Struct, frozen=True):
                 return None
         raise StoreError("too_many_concurrent_updates")
 
-    def answer(self, task: Task, answers: Mapping[str, Any]) -> bool:
-        """Store the answers of a view (ElicitResult objects by wire key) to all its open questions, or none.
+    def answer(self, task: Task, answers: Mapping[str, Any], via: str) -> bool:
+        """Store the answers of the user (ElicitResult objects by wire key) to all open questions, or none.
 
-        Returns False if other answers to these questions were stored before. Raises StoreError, and
-        ItemTooLarge for an answer over the limit of an item.
+        `via` is the channel through which they came. Returns False if other answers to these questions were
+        stored before. Raises StoreError, and ItemTooLarge for an answer over the limit of an item.
         """
-        asked = {key for key, each in task.requests.items() if each.channel == APP}
+        asked = {key for key, each in task.requests.items() if each.channel in LINKED}
         form = {key: answers[key] for key in asked & answers.keys()}
         try:
             if len(form) == len(asked) and self.tasks.store_responses(
-                task.pk, form, channels=(APP,), via=APP, is_form=True
+                task.pk, form, channels=LINKED, via=via, is_form=True
             ):
                 return True
         except UnknownTask:

@@ -32,9 +32,9 @@ from mcp_roundtrip.server.presenters import app, client, model, page, standing
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.model import Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
-from mcp_roundtrip.tasks.question_links import question_page_url
+from mcp_roundtrip.tasks.question_links import APP, question_page_url
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.stored_items import with_result
 from mcp_roundtrip.tasks.worker import Worker
@@ -186,9 +186,9 @@ class _Resumption:
         self.pass_begins_until_ms = context.invocation.deadline_ms - min(PASS_RESERVE_MS, remaining_ms / 2)
 
     def store_form(self, task: Task, answers: Mapping[str, Any]) -> bool:
-        """Store the answers of a view; return False if others were stored before. Raises as `store`."""
+        """Store the answers of the user; return False if others were stored before. Raises as `store`."""
         self._begin(task)
-        return self.calls.answer(task, answers)
+        return self.calls.answer(task, answers, APP if self.call.params.is_in_app else CLIENT)
 
     def store(self, task: Task, responses: Mapping[str, Any], channel: Channel) -> None:
         """Store the responses to open questions that this channel asked.
