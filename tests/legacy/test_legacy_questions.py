@@ -594,7 +594,7 @@ def test_a_url_asked_along_with_a_form_stays_the_same_once_the_form_is_answered(
     assert client.text("pay", **answered) == "paid"
 
 
-@pytest.mark.parametrize("number", ["1e999", '"\\ud800"', "12345678901234567890123", "1.0", "-0"])
+@pytest.mark.parametrize("number", ["1e999", "12345678901234567890123", "1.0", "-0"])
 def test_arguments_of_every_spelling_name_a_run(number: str) -> None:
     def raw(ctx: Context, arguments: dict[str, Any]) -> str:
         ctx.elicit_url("open", "Open", "https://x.test", done=lambda: False)

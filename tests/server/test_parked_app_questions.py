@@ -224,3 +224,15 @@ def test_an_anonymous_call_without_a_session_holds_its_state_itself() -> None:
     assert "again with the same arguments" not in text(asked)
     assert "would ask again from the start" in text(asked)
     assert app_status(client.answer_in_app(asked, count=3)) == "asking"
+
+
+@server.tool(requires=["sampling"])
+def order_with_sampling(ctx: Context) -> bool:
+    """Needs something that a view cannot do."""
+    return ctx.elicit("sure", "Really?", bool)
+
+
+def test_a_view_answers_for_a_tool_that_requires_what_only_its_client_can_do() -> None:
+    client = Deployment(server, capabilities={**APPS, "sampling": {}})
+    asked = client.call("order_with_sampling")
+    assert client.answer_in_app(asked, sure=True)["structuredContent"] is True

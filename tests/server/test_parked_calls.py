@@ -1,6 +1,7 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from threading import Barrier
@@ -87,6 +88,28 @@ def provision(ctx: Context) -> str:
     return ctx.step("create", effect, "created")
 
 
+@server.tool(task="optional")
+def prepare_and_provision(ctx: Context) -> str:
+    """A step and a question, then a task."""
+    ctx.step("prepare", effect, "prepared")
+    ctx.elicit("size", "How large?", int)
+    ctx.run_as_task()
+    return "done"
+
+
+during_pass: list[Callable[[], object]] = []
+
+
+@server.tool
+def confirm_slowly(ctx: Context) -> str:
+    """A question, and then something that happens meanwhile."""
+    ctx.elicit("sure", "Really?", bool)
+    mine = effect("pass")
+    if during_pass:
+        during_pass.pop()()
+    return mine
+
+
 class Account(BaseModel):
     name: str
 
@@ -167,6 +190,7 @@ def plain(item: str) -> str:
 def reset():
     global is_signed_in
     effects.clear()
+    during_pass.clear()
     is_signed_in = False
 
 
@@ -182,8 +206,8 @@ modern = pytest.mark.parametrize("deployment", [False], indirect=True)
 ACCEPT = {"action": "accept"}
 
 
-def take_the_only_place(deployment):
-    """Make a call that takes the only place of its caller, and return its text."""
+def wait_at_the_limit(deployment):
+    """Make a waiting call, the only one that the limit allows, and return its text."""
     deployment.table.max_open = 1
     return deployment.text("confirm")
 
@@ -499,7 +523,7 @@ def is_refused(deployment, tool, limit):
 
 
 def test_a_question_above_the_limit_is_refused_and_a_parked_call_continues(deployment):
-    asked = take_the_only_place(deployment)
+    asked = wait_at_the_limit(deployment)
     assert is_refused(deployment, "confirm", limit=1)
     assert "asks the user" in deployment.text("confirm"), "the parked call continues"
     deployment.answer(asked, sure=True)
@@ -507,7 +531,7 @@ def test_a_question_above_the_limit_is_refused_and_a_parked_call_continues(deplo
 
 
 def test_a_refusal_names_the_steps_that_a_new_call_repeats(deployment):
-    take_the_only_place(deployment)
+    wait_at_the_limit(deployment)
     assert is_refused(deployment, "order", limit=1)
     assert effects == ["reserved"]
     response = deployment.send_call("order", {"item": "tea"})
@@ -520,7 +544,7 @@ FORMS = {"elicitation": {"form": {}}}
 @modern
 def test_the_state_of_a_refused_round_stays_valid(deployment):
     """This client can answer forms, and its users can be asked to visit a URL on the page only."""
-    client, asked = deployment.by(capabilities=FORMS), take_the_only_place(deployment)
+    client, asked = deployment.by(capabilities=FORMS), wait_at_the_limit(deployment)
     round_2 = {
         "inputResponses": {"sure": accepted(True)},
         "requestState": client.call("buy")["requestState"],
@@ -531,7 +555,7 @@ def test_the_state_of_a_refused_round_stays_valid(deployment):
 
 
 def test_an_answered_call_makes_room_before_it_is_made_again(deployment):
-    asked = take_the_only_place(deployment)
+    asked = wait_at_the_limit(deployment)
     deployment.answer(asked, sure=True)
     assert "asks the user" in deployment.text("confirm", item="bread")
     assert deployment.text("confirm").endswith("True 1")
@@ -539,7 +563,7 @@ def test_an_answered_call_makes_room_before_it_is_made_again(deployment):
 
 @pytest.mark.parametrize("tool", ["reserve", "only_steps", "only_default"])
 def test_a_call_that_asks_nothing_is_not_limited_and_writes_nothing(deployment, tool):
-    take_the_only_place(deployment)
+    wait_at_the_limit(deployment)
     client, operations = recorded(deployment)
     assert not client.post_call(tool)["result"].get("isError")
     assert updates(operations) == []
@@ -555,6 +579,38 @@ def test_a_call_that_is_out_of_time_needs_room_only_while_it_runs(deployment, mo
     assert "asks the user" in deployment.text("confirm")
 
 
+def test_a_call_that_is_out_of_time_is_not_limited_and_continues(deployment, monkeypatch):
+    wait_at_the_limit(deployment)
+    monkeypatch.setitem(globals(), "slow", lambda: deployment.clock.advance(26) or "slow")
+    assert "needs more time" in deployment.text("only_steps")
+    assert deployment.text("only_steps") == "done"
+
+
+@modern
+def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
+    client = deployment.by(capabilities=TASKS)
+    shown = client.text("prepare_and_provision")
+    client.answer(shown, size=1)
+    wait_at_the_limit(deployment)
+    refused = client.send_call("prepare_and_provision")
+    assert (refused.status, "These steps" in refused.body) == (429, False)
+    throttled = FaultyStore(deployment.store, lambda operation: operation.name.startswith("put_new"))
+    deployment.table.max_open = 2
+    assert client.by(store=throttled).call_error("prepare_and_provision")["code"] == -32603
+    assert client.call("prepare_and_provision")["resultType"] == "task"
+    assert effects == ["prepared"]
+
+
+@modern
+def test_a_call_whose_pass_was_lost_makes_room(deployment):
+    asked = wait_at_the_limit(deployment)
+    deployment.answer(asked, sure=True)
+    with pytest.raises(WorkerKilled):
+        deployment.by(store=CrashingStore(deployment.store, 5, is_done=True)).text("confirm")
+    deployment.clock.advance(60)  # its lease
+    assert "asks the user" in deployment.text("confirm", item="bread")
+
+
 def test_of_concurrent_calls_only_as_many_ask_as_the_limit_allows(deployment):
     deployment.table.max_open = 2
     with ThreadPoolExecutor(8) as threads:
@@ -565,10 +621,23 @@ def test_of_concurrent_calls_only_as_many_ask_as_the_limit_allows(deployment):
 
 
 def test_other_callers_are_not_limited_by_parked_calls(deployment):
-    take_the_only_place(deployment)
+    wait_at_the_limit(deployment)
     assert is_refused(deployment, "confirm", limit=1)
     assert ("task_limit_reached", {"tool": "confirm", "limit": 1}) in deployment.observer.events
     assert "asks the user" in deployment.by(user="bob").text("confirm")
+
+
+def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
+    deployment.answer(deployment.text("confirm_slowly"), sure=True)
+    others = []
+
+    def overtake():
+        deployment.clock.advance(40)
+        others.append(deployment.text("confirm_slowly"))
+
+    during_pass.append(overtake)
+    assert "still running" in deployment.text("confirm_slowly")
+    assert others == ["pass 2"] == [deployment.text("confirm_slowly")]
 
 
 # -- another client makes the call again --------------------------------------------------------------------
@@ -626,6 +695,45 @@ def test_a_client_without_views_gets_the_link_of_a_call_that_a_view_asked(deploy
     assert "on this page" in shown
     deployment.answer(shown, sure=True)
     assert deployment.text("confirm").endswith("True 1")
+
+
+@server.tool(channels=("app",))
+def asks_twice_in_app(ctx: Context) -> str:
+    """Two steps and two questions."""
+    ctx.step("a", effect, "a")
+    first = ctx.elicit("one", "One?", bool)
+    ctx.step("b", effect, "b")
+    return f"{first} {ctx.elicit('two', 'Two?', bool)}"
+
+
+@modern
+def test_another_client_is_asked_the_next_question_although_it_shows_no_views(deployment):
+    deployment.by(capabilities=APPS).call("asks_twice_in_app")
+    by_form = deployment.by(capabilities=FORMS)
+    answer = rounds_of(by_form, "asks_twice_in_app")
+    asked = answer(by_form.call("asks_twice_in_app"), one=True)
+    assert [*asked["inputRequests"]] == ["two"]
+    assert "Two?" in deployment.text("asks_twice_in_app"), "a client without forms gets the link"
+    assert text(answer(asked, two=False)) == "True False"
+    assert effects == ["a", "b"]
+
+
+@modern
+def test_a_client_with_forms_answers_what_was_asked_through_the_model(deployment):
+    deployment.text("relayed")
+    client = deployment.by(capabilities=FORMS)
+    assert text(rounds_of(client, "relayed")(client.call("relayed"), number=3)) == "xxx"
+    assert effects == ["prepared"]
+
+
+@modern
+def test_a_client_may_answer_the_questions_of_a_waiting_call_one_by_one(deployment):
+    deployment.text("confirm_all")
+    client = deployment.by(capabilities=FORMS)
+    answer = rounds_of(client, "confirm_all")
+    asked = answer(client.call("confirm_all"), first=True)
+    assert [*asked["inputRequests"]] == ["second"]
+    assert answer(asked, second=False)["structuredContent"] == [True, False]
 
 
 # -- crashes, threads, failures -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The limit of open tasks on the wire: HTTP 429 with a remedy, before the tool runs."""
+"""The limit of open tasks on the wire: HTTP 429 with a remedy."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_tool_that_requires_a_task_is_refused_before_it_runs(deployment):
     assert len(deployment.sent) == LIMIT, "no worker is dispatched"
 
 
-def test_a_tool_that_requires_a_task_asks_before_it_without_a_place(deployment):
+def test_a_tool_that_asks_before_its_task_is_not_counted_yet(deployment):
     for _ in range(LIMIT + 1):
         assert deployment.call("asks")["resultType"] == "input_required"
 

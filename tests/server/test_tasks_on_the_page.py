@@ -368,3 +368,13 @@ def test_a_client_that_can_be_asked_is_asked_by_the_protocol(askable):
 def test_without_the_channel_a_question_takes_its_default(deployment):
     result = deployment.poll(deployment.run_task("defaults"))["result"]
     assert result["structuredContent"] in (False, {"result": False})
+
+
+def test_a_task_of_an_unlimited_deployment_asks_on_the_page_also_above_a_later_limit():
+    """It is not among the tasks that count."""
+    deployment = Deployment(server, capabilities=TASKS)
+    task_id = deployment.start("provision")
+    deployment.table.max_open = 1
+    deployment.start("rename")
+    deployment.run_workers()
+    assert "on this page" in deployment.text_of(task_id)

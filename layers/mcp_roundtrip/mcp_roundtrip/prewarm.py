@@ -47,7 +47,7 @@ _SERVER: Final = (
     *("server.presenters.app", "server.presenters.client", "server.presenters.model"),
     *("state.codec", "state.delegation", "state.links", "state_protection"),
     # calls that become tasks, are parked, or start again
-    *("server.carriers.parked", "server.carriers.restart", "server.carriers.task"),
+    *("server.carriers.parked", "server.carriers.task", "server.legacy.calls"),
 )
 """Modules of this package that a request may import."""
 

@@ -63,9 +63,10 @@ class Recorder(Protocol):
 class TaskOptions(Struct, frozen=True):
     """The task that a run belongs to, or whether the run may become one.
 
-    `recorder` is set in a task only. `may_start` says whether this call may become a task: the tool allows it
-    and the client declared the extension. `is_offered` says whether the tool was registered with `task=`.
-    `is_parked`: the recorder stores a parked call, whose passes are rounds and may become a task.
+    `recorder` is set in a task and in a parked call. `may_start` says whether this call may become a task:
+    the tool allows it and the client declared the extension. `is_offered` says whether the tool was
+    registered with `task=`. `is_parked`: the recorder stores a parked call, whose passes are rounds and may
+    become a task.
     `created_in` is the span context in which the task was created, if that was traced. `outstanding_keys` are
     the keys of the questions that the task was asking when the pass began.
     """

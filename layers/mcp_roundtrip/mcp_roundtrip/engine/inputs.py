@@ -36,7 +36,7 @@ class ClientInputs(Struct, frozen=True):
     """The input responses of a pass, and the channels through which it can ask.
 
     - `responses` are the responses to consider, by key.
-    - `is_resumed` says whether the request carried a state, or the run is a task's.
+    - `is_resumed` says whether the call has begun before: in an earlier round, or as a stored call.
     - `find_channels` returns the channels; most passes ask nothing and need none.
     - `model_responses` are the responses that a model passed on, by key. They count for questions of the
       channel "model" only.

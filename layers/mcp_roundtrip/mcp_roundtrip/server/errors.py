@@ -170,7 +170,7 @@ def require_feature_capabilities(call: FeatureCall) -> None:
 
     A channel that reaches the user is as good as the client's own elicitation.
     """
-    feature, channels = call.feature, call.find_channels()
+    feature, channels = call.feature, call.channels()
     lacking = missing_capabilities(
         call.context.request.meta.capabilities,
         [path for path in feature.requires if not channels.supports(path)],

@@ -55,7 +55,7 @@ class RequestContext(Struct, frozen=True):
 
     @property
     def can_store_calls(self) -> bool:
-        """Whether a call of this caller can wait for answers on the question page."""
+        """Whether a call of this caller can wait in the task table."""
         return self.serves_pages and self.is_identified
 
     @property
@@ -203,17 +203,23 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
             client = replace(client, stores_calls=False)
         return plan_call(client, feature.channels, asks=feature.parameters.context_parameter is not None)
 
-    def find_channels(self) -> Channels:
+    def channels(self) -> Channels:
         """Return the channels of a round."""
         from mcp_roundtrip.engine.channels import Channels  # most calls do not ask
 
         return Channels(self.context.request.meta.capabilities, self.plan.fallbacks)
 
-    def find_fallbacks(self) -> Channels:
-        """Return the channels of a parked call, which asks in its result: no input requests."""
-        return replace(self.find_channels(), declared={})
+    def parked_channels(self) -> Channels:
+        """Return the channels of a parked call: those whose questions can wait, and so no input requests.
 
-    def find_task_channels(self) -> Channels:
+        A page is always among them, because another client may make the call again than the one that asked.
+        """
+        fallbacks = self.plan.fallbacks
+        if self.plan.parks and {"app", "page"}.isdisjoint(fallbacks):
+            fallbacks = (*fallbacks, "page")
+        return replace(self.channels(), declared={}, fallbacks=fallbacks)
+
+    def task_channels(self) -> Channels:
         """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
         from mcp_roundtrip.engine.channels import Channels  # most requests run no task
 

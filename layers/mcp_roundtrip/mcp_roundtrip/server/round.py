@@ -40,7 +40,7 @@ class Round(Struct, frozen=True):
     """One pass of a call.
 
     `opened`: the state that the client has sent; None if it has none of this flow. `visits`: those of a call
-    that starts from its beginning each time (`carriers.restart`).
+    of a client that knows no rounds (`legacy.calls`).
     """
 
     call: FeatureCall

@@ -1,6 +1,20 @@
 """Run one round of a call: load its journal, run one pass, and reply; or save the journal, and ask.
 
-Where the journal waits is a carrier, and how questions reach somebody is a presenter (`server.plan`).
+`engine.channels` chooses the channel of a question among those that `server.plan` leaves. The channel decides
+where the journal waits, the carrier, and what the result says, the presenter:
+
+=======  ====================================================  ==========================================
+channel  where the journal waits                               how the answer comes
+=======  ====================================================  ==========================================
+client   in the state (`carriers.state`)                       in the next round of the call
+client   nowhere, before -32042 (`legacy.calls`)               to `done`, when the call is made again
+app      in the task table (`carriers.parked`)                 through `answer_tool`, from the view
+app      in the state, without a task table                    the same
+page     in the task table                                     to `question_page`
+model    nowhere; in the task table after a step               in an argument, when the call is made again
+=======  ====================================================  ==========================================
+
+A parked call asks in the way of the client that makes it again (`carriers.parked.ask`).
 """
 
 from __future__ import annotations
@@ -25,9 +39,9 @@ if TYPE_CHECKING:
 def run_call(call: FeatureCall) -> Reply:
     """Run one round of a call. Raises ProtocolError for one that is refused before the function runs."""
     if not (call.takes_rounds or call.params.is_in_app):
-        from mcp_roundtrip.server.carriers import restart  # most clients are of 2026-07-28
+        from mcp_roundtrip.server.legacy import calls  # most clients are of 2026-07-28
 
-        call = restart.with_usable_capabilities(call)
+        call = calls.adapt(call)
     reply = _run(call)
     if call.params.is_in_app:
         from mcp_roundtrip.server.presenters.app import with_status  # few calls are made by a view
@@ -37,7 +51,7 @@ def run_call(call: FeatureCall) -> Reply:
 
 
 def _run(call: FeatureCall) -> Reply:
-    if call.feature.requires:
+    if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
         from mcp_roundtrip.server.errors import require_feature_capabilities, unaskable_error
 
         try:
@@ -54,7 +68,7 @@ def _run(call: FeatureCall) -> Reply:
     if isinstance(this_round, Reply):
         return this_round
     try:
-        return _run_pass(this_round)
+        return _run_round(this_round)
     except FlowIsStored:  # a concurrent round has become a task, or was parked
         return _load_flow(this_round) or Reply(call.context.internal_error)
 
@@ -80,11 +94,11 @@ def _load(call: FeatureCall) -> Round | Reply:
         return _load_parked(call) or _first_round(call)
     from mcp_roundtrip.server.carriers import state  # most calls have none
 
-    opened = state.load(call, call.params.request_state)
+    opened = state.open_state(call, call.params.request_state)
     if (task_id := state.parked_task(opened, for_view=call.params.is_in_app)) is not None:
         from mcp_roundtrip.server.carriers import parked  # most states have a journal
 
-        return parked.load_named(call, task_id)
+        return parked.continue_named(call, task_id)
     journal = state.journal_of(call, opened)
     # No later round could run what the last one puts off.
     has_reserve = opened.round < state.max_rounds(call, journal) or call.may_start_task
@@ -96,9 +110,9 @@ def _load(call: FeatureCall) -> Round | Reply:
 
 def _first_round(call: FeatureCall) -> Round:
     if not call.takes_rounds:
-        from mcp_roundtrip.server.carriers import restart  # most clients are of 2026-07-28
+        from mcp_roundtrip.server.legacy import calls  # most clients are of 2026-07-28
 
-        return restart.load(call)
+        return calls.first_round(call)
     return _round(call, Journal(call.context.ports.random_bytes(16).hex()))
 
 
@@ -107,7 +121,7 @@ def _round(
 ) -> Round:
     params = call.params
     responses = params.input_responses if opened is None else journal.responses_for(params.input_responses)
-    inputs = ClientInputs(responses, opened is not None, call.find_channels, params.model_responses)
+    inputs = ClientInputs(responses, opened is not None, call.channels, params.model_responses)
     return Round(call, new_run(call, journal, inputs, has_reserve=has_reserve), opened)
 
 
@@ -122,27 +136,27 @@ def _load_parked(call: FeatureCall) -> Reply | None:
         return None
     from mcp_roundtrip.server.carriers import parked  # most calls cannot be parked
 
-    return parked.load(call)
+    return parked.continue_repeated(call)
 
 
 def _load_flow(this_round: Round) -> Reply | None:
     """Return the reply of the task or the parked call as which the flow continues; None if there is none."""
     from mcp_roundtrip.server.carriers import task as task_carrier  # few tools become tasks
 
-    stored = task_carrier.load(this_round)
+    stored = task_carrier.find_stored(this_round)
     if stored is None:
         return None
     if task_carrier.is_parked(stored):
         from mcp_roundtrip.server.carriers import parked  # as above
 
-        return parked.load_flow(this_round, stored)
+        return parked.continue_flow(this_round, stored)
     return task_carrier.reply_again(this_round, stored)
 
 
 # -- run ----------------------------------------------------------------------------------------------------
 
 
-def _run_pass(this_round: Round) -> Reply:
+def _run_round(this_round: Round) -> Reply:
     """Run one pass, and reply. Raises ProtocolError and FlowIsStored."""
     call = this_round.call
     if call.feature.task == "required":
@@ -151,9 +165,9 @@ def _run_pass(this_round: Round) -> Reply:
         require_room(call, this_round.run)
     outcome = run_pass(call, this_round.run)
     if this_round.visits is not None:
-        from mcp_roundtrip.server.carriers import restart  # most clients are of 2026-07-28
+        from mcp_roundtrip.server.legacy import calls  # most clients are of 2026-07-28
 
-        while (again := restart.load_again(this_round, outcome)) is not None:
+        while (again := calls.second_pass(this_round, outcome)) is not None:
             this_round, outcome = again, run_pass(call, again.run)
     return _reply_to(this_round, outcome)
 
@@ -190,9 +204,9 @@ def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
         case "restart" if channel == "model":
             return _ask_model(this_round, outcome)
         case "restart":
-            from mcp_roundtrip.server.carriers import restart
+            from mcp_roundtrip.server.legacy import calls
 
-            return restart.save(this_round, requests, journal)
+            return calls.ask_at_urls(this_round, requests, journal)
     return _ask_with_state(this_round, requests, journal, in_app=channel == "app")
 
 

@@ -69,7 +69,7 @@ class TaskRunner(Struct, frozen=True):
         inputs = ClientInputs(
             history.responses,
             is_resumed=True,
-            find_channels=call.find_task_channels,
+            find_channels=call.task_channels,
             response_channels=history.response_channels,
         )
         options = TaskOptions(

@@ -9,7 +9,7 @@
 `call_index`    finds the task of a call that is sent again
 `store`         the interface to the table, and a store in memory
 `service`       what clients can do: create, get, update and cancel tasks
-`limit`         the limit of open tasks for each principal
+`limit`         the limit of open tasks for each user
 `endings`       how a task ends that no worker finishes
 `wake_ups`      what a message of the wake-up queue does
 `worker`        runs the tool of a task

@@ -5,8 +5,8 @@ where clients register themselves, a user has any number of them. A task is crea
 transaction whose condition is the limit, so racing processes never exceed it, and a crash leaves neither an
 unlisted task nor an entry without a task. Nothing is written when a task ends: when the list is full, the
 tasks on it are read, and those that no longer count are removed. A task that was cancelled or has expired
-counts until its worker stops, so the workers of a user are limited, too. A parked call counts while it asks
-or runs: nothing runs a call whose questions are answered, or that is out of time, until it is made again.
+counts until its worker stops, so the workers of a user are limited, too. A parked call counts until its first
+questions are answered: later ones cost no more than an item, and a call in progress is never refused.
 
 Anonymous callers are no users. They share 256 lists, by what distinguishes them: the session of
 a client, or the flow of a call. So a caller can fill the list of a few others, and all of them together have
@@ -93,7 +93,10 @@ class TaskLimit(Struct, frozen=True):
     max_open: int
 
     def check(self, owner: Owner) -> None:
-        """Raise TooManyOpenTasks if no task can be listed now. Raises StoreError."""
+        """Raise TooManyOpenTasks if no task can be listed now. Removes tasks that no longer count.
+
+        Raises StoreError.
+        """
         if self.max_open:
             self._make_room(owner.list_key, self._read(owner.list_key))
 
@@ -104,7 +107,7 @@ class TaskLimit(Struct, frozen=True):
         TooManyOpenTasks and StoreError.
         """
         if not self.max_open:
-            return self._put(task, updates)
+            return self.put(task, *updates)
         list_key = owner.list_key
         is_last_to_expire = True  # it usually is, and the first write needs no read
         for _ in range(WRITE_ATTEMPTS):
@@ -117,17 +120,17 @@ class TaskLimit(Struct, frozen=True):
             is_last_to_expire = int(item.get("exp", 0)) <= task.expires_s
         raise StoreError("too_many_concurrent_updates")
 
-    def replace(self, owner: Owner, ended: Task, task: Task, *updates: Update) -> bool:
-        """Write the item of a new task together with updates, one of which ends another task.
+    def replace(self, owner: Owner, ended: Task, task: Task, *updates: Update, is_counted: bool) -> bool:
+        """Write the item of a task that continues another one, together with updates.
 
-        The new task takes the place of the other one in the list. If the other one is not listed any more,
-        the new one needs room. Returns False if the condition of an update did not hold; nothing is written
-        then. Raises TooManyOpenTasks and StoreError.
+        The new task is listed in the place of the other one. If the other one is not listed, the new one
+        needs room if it `is_counted`, and is not listed otherwise. Returns False if the condition of an
+        update did not hold; nothing is written then. Raises TooManyOpenTasks and StoreError.
         """
         for _ in range(WRITE_ATTEMPTS):
             item = self._read(owner.list_key) if self.max_open else {}
             if ended.pk not in item:
-                return self.create(owner, task, *updates)
+                return self.create(owner, task, *updates) if is_counted else self.put(task, *updates)
             listed = Update(owner.list_key, OPEN_TASKS, _replace(item, ended, task))
             if self.store.put_new_and_update(task.to_item(), *updates, listed):
                 return True
@@ -135,7 +138,8 @@ class TaskLimit(Struct, frozen=True):
                 return False
         raise StoreError("too_many_concurrent_updates")
 
-    def _put(self, task: Task, updates: Sequence[Update]) -> bool:
+    def put(self, task: Task, *updates: Update) -> bool:
+        """Write the item of a new task that does not count, as `create` does. Raises StoreError."""
         if updates:
             return self.store.put_new_and_update(task.to_item(), *updates)
         self.store.put_new(task.to_item())
@@ -190,7 +194,7 @@ class TaskLimit(Struct, frozen=True):
         task = Task.from_item(item)
         # The worker of a cancelled task runs until its current step has ended.
         is_worked_on = task.lease_until_ms is not None and task.lease_until_ms > now_ms
-        is_idle = not task.worker and task.work_state is WorkState.READY  # a parked call
+        is_idle = not task.worker and task.work_state is not WorkState.AWAITING  # a parked call
         return (task.is_terminal or is_idle or task.deadline_ms <= now_ms) and not is_worked_on
 
 

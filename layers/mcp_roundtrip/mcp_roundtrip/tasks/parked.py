@@ -29,7 +29,7 @@ from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
-from mcp_roundtrip.tasks.question_links import LINKED, PAGE, link_to_item, new_token
+from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store import Update
 from mcp_roundtrip.tasks.stored_items import put_history, read_task, stored_responses
@@ -100,7 +100,8 @@ class ParkedCalls(Struct, frozen=True):
         """
         task = self._new(caller, journal, requests, channel, flow=flow)
         try:
-            self.tasks.limit.check(caller.owner)  # a call that is refused writes nothing
+            if requests:
+                self.tasks.limit.check(caller.owner)  # a call that is refused writes nothing
             self._put_parts(task, call, journal)
             return self._create_first(caller, task, flow)
         except TooManyOpenTasks:  # the open task may be that of an earlier request of this call
@@ -117,7 +118,7 @@ class ParkedCalls(Struct, frozen=True):
         earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
             naming = name_task(_index_key(caller), task, earlier_pk)
-            if self.tasks.limit.create(caller.owner, task, naming, *of_flow):
+            if self._write(caller, task, naming, *of_flow):
                 return task
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored
@@ -126,6 +127,12 @@ class ParkedCalls(Struct, frozen=True):
             if earlier is not None:
                 return earlier
         raise StoreError("too_many_concurrent_updates")
+
+    def _write(self, caller: ParkedCaller, task: Task, *updates: Update) -> bool:
+        """Write the item of a call. One that asks nothing does not count: nothing runs it for now."""
+        if task.requests:
+            return self.tasks.limit.create(caller.owner, task, *updates)
+        return self.tasks.limit.put(task, *updates)
 
     def move(
         self,
@@ -151,23 +158,26 @@ class ParkedCalls(Struct, frozen=True):
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
                 return earlier if is_ended else None
             naming = name_task(_index_key(caller), parked, earlier_pk)
-            if self.tasks.limit.replace(caller.owner, task, parked, naming, ending):
+            if self.tasks.limit.replace(caller.owner, task, parked, naming, ending, is_counted=False):
                 return parked
             if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
                 return None
         raise StoreError("too_many_concurrent_updates")
 
     def answer(self, task: Task, answers: Mapping[str, Any], via: str) -> bool:
-        """Store the answers of the user (ElicitResult objects by wire key) to all open questions, or none.
+        """Store answers of the user (ElicitResult objects by wire key) that came through the channel `via`.
 
-        `via` is the channel through which they came. Returns False if other answers to these questions were
-        stored before. Raises StoreError, and ItemTooLarge for an answer over the limit of an item.
+        A view answers all open questions or none; a client may answer some of them. Returns False if other
+        answers to these questions were stored before. Raises StoreError, and ItemTooLarge for an answer over
+        the limit of an item.
         """
-        asked = {key for key, each in task.requests.items() if each.channel in LINKED}
-        form = {key: answers[key] for key in asked & answers.keys()}
+        is_form = via == APP
+        channels = LINKED if is_form else {each.channel for each in task.requests.values()}
+        asked = {key for key, each in task.requests.items() if each.channel in channels}
+        given = {key: answers[key] for key in asked & answers.keys()}
         try:
-            if len(form) == len(asked) and self.tasks.store_responses(
-                task.pk, form, channels=LINKED, via=via, is_form=True
+            if (len(given) == len(asked) or not is_form) and self.tasks.store_responses(
+                task.pk, given, channels=channels, via=via, is_form=is_form
             ):
                 return True
         except UnknownTask:

@@ -47,10 +47,10 @@ class UnknownTask(McpRoundtripError):
 class Tasks(Struct, frozen=True):
     """The tasks of one dialect: the tasks extension, or that of SEP-2322.
 
-    `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A principal has at
-    most `max_open` open tasks, in all dialects together; 0 is no limit. `on_abandoned` is called with the id
-    of each abandoned task, `on_dispatch_failed` with the id and the error of each task for which no worker
-    could be dispatched, `on_ending` for each task that no worker ends (see `endings`).
+    `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A user has at most
+    `max_open` open tasks (see `limit`), in all dialects together; 0 is no limit. `on_abandoned` is called
+    with the id of each abandoned task, `on_dispatch_failed` with the id and the error of each task for which
+    no worker could be dispatched, `on_ending` for each task that no worker ends (see `endings`).
     """
 
     store: TaskStore
@@ -66,7 +66,7 @@ class Tasks(Struct, frozen=True):
 
     @property
     def limit(self) -> TaskLimit:
-        """The limit of open tasks for each principal."""
+        """The limit of open tasks for each user."""
         return TaskLimit(self.store, self.clock_ms, self.max_open)
 
     def create(
@@ -86,9 +86,9 @@ class Tasks(Struct, frozen=True):
         """Write a task and dispatch its worker.
 
         `flow`: the client has a state of the call. `continued` is the parked call that becomes the task: the
-        task takes its place among the caller's open tasks. If a pass that crashed has written the task, it is
-        returned. `created_in` is the current span context, if this operation is traced. `caller`
-        distinguishes anonymous callers, if anything but the flow does.
+        task takes its place among the caller's open tasks, if it still has one. If a pass that crashed has
+        written the task, it is returned. `created_in` is the current span context, if this operation is
+        traced. `caller` distinguishes anonymous callers, if anything but the flow does.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
@@ -111,7 +111,7 @@ class Tasks(Struct, frozen=True):
             expires_s = max(task.expires_s, continued.expires_s)  # the parked call outlives its flow
             task = replace(task, issued_counts=issued_counts, expires_s=expires_s)
             put_history(self.store, task, call, journal)
-            self.limit.replace(owner, continued, task)
+            self.limit.replace(owner, continued, task, is_counted=True)
         self._dispatch(task)
         return task
 

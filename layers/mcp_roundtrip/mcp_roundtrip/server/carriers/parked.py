@@ -44,8 +44,8 @@ MAX_PAUSE_MS: Final = 2_000
 """The pause between two reads of a call that waits. It doubles from the first up to the second value."""
 
 ANSWER_WAIT_MS: Final = 3_000
-"""How long a repeated call waits for answers: some clients give up a request after five seconds. The model
-calls again when the user says that they are done."""
+"""How long a repeated call waits for answers at most: some clients give up a request after five seconds. The
+model calls again when the user says that they are done."""
 
 PASS_RESERVE_MS: Final = 10_000
 """The time that a pass needs: a request with less time left begins none, and does not wait any longer. A
@@ -55,7 +55,7 @@ request that has less than twice this time reserves half of its time."""
 # -- load ---------------------------------------------------------------------------------------------------
 
 
-def load(call: FeatureCall) -> Reply | None:
+def continue_repeated(call: FeatureCall) -> Reply | None:
     """Continue the parked call with this caller, tool and arguments; return None if there is none.
 
     Raises ProtocolError if the table is not available.
@@ -74,7 +74,7 @@ def load(call: FeatureCall) -> Reply | None:
         return resumption.idle_round().reply_for_exception(error)
 
 
-def load_flow(this_round: Round, task: Task) -> Reply:
+def continue_flow(this_round: Round, task: Task) -> Reply:
     """Continue a parked call of which the client sent a state again. The answers in this round do not count.
 
     Raises ProtocolError if the table is not available.
@@ -87,7 +87,7 @@ def load_flow(this_round: Round, task: Task) -> Reply:
         return this_round.reply_for_exception(error)
 
 
-def load_named(call: FeatureCall, task_id: str) -> Reply:
+def continue_named(call: FeatureCall, task_id: str) -> Reply:
     """Store the answers of the request to the parked call that its state names, and continue the call.
 
     Without answers, the reply says where the call stands. Raises ProtocolError if the table is not available.
@@ -147,7 +147,8 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     `is_repeated`: an earlier reply has asked them.
     """
     call, requests = this_round.call, {key: asked.request for key, asked in task.requests.items()}
-    if any(asked.channel == "model" for asked in task.requests.values()):
+    is_for_model = any(asked.channel == "model" for asked in task.requests.values())
+    if is_for_model and "model" in call.plan.fallbacks:
         return model.ask_parked(this_round, requests)
     url = question_page_url(call.context.ports.config.audience(), task.link or "")
     answers_requests = call.takes_rounds and _shows(call.context.request.meta.capabilities, requests)
@@ -216,7 +217,7 @@ class _Resumption:
             if current.is_terminal:
                 return standing.result(self.idle_round(current), with_result(self.calls.tasks.store, current))
             is_ready, has_time = self._is_ready(current), self._left_ms() > 0
-            if is_ready and has_time and (reply := self._run_pass(current)) is not None:
+            if is_ready and has_time and (reply := self._continue(current)) is not None:
                 return reply
             asks = bool(current.requests) and not is_ready
             wait_ms = self._left_ms()
@@ -234,7 +235,7 @@ class _Resumption:
         flow_id = "" if task is None else task.flow_id
         if flow_id:
             self.call.context.ports.observer.tag(flow=flow_id)
-        inputs = ClientInputs({}, is_resumed=True, find_channels=self.call.find_fallbacks)
+        inputs = ClientInputs({}, is_resumed=True, find_channels=self.call.parked_channels)
         return Round(self.call, new_run(self.call, Journal(flow_id or "none"), inputs))
 
     def _where_it_stands(self, task: Task, asks: bool) -> Reply:
@@ -246,7 +247,7 @@ class _Resumption:
             return app.work_parked(this_round, waits_for_url=waits_for_url)
         return standing.wait(this_round, task, waits_for_url=waits_for_url)
 
-    def _run_pass(self, task: Task) -> Reply | None:
+    def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
         context, port = self.call.context, self.call.context.ports.tasks()
         observer = context.ports.observer
@@ -266,10 +267,10 @@ class _Resumption:
         left = worker.work(task.pk, Delivery("", remaining_ms, MAX_LEASE_MS))
         if left is None or this_pass.round is None:
             return None
-        if this_pass.reply is not None:
-            return this_pass.reply
         if left.is_terminal:
-            return standing.result(this_pass.round, left)
+            return this_pass.reply or standing.result(this_pass.round, left)
+        if this_pass.refusal is not None:
+            return this_pass.refusal
         if left.requests and left.work_state is WorkState.AWAITING:
             return ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:

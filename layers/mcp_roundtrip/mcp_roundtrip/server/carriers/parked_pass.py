@@ -8,14 +8,16 @@ from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
-from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.server.carriers import task as task_carrier
 from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
+from mcp_roundtrip.server.carriers.stored import creation_error
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskHistory
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
 from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
@@ -24,11 +26,13 @@ from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
 class ParkedPass(Struct):
     """Runs a pass for a `tasks.worker.Worker`, and keeps the reply of a pass that ended the call.
 
+    `refusal`: the reply of a pass that could not create its task, and has not ended the call.
     `waits_for_url`: the pass waits for what the user does at a URL that they agreed to open.
     """
 
     call: FeatureCall
     reply: Reply | None = None
+    refusal: Reply | None = None
     round: Round | None = None
     waits_for_url: bool = False
 
@@ -41,7 +45,7 @@ class ParkedPass(Struct):
         inputs = ClientInputs(
             history.responses,
             is_resumed=True,
-            find_channels=call.find_fallbacks,
+            find_channels=call.parked_channels,
             response_channels=history.response_channels,
         )
         run = new_run(call, history.journal, inputs, options)
@@ -68,7 +72,11 @@ class ParkedPass(Struct):
         self, this_round: Round, task: Task, outcome: TaskRequested | Checkpointed, ttl_ms: int
     ) -> PassResult:
         """End the parked call as a task. If no task can be created now, the next call tries it again."""
-        self.reply = reply = task_carrier.save(this_round, outcome.journal, ttl_ms, task)
-        if isinstance(reply.body, ProtocolError) and reply.body.http_status in (429, 503):
+        try:
+            self.reply = task_carrier.create(this_round, outcome.journal, ttl_ms, task)
+        except (TooManyOpenTasks, StoreError) as error:
+            self.refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
             return PassResult(this_round.run, Checkpointed(outcome.journal))
-        return PassResult(this_round.run, outcome, conclusion_of(reply))
+        except ItemTooLarge as error:
+            self.reply = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+        return PassResult(this_round.run, outcome, conclusion_of(self.reply))

@@ -20,11 +20,9 @@ CLIENT_ROUNDS: Final = 10
 LARGE_STATE: Final = 16_384
 """Characters from which a state is logged: it travels twice in every round."""
 
-_PARKED: Final[Mapping[bool, str]] = {True: "parked", False: "asked"}
-"""The member of a state that names a parked call, by whether a view or a client sends it.
-
-The state of a view is none of its client, which does not show it to the model.
-"""
+_OF_VIEW: Final = "parked"
+_OF_CLIENT: Final = "asked"
+"""The member of a state that names a parked call. The state of a view is none of its client."""
 
 
 def max_rounds(call: FeatureCall, journal: Journal) -> int:
@@ -36,7 +34,7 @@ def max_rounds(call: FeatureCall, journal: Journal) -> int:
 # -- load ---------------------------------------------------------------------------------------------------
 
 
-def load(call: FeatureCall, state: str) -> OpenState:
+def open_state(call: FeatureCall, state: str) -> OpenState:
     """Open the state of a request. Raises ProtocolError if it is not valid."""
     try:
         return call.context.ports.state_codec().open(call.binding, state)
@@ -50,7 +48,7 @@ def load(call: FeatureCall, state: str) -> OpenState:
 def parked_task(opened: OpenState, *, for_view: bool) -> str | None:
     """Return the task id of the parked call that a state names; None if it names none."""
     payload = opened.payload
-    return payload.get(_PARKED[for_view]) if isinstance(payload, dict) else None
+    return payload.get(_OF_VIEW if for_view else _OF_CLIENT) if isinstance(payload, dict) else None
 
 
 def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
@@ -90,7 +88,7 @@ def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> st
 def save_name(this_round: Round, task_id: str, *, for_view: bool) -> str | Reply:
     """Return a state that names a parked call, or the reply that says why there is none."""
     try:
-        return _seal(this_round.call, {_PARKED[for_view]: task_id}, 1, None)
+        return _seal(this_round.call, {_OF_VIEW if for_view else _OF_CLIENT: task_id}, 1, None)
     except KeyServiceError as error:
         return _unavailable(this_round, error)
 

@@ -83,12 +83,13 @@ def creation_error(
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> ProtocolError:
     """Log the limit, and return the error with HTTP status 429. It names the steps that have run in vain."""
     call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
-    again = "call again" if call.params.request_state is None else "send this request again"
+    is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
+    again = "make this call again" if call.params.request_state is None else "send this request again"
     text = (
         f"The caller has as many open tasks and waiting calls as the server allows: {error.limit}. "
         f"Wait until one of them has ended, answer one, or cancel a task with tasks/cancel, and {again}."
     )
-    if lost := run.lost_effects():
+    if not is_stored and (lost := run.lost_effects()):
         text += f" These steps have run, and will run again then: {', '.join(lost)}."
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
     return ProtocolError(TOO_MANY_REQUESTS, text, data, http_status=429)

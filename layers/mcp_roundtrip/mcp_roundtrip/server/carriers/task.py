@@ -28,7 +28,7 @@ from mcp_roundtrip.tasks.parked import DIALECT
 # -- load ---------------------------------------------------------------------------------------------------
 
 
-def load(this_round: Round) -> Task | None:
+def find_stored(this_round: Round) -> Task | None:
     """Return the task or the parked call as which the flow continues; None if there is none.
 
     Raises ProtocolError if the table is not available.
@@ -67,16 +67,20 @@ def reply_again(this_round: Round, task: Task) -> Reply:
 # -- save ---------------------------------------------------------------------------------------------------
 
 
-def save(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
-    """Store a task that continues the call, and build the CreateTaskResult.
-
-    `parked` is the parked call that becomes the task. It becomes one task, also after a crash. Raises
-    FlowIsStored.
-    """
+def save(this_round: Round, journal: Journal, ttl_ms: int) -> Reply:
+    """Store a task that continues the call, and build the CreateTaskResult. Raises FlowIsStored."""
     try:
-        return _reply(this_round, _store(this_round, journal, ttl_ms, parked), "task")
+        return create(this_round, journal, ttl_ms)
     except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
         return this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+
+
+def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
+    """Do the same. Raises FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
+
+    `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
+    """
+    return _reply(this_round, _store(this_round, journal, ttl_ms, parked), "task")
 
 
 def _reply(this_round: Round, task: Task, outcome: str) -> Reply:

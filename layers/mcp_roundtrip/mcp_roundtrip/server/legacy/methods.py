@@ -1,4 +1,4 @@
-"""The methods of 2025-11-25 and 2025-06-18, served without stored state."""
+"""The methods of 2025-11-25 and 2025-06-18, served without sessions: see `protocol.session_id`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _INITIALIZE_MEMBERS: Final = (
 class LegacyMethods(Struct, frozen=True):
     """The handlers of all methods.
 
-    `features`: the handlers of the later versions by capability, for calls that end with their request.
+    `features`: the handlers of the later versions, by capability.
     `tasks`: the handlers of the task methods; empty if no call can become a task.
     """
 

@@ -1,12 +1,11 @@
-"""The carrier "restart": nothing is kept. The call is made again, and starts from its beginning.
+"""Calls of clients that open with `initialize`, which know no rounds.
 
-It is for clients that open with `initialize`. They could only be asked in the middle of a call over a stream
-that is held open, so their questions take the fallbacks (`server.plan`), with one exception: `elicit_url`
-ends the call with -32042 (2025-11-25, client/elicitation "URL Elicitation Required Error") if the client
-declares URL elicitation, or if it is unknown what it declares and no fallback reaches the user. The client
-makes the call again, and `done` tells whether the interaction is complete.
-
-A restarted call has no journal, so no step may come before -32042. A parked call keeps its journal.
+They could only be asked in the middle of a call over a stream that is held open. So their questions take the
+fallbacks (`server.plan`), and a call that waits is parked, with its journal. There is one exception:
+`elicit_url` ends the call with -32042 (2025-11-25, client/elicitation "URL Elicitation Required Error") if
+the client declares URL elicitation, or if it is unknown what it declares and no fallback reaches the user.
+Nothing is kept then: the client makes the call again, and `done` tells whether the interaction is complete.
+So no step may come before -32042.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ URL_ELICITATION_REQUIRED: Final = -32042
 NOT_VISITED: Final = Visits()
 
 
-def with_usable_capabilities(call: FeatureCall) -> FeatureCall:
+def adapt(call: FeatureCall) -> FeatureCall:
     """Remove what a client cannot use during a call: capabilities other than URLs, and members of rounds."""
     meta = call.context.request.meta
     params = replace(call.params, input_responses={}, request_state=None, is_retry=False)
@@ -60,15 +59,15 @@ def _with_urls(context: RequestContext) -> RequestContext:
     return replace(context, request=replace(context.request, meta=replace(meta, capabilities=capabilities)))
 
 
-# -- load ---------------------------------------------------------------------------------------------------
+# -- passes -------------------------------------------------------------------------------------------------
 
 
-def load(call: FeatureCall, visits: Visits = NOT_VISITED) -> Round:
-    """Return the round of a call that starts from its beginning."""
+def first_round(call: FeatureCall, visits: Visits = NOT_VISITED) -> Round:
+    """Return the round of a call that starts from its beginning. `visits`: of its second pass."""
     inputs = ClientInputs(
         {key: {"action": "accept"} for key in visits.keys},
         is_resumed=False,
-        find_channels=call.find_channels,
+        find_channels=call.channels,
         model_responses=call.params.model_responses,
         polls_urls=False,  # the client has not shown them yet
     )
@@ -76,7 +75,7 @@ def load(call: FeatureCall, visits: Visits = NOT_VISITED) -> Round:
     return Round(call, new_run(call, Journal(flow_id), inputs), visits=visits)
 
 
-def load_again(this_round: Round, outcome: Outcome) -> Round | None:
+def second_pass(this_round: Round, outcome: Outcome) -> Round | None:
     """Return the round with a second pass, which asks `done` of each question whether it is complete.
 
     Returns None if the pass does not wait for URLs only, or if a second pass finds out nothing new.
@@ -90,7 +89,7 @@ def load_again(this_round: Round, outcome: Outcome) -> Round | None:
     if not (is_useful and is_bounded) or outcome.journal.lost_effects:
         return None
     name = visits.name or _name(call, outcome.journal)
-    return load(call, Visits(visits.keys | keys, outcome.journal.flow_id, name))
+    return first_round(call, Visits(visits.keys | keys, outcome.journal.flow_id, name))
 
 
 def _name(call: FeatureCall, journal: Journal) -> str:
@@ -106,10 +105,10 @@ def _name(call: FeatureCall, journal: Journal) -> str:
     return digest("mcp-rs/v1/legacy-run", identity, size=24)
 
 
-# -- save ---------------------------------------------------------------------------------------------------
+# -- -32042 -------------------------------------------------------------------------------------------------
 
 
-def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
+def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
     """Build the error that sends the user to URLs; another error if the requests are not URLs."""
     call, visits = this_round.call, this_round.visits or NOT_VISITED
     if not _are_urls(requests):
