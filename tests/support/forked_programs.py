@@ -39,13 +39,16 @@ START_S = 60
 @cache
 def sam() -> Path:
     """Return a program that does what sam does. Its server ends with this process."""
-    commands = ("build", "deploy", "package")
+    python = python_of_sam()
+    return _client(python.with_name("sam"), python.with_name("socket"), "-m", "samcli")
+
+
+@cache
+def python_of_sam() -> Path:
+    """Return the interpreter of sam. Its server ends with this process."""
+    commands = [f"samcli.commands.{each}.command" for each in ("build", "deploy", "package")]
     return _serve(
-        SAM.with_name("python"),
-        "sam",
-        [f"samcli.commands.{each}.command" for each in commands],
-        "-m",
-        "samcli",
+        SAM.with_name("python"), "python", [*commands, "samcli.lib.translate.sam_template_validator"]
     )
 
 
@@ -73,11 +76,10 @@ def python_of_functions(site: str = "") -> str:
     return str(_serve(Path(sys.executable), "python", modules, site=site))
 
 
-def _serve(interpreter: Path, name: str, modules: list[str], *first: str, site: str = "fast_yaml") -> Path:
-    """Start a server that has imported modules, and return a program that runs in a fork of it.
+def _serve(interpreter: Path, name: str, modules: list[str], site: str = "fast_yaml") -> Path:
+    """Start a server that has imported modules, and return an interpreter that runs in a fork of it.
 
-    `first` are the arguments of the interpreter that precede those of the program. The server starts with the
-    module in `site`.
+    The server starts with the module in `site`.
     """
     folder = tempfile.TemporaryDirectory(prefix=f"{name}-")
     path = Path(folder.name, "socket")
@@ -100,7 +102,11 @@ def _serve(interpreter: Path, name: str, modules: list[str], *first: str, site: 
         assert server.poll() is None, f"the server of {name} ended"
         assert time.monotonic() < end, f"the server of {name} does not answer"
         time.sleep(0.02)
-    client = Path(folder.name, name)
-    client.write_text(CLIENT.format(python=sys.executable, path=str(path), first=list(first)))
-    client.chmod(0o755)
-    return client
+    return _client(Path(folder.name, name), path)
+
+
+def _client(program: Path, server: Path, *first: str) -> Path:
+    """Write a client of a server. `first` are the arguments that precede those of the program."""
+    program.write_text(CLIENT.format(python=sys.executable, path=str(server), first=list(first)))
+    program.chmod(0o755)
+    return program

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
-from support.interpreters import SITE
+from support import forked_programs
 from support.project import ROOT
 from support.sam_build import CACHE, SAM, run
 from support.source_template import functions
@@ -74,7 +74,12 @@ def transform() -> str:
 def transformed_file(template: Path, **given: str) -> str:
     """Transform any template with these parameters. Processes that need the same one wait for the first."""
     overrides = [f"{name}={value}" for name, value in given.items()]
-    content = [template.read_text("utf-8"), overrides, TRANSFORM.read_text("utf-8"), SAM.stat().st_mtime_ns]
+    content = [
+        template.read_text("utf-8"),
+        overrides,
+        TRANSFORM.read_text("utf-8"),
+        SAM.stat().st_mtime_ns,
+    ]
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
     path = CACHE / f"transformed/{digest}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,9 +88,7 @@ def transformed_file(template: Path, **given: str) -> str:
         file.seek(0)
         if known := file.read():
             return known
-        done = run(
-            SAM.with_name("python"), TRANSFORM, template, *overrides, PYTHONPATH=str(SITE / "fast_yaml")
-        )
+        done = run(forked_programs.python_of_sam(), "-P", TRANSFORM, template, *overrides)
         assert done.returncode == 0, done.stderr
         file.write(done.stdout)
         return done.stdout
