@@ -49,6 +49,8 @@ LONGEST_FIRST = (
     "storm/test_storm.py",
     "tools/console/test_examples.py",
     "artefact/test_deployed.py",
+    "sam/test_build.py",
+    "tools/run/test_main.py",
     "tools/run/test_start_checks.py",
     "tools/growth/test_new_function.py",
     "legacy/test_legacy_official_client.py",
