@@ -1,7 +1,8 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
-Its own errors are not used: those of alternatives within alternatives take exponential time and memory.
-`explanation` finds the reasons of a refusal.
+Its own errors are not used. Those of alternatives within alternatives take exponential time, each error has a
+copy of the value (1.5 GB for 300 missing members of an object with 20,000 values), and their paths have the
+member "01" as 1. `explanation` finds the reasons of a refusal.
 """
 
 from __future__ import annotations
