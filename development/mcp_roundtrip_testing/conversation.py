@@ -11,6 +11,7 @@ from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.constants import RESOURCES_READ, TOOLS_CALL, TOOLS_LIST, UI_MIME_TYPE
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES
 from mcp_roundtrip.server.presenters.app import META_QUESTIONS
+from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.played_call import (
     DECLINE,
@@ -65,6 +66,7 @@ class Conversation:
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     relayed: dict[str, Any] = field(default_factory=dict)
+    continued: Mapping[str, Any] = field(default_factory=dict)
     unchanged: int = 0
     view_state: str = ""
     reads_result: bool = False
@@ -105,7 +107,7 @@ class Conversation:
 
     def _call(self) -> Round:
         relayed = {INPUT_RESPONSES: self.relayed} if self.relayed else {}
-        params = {"name": self.tool, "arguments": {**self.arguments, **relayed}}
+        params = {"name": self.tool, "arguments": {**self.arguments, **relayed, **self.continued}}
         return self.player.send_round(TOOLS_CALL, params, None, None)
 
     # -- the client ---------------------------------------------------------------------------------------
@@ -150,9 +152,11 @@ class Conversation:
         if "error" in played.message:
             is_url = played.error["code"] == URL_ELICITATION_REQUIRED
             return self._call if is_url and self._visit(played.error["data"]["elicitations"]) else None
+        self._take_code(played.result)
         match played.result.get("resultType", "complete"):
             case "task":
                 task = self._follow_task(played.task)
+                self._take_code(task.result if task.status == "completed" else {})
                 return self._react_to_link(task.result) if task.status == "completed" else None
             case "input_required":
                 return None
@@ -165,6 +169,10 @@ class Conversation:
             return self._call if self._relay(played.log_fields["asked"]) else None
         self.unchanged += 1
         return self._call if played.outcome in _CALL_AGAIN and self.unchanged <= _PATIENCE else None
+
+    def _take_code(self, result: Mapping[str, Any]) -> None:
+        """Keep the code with which an anonymous caller's next call continues this one."""
+        self.continued = result.get("_meta", {}).get(META_PARKED_CALL, {}).get("arguments", {})
 
     def _react_to_link(self, result: Mapping[str, Any]) -> Callable[[], Round] | None:
         """Answer on the page that a result names, and call again."""

@@ -26,6 +26,7 @@ from support.page_user import answer_page, decline_page, link_in
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Exchange, Recorded, recorded
+from support.text_reader import TextReader
 
 pytest_plugins = ["support.real_clients"]
 
@@ -63,6 +64,19 @@ def accept(**content: Any) -> dict[str, Any]:
 def examples_server() -> Iterator[Recorded]:
     with recorded(ROOT / "template.yaml", user=True) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def open_server() -> Iterator[Recorded]:
+    with recorded(ROOT / "template.yaml", AuthMode="none") as served:
+        yield served
+
+
+@pytest.fixture
+def open_examples(open_server: Recorded) -> Recorded:
+    """The examples for everyone, without signing in."""
+    open_server.exchanges.clear()
+    return open_server
 
 
 @pytest.fixture(scope="module")
@@ -269,6 +283,25 @@ def test_a_user_who_cannot_be_asked_answers_on_the_question_page(
     assert called.value["host"].startswith(called.value["id"])
     assert len(examples.calls()) == 4
     assert (TASKS_GET in examples.methods()) == client.tasks
+
+
+@select(lambda client: client.session_per_call or client.id == "agno")
+def test_without_signing_in_a_model_that_follows_the_texts_gets_the_answers_of_the_user(
+    client: RealClient, process: ClientProcess, open_examples: Recorded
+) -> None:
+    arguments = {"name": f"orders-{client.id}"}  # the same arguments of another client would be another call
+    with process.connected(open_examples.url, asks=False, tasks=client.tasks):
+        model = TextReader(process, "provision_database", arguments)
+        for answer in ("small", "eu-west-1", "Yes"):
+            assert model.link
+            answer_page(model.link, answer)
+            called = model.call_again()
+    assert "$26.28 a month" in called.text
+    assert model.link is None
+    sessions = [each.headers.get("mcp-session-id") for each in open_examples.calls()]
+    assert len(sessions) == 4
+    assert len({*sessions}) == (4 if client.session_per_call and client.opens_with == INITIALIZE else 1)
+    assert {each.headers.get("authorization") for each in open_examples.exchanges} == {None}
 
 
 @select(lambda client: client.id in IMPATIENT)

@@ -36,6 +36,8 @@ class Conversation:
     deviation: str = ""
     """What the client does with the first state, besides sending it: see `deviations`."""
     model_answers: dict[str, Any] = field(default_factory=dict)
+    code: Mapping[str, Any] = field(default_factory=dict)
+    """The argument with which a caller without an identity continues a call that waits."""
     requests: int = 0
 
     @property
@@ -50,8 +52,9 @@ class Conversation:
         """Send the call, as it is or with further params."""
         method, params = CALLS[self.kind]
         given: dict[str, Any] = {**params, **more}
-        if self.model_answers:
-            given["arguments"] = {**given["arguments"], "input_responses": self.model_answers}
+        if self.model_answers or self.code:
+            relayed = {"input_responses": self.model_answers} if self.model_answers else {}
+            given["arguments"] = {**given["arguments"], **relayed, **self.code}
         if self.client.kind.augments_tasks and self.kind == "tool":
             given.setdefault("task", {"ttl": 600_000})
         response = self.client.request(method, given)
@@ -71,6 +74,7 @@ class Conversation:
     def _react(self, response: dict[str, Any]) -> dict[str, Any] | None:
         result, error = response.get("result", {}), response.get("error", {})
         meta = result.get("_meta", {})
+        self.code = meta.get(PARKED, {}).get("arguments", {})
         if error.get("code") == -32042:
             if self.world.notes.get("paid"):
                 return None

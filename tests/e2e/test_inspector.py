@@ -20,7 +20,9 @@ from mcp_roundtrip_tools.events.stable import (
     PRICES,
     TOKYO_FORECAST,
 )
+from support.client_requests import code_in
 from support.documents import inspector_configuration
+from support.page_user import answer_page, link_in
 from support.project import FUNCTIONS
 from support.served_application import Served
 
@@ -57,7 +59,9 @@ def without_channels(definition: Any) -> Any:
         return definition
     schema = dict(definition["inputSchema"])
     schema["properties"] = {
-        key: each for key, each in schema["properties"].items() if key != "input_responses"
+        key: each
+        for key, each in schema["properties"].items()
+        if key not in ("input_responses", "continuation_code")
     }
     return {**definition, "inputSchema": schema, "outputSchema": None}
 
@@ -104,16 +108,18 @@ def test_a_tool_is_called(run: Inspect, tool: str) -> None:
     [("provision_database", ORDERS), ("request_approval", EXPENSE)],
     ids=str,
 )
-def test_a_tool_that_asks_is_refused(run: Inspect, tool: str, arguments: Any) -> None:
-    refused = call(run, tool, arguments)
-    assert refused.status != 0
-    assert "capabilities" in refused.error["message"]
-
-
-def test_a_tool_that_may_ask_through_the_model_returns_the_question(run: Inspect) -> None:
-    asked = call(run, "get_weather", HYDERABAD)
+def test_a_tool_that_asks_returns_the_link_and_the_code(run: Inspect, tool: str, arguments: Any) -> None:
+    asked = call(run, tool, arguments)
     assert (asked.status, asked.result["isError"]) == (0, False)
-    answered = call(run, "get_weather", {**HYDERABAD, "input_responses": {"place": {"value": SINDH}}})
+    said = asked.result["content"][0]["text"]
+    again = call(run, tool, {**arguments, "continuation_code": code_in(said)})
+    assert link_in(again.result["content"][0]["text"]) == link_in(said)
+
+
+def test_the_answer_on_the_page_is_in_the_result_of_the_next_command(run: Inspect) -> None:
+    said = call(run, "get_weather", HYDERABAD).result["content"][0]["text"]
+    answer_page(link_in(said), SINDH)
+    answered = call(run, "get_weather", {**HYDERABAD, "continuation_code": code_in(said)})
     assert answered.result["structuredContent"]["place"] == SINDH
 
 

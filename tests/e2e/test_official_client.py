@@ -11,12 +11,13 @@ from urllib.parse import quote
 import mcp_types as types
 import pytest
 from mcp.client import Client
-from mcp.shared.exceptions import MCPError
 
+from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.stable import DOCUMENT, HYDERABAD, RESOLVE
 from mcp_roundtrip_tools.run import LocalApp
 from support.clients import MODEL, SUMMARY, Person, block_of, official
+from support.page_user import link_in
 from support.project import FUNCTIONS
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
 
@@ -128,14 +129,18 @@ async def test_the_model_gets_an_error_when_the_user_declines(served: Served, ac
 
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, PROVISION])
-async def test_a_client_that_cannot_be_asked_gets_the_name_of_the_missing_capability(
+async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_continue_the_call(
     served: Served, path: str
 ) -> None:
+    arguments = {"name": "orders"}
     async with Client(served.app.url(path)) as client:
-        with pytest.raises(MCPError) as refused:
-            await client.call_tool("provision_database", {"name": "orders"})
-    assert refused.value.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
-    assert refused.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+        asked = await client.call_tool("provision_database", arguments)
+        added = (asked.meta or {})[META_PARKED_CALL]["arguments"]
+        again = await client.call_tool("provision_database", arguments | added)
+    texts = [each.content[0] for each in (asked, again)]
+    assert all(isinstance(each, types.TextContent) for each in texts)
+    first, second = (link_in(str(each)) for each in texts)
+    assert first == second
 
 
 @pytest.mark.parametrize("path", [FRONT_DOOR, WORK_ITEMS])

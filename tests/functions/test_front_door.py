@@ -129,7 +129,8 @@ def test_a_call_with_questions_is_forwarded_round_by_round(deployment: Deploymen
 
 
 def test_the_status_of_an_owners_refusal_is_unchanged(deployment: Deployment) -> None:
-    response = send(deployment, post("/mcp", call("update_work_item", RESOLVE, capabilities={})))
+    refusing = deployment.by(has_table=False)  # there is no page to ask on
+    response = send(refusing, post("/mcp", call("update_work_item", RESOLVE, capabilities={})))
     assert response["statusCode"] == 400
     assert json.loads(response["body"])["error"]["code"] == -32021
 

@@ -135,9 +135,8 @@ def test_a_declined_question_creates_no_database(inline: Player, refusal: object
     assert inline.call("provision_database", NAME, size="small", region=refusal).failed
 
 
-def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
-    refused = Player(APP, capabilities={}).call("provision_database", NAME)
-    assert refused.error["code"] == -32021
+def test_a_client_without_elicitation_is_asked_on_the_page() -> None:
+    assert Player(APP, capabilities={}).call("provision_database", NAME).outcome == "asked_on_page"
 
 
 def test_the_price_list_matches_the_service(play: Player) -> None:

@@ -96,7 +96,7 @@ def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> N
 
 
 def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo: StandIn) -> None:
-    play = Player(APP, capabilities={})
+    play = Player(APP, capabilities={}, ports={"tasks": None})
     assert INDIA in play.call("get_weather", HYDERABAD).text
     answers = {"input_responses": {"place": INDIA}}
     assert play.call("get_weather", {**HYDERABAD, **answers}).structured["place"] == INDIA

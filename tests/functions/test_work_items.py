@@ -153,7 +153,7 @@ def test_a_declined_question_is_a_tool_error(play: Player, refusal: object) -> N
 
 
 def test_a_client_without_elicitation_gets_the_missing_capability_only_if_a_rule_applies() -> None:
-    play = Player(APP, capabilities={"sampling": {}})
+    play = Player(APP, capabilities={"sampling": {}}, ports={"tasks": None})
     assert resolve(play).error["code"] == -32021
     assert not play.call("update_work_item", {"workItemId": 4522, "fields": {"System.State": "New"}}).failed
 

@@ -174,7 +174,7 @@ def test_a_session_admits_no_caller() -> None:
 
 
 def test_clients_of_2026_have_no_session() -> None:
-    client = Deployment(server, user=None, capabilities={})
+    client = Deployment(server, user=None, capabilities={}, has_table=False)
     body = client.body("tools/call", name="describe_client")
     body["params"]["_meta"].pop("io.modelcontextprotocol/clientInfo")
     response = client.send(body, mcp_session_id=session(URLS))

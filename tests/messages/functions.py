@@ -350,6 +350,16 @@ def an_argument_that_the_model_needs() -> None:
     tool(find, channels=("model",))
 
 
+@says(
+    "find: a tool that asks gets an argument 'continuation_code' from the server; give the parameter another "
+    "name"
+)
+def an_argument_that_continues_calls() -> None:
+    def find(ctx: Context, continuation_code: str) -> None: ...
+
+    tool(find)
+
+
 @says("find: ui=5 is no view; use the text of an HTML document, or a Path")
 def a_view_that_is_no_document() -> None:
     tool(annotated(str), ui=5)

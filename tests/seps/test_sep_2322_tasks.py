@@ -23,6 +23,7 @@ from mcp_roundtrip.protocol.constants import (
 from support.client_requests import TASKS, accepted, next_round, responses, text
 from support.deployment import MARGIN_MS, Deployment
 from support.faulty_store import FaultyStore
+from support.question_links import answer_link
 from support.task_tools import task_server
 
 
@@ -266,6 +267,43 @@ def test_in_a_task_a_client_is_asked_on_the_page_what_it_did_not_declare(deploym
     created = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]
     deployment.run_workers()
     assert PAGE in deployment.poll(created["taskId"])["statusMessage"]
+
+
+@pytest.fixture
+def asked_on_page(deployment: Deployment) -> tuple[str, str]:
+    """A task that asks on the page, and the text with the link."""
+    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
+    task_id = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]["taskId"]
+    deployment.run_workers()
+    return task_id, deployment.poll(task_id)["statusMessage"]
+
+
+def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(
+    deployment: Deployment, asked_on_page: tuple[str, str]
+) -> None:
+    task_id, asked = asked_on_page
+    token = deployment.token(asked)
+    assert answer_link(deployment.links, token, responses(echo_input={"input": "x"})) == "stored"
+    assert "statusMessage" not in deployment.poll(task_id)
+    deployment.run_workers()
+    assert text(outcome(deployment, task_id)) == "Echo: x"
+
+
+def test_the_client_cannot_answer_what_the_page_asks(
+    deployment: Deployment, asked_on_page: tuple[str, str]
+) -> None:
+    task_id, asked = asked_on_page
+    respond(deployment, task_id, echo_input=accepted({"input": "x"}))
+    assert not deployment.sent
+    assert deployment.links.find(deployment.token(asked)).state == "open"
+
+
+def test_the_link_ends_with_the_task(deployment: Deployment, asked_on_page: tuple[str, str]) -> None:
+    task_id, asked = asked_on_page
+    deployment.post("tasks/cancel", taskId=task_id)
+    token = deployment.token(asked)
+    assert answer_link(deployment.links, token, responses(echo_input={"input": "x"})) == "ended"
+    assert deployment.status(task_id) == "cancelled"
 
 
 def test_without_the_page_a_client_is_asked_only_what_it_declared() -> None:

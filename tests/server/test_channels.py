@@ -90,7 +90,7 @@ def test_a_question_after_a_step_is_not_asked_through_the_model() -> None:
         ctx.step("begin", lambda: None)
         return ctx.elicit("name", "Who?", str)
 
-    player = Player(server_of(late, channels=("model",)), {})
+    player = Player(server_of(late, channels=("model",)), {}, ports={"tasks": None})
     assert "has started its work" in player.call("late").text
     assert any(event == "asked_after_steps" for event, _ in player.observer.events)
 
@@ -162,10 +162,10 @@ answers = st.dictionaries(
 def test_a_form_goes_to_the_first_channel_that_can_carry_it(
     declared: dict[str, Any], ladder: tuple[Fallback, ...], user: str | None, tool: str
 ) -> None:
-    shows_forms = declares(declared, ELICITATION_FORM)
+    shows_forms, shows_urls = (declares(declared, each) for each in (ELICITATION_FORM, ELICITATION_URL))
     usable = {
         "app": "extensions" in declared,
-        "page": user is not None and not (shows_forms and declares(declared, ELICITATION_URL)),
+        "page": not (shows_forms and shows_urls),
         "model": not shows_forms,
         "default": False,  # the first question has none
     }

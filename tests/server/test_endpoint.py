@@ -64,7 +64,7 @@ def test_discovery_names_versions_capabilities_and_instructions() -> None:
 
 def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints() -> None:
     result = client.result("tools/list")
-    # `echo` may ask, so its definition depends on what the client declared.
+    # `echo` may ask, so its definition depends on what the client declared, and on whether it has signed in.
     assert (result["ttlMs"], result["cacheScope"], result["resultType"]) == (300_000, "private", "complete")
     assert result["tools"] == [
         {
@@ -78,7 +78,10 @@ def test_tools_are_listed_in_the_order_of_their_declaration_with_caching_hints()
             "inputSchema": {
                 "type": "object",
                 "additionalProperties": False,
-                "properties": {"text": {"type": "string", "description": "The text to repeat."}},
+                "properties": {
+                    "text": {"type": "string", "description": "The text to repeat."},
+                    "continuation_code": result["tools"][1]["inputSchema"]["properties"]["continuation_code"],
+                },
                 "required": ["text"],
             },
             "title": "Echo",

@@ -130,6 +130,9 @@ async def work(ctx: AsyncContext) -> None:
     await ctx.elicit("q", "?", int)
 
 
+NO_TABLE: Any = {"tasks": None}
+"""With a table, the page asks in place of the client."""
+
 ELICITATION = "client capabilities that this request does not declare: elicitation.form."
 
 
@@ -146,7 +149,7 @@ ELICITATION = "client capabilities that this request does not declare: elicitati
 def test_a_missing_capability_is_named_with_its_cause_and_remedy(
     tool: str, arguments: dict[str, Any], said: str
 ) -> None:
-    error = Player(asking(), {}).call(tool, arguments).error
+    error = Player(asking(), {}, ports=NO_TABLE).call(tool, arguments).error
     assert error["code"] == -32021
     assert error["message"].startswith(said)
     assert "Do not retry with this client: " in error["message"]
@@ -182,7 +185,7 @@ def test_the_log_omits_steps_that_are_in_the_clients_state() -> None:
 
 
 def test_the_log_names_the_lost_steps_of_all_branches() -> None:
-    play = Player(asking(), {})
+    play = Player(asking(), {}, ports=NO_TABLE)
     assert "had done" in play.call("branches").error["message"]
     assert too_late(play) == [{"tool": "branches", "asked": ["a/q", "b/q"], "after": ["a/work", "b/work"]}]
 

@@ -79,11 +79,11 @@ def lasting(ctx: Context, card: Annotated[str, BeforeValidator(stricter)]) -> st
     return card
 
 
-def playing(capabilities: Mapping[str, Any] = EVERYTHING) -> Player:
+def playing(capabilities: Mapping[str, Any] = EVERYTHING, **options: Any) -> Player:
     observer: Any = LogObserver()
     observer.begin("request-1")
     meta = {"com.example/token": SECRETS["bearer"]}
-    return Player(server, capabilities, observer=observer, log_level="debug", meta=meta)
+    return Player(server, capabilities, observer=observer, log_level="debug", meta=meta, **options)
 
 
 def logged(capsys: pytest.CaptureFixture[str]) -> list[Any]:
@@ -175,7 +175,7 @@ def test_a_declined_question_is_counted(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_log_line_of_an_error_has_the_round(capsys: pytest.CaptureFixture[str]) -> None:
-    playing({}).call("order", {"card": "x"})
+    playing({}, ports={"tasks": None}).call("order", {"card": "x"})
     [line] = [line for line in logged(capsys) if line.get("message") == "request_refused"]
     assert (line["round"], line["tool"], line["code"], line["refusals"]) == (1, "order", "-32021", [1.0])
 

@@ -100,7 +100,7 @@ def test_null_is_a_value_in_the_input_of_a_tool_use() -> None:
 
 
 def ask(method: str, params: dict[str, Any]) -> HttpResponse:
-    return Deployment(server, user=None).send(message(method, meta=None, **params))
+    return Deployment(server, user=None, has_table=False).send(message(method, meta=None, **params))
 
 
 def official_meta(**capabilities: Any) -> Any:

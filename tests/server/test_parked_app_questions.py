@@ -11,7 +11,7 @@ from pydantic import BaseModel, field_validator
 from mcp_roundtrip import AsyncContext, Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from support.client_requests import APPS, QUESTIONS, app_status, text
+from support.client_requests import APPS, QUESTIONS, app_status, code_in, text
 from support.deployment import Deployment
 
 server = Server("parked")
@@ -218,12 +218,15 @@ def test_a_view_waits_until_the_user_has_finished_at_a_url() -> None:
     assert text(client.answer_in_app(asked)) == "signed in"
 
 
-def test_an_anonymous_call_without_a_session_holds_its_state_itself() -> None:
+def test_the_model_of_an_anonymous_caller_gets_the_code_and_continues_with_it() -> None:
     client = app(user=None)
     asked = client.call("order", item="tea")
-    assert "again with the same arguments" not in text(asked)
-    assert "would ask again from the start" in text(asked)
-    assert app_status(client.answer_in_app(asked, count=3)) == "asking"
+    assert code_in(text(asked)) == code_in(asked["_meta"][QUESTIONS]["instruction"])
+    again = client.answer_in_app(asked, count=3)
+    assert app_status(again) == "asking"
+    stands = client.call("order", item="tea", continuation_code=code_in(text(asked)))
+    assert app_status(stands) == "asking"
+    assert stands["_meta"][QUESTIONS]["requests"] == again["_meta"][QUESTIONS]["requests"]
 
 
 @server.tool(requires=["sampling"])

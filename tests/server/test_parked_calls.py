@@ -492,21 +492,9 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
     assert "asks the user" in second.text("confirm")
 
 
-@pytest.mark.parametrize("session_id", [None, "foreign"])
-def test_anonymous_callers_without_a_session_are_never_parked(session_id):
-    anonymous = Deployment(server, version=LEGACY_VERSION, user=None, session_id=session_id, capabilities={})
-    assert anonymous.error_text("confirm")
-    assert anonymous.tasks == []
-    assert count_operations(anonymous, "confirm") == 0
-
-
-@modern
-def test_anonymous_callers_of_2026_07_28_are_never_parked(deployment):
-    anonymous = deployment.by(user=None)
-    error = anonymous.call_error("confirm")
-    assert error["code"] == -32021
-    assert "sign in, so that the user is asked on a page" in error["message"]
-    assert anonymous.tasks == []
+def test_the_first_call_of_an_anonymous_caller_without_a_session_reads_no_item():
+    anonymous = Deployment(server, user=None, capabilities={})
+    assert count_operations(anonymous, "adds") == 0
 
 
 def is_refused(deployment, tool, limit):

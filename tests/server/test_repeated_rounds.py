@@ -332,10 +332,11 @@ def signs_in_through_a_view(ctx: Context) -> str:
 
 
 def test_a_view_whose_call_became_a_task_by_another_answer_ends():
-    """The host declares tasks, and its view cannot follow one."""
+    """The host declares tasks, and its view cannot follow one. Without a page, no call is parked."""
     extensions = {**TASKS["extensions"], **APPS["extensions"]}
     capabilities = {"elicitation": {"form": {}}, "extensions": extensions}
-    host = Deployment(page_server, user=None, capabilities=capabilities)
+    config = {"audience": lambda: "urn:mcp"}
+    host = Deployment(page_server, user=None, capabilities=capabilities, config=config)
     answer = second_round(host, "signs_in_through_a_view")
     asked = answer("acc-1")
     assert answer("acc-2")["resultType"] == "task"

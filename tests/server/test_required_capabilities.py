@@ -46,9 +46,6 @@ def test_no_channel_takes_the_place_of_the_clients_model() -> None:
     assert error["data"]["requiredCapabilities"] == {"sampling": {}}
 
 
-SIGN_IN = "sign in, so that the user is asked on a page"
-
-
 def asking_server() -> Server:
     server = Server("x")
 
@@ -81,25 +78,15 @@ def asking_server() -> Server:
     return server
 
 
-HELPED = ("visit", "asks", "asks_late")
-NOT_HELPED = ("no_page", "summarize", "samples")
+@pytest.mark.parametrize("tool", ["visit", "asks", "asks_late"])
+def test_an_anonymous_caller_is_asked_on_the_page(tool: str) -> None:
+    assert Player(asking_server(), {}).call(tool).outcome == "asked_on_page"
+    refused = Player(asking_server(), {}, ports={"tasks": None}).call(tool)
+    assert refused.error["code"] == -32021, "without a table there is no page"
+    earlier = legacy(asking_server(), has_table=True)
+    assert earlier.token(earlier.text(tool))
 
 
-@pytest.mark.parametrize(
-    ("tool", "helps"), [*((tool, True) for tool in HELPED), *((tool, False) for tool in NOT_HELPED)]
-)
-def test_an_anonymous_caller_reads_that_signing_in_helps_if_a_page_could_ask(tool: str, helps: bool) -> None:
-    error = Player(asking_server(), {}).call(tool).error
-    assert error["code"] == -32021
-    assert (SIGN_IN in error["message"]) is helps
-
-
-@pytest.mark.parametrize(("tool", "helps"), [("asks", True), ("samples", False)])
-def test_an_earlier_client_without_a_session_reads_it_too(tool: str, helps: bool) -> None:
-    client = legacy(asking_server(), has_table=True)
-    assert ("signs in" in client.error_text(tool)) is helps
-
-
-def test_signing_in_does_not_help_without_a_table() -> None:
-    error = Player(asking_server(), {}, ports={"tasks": None}).call("visit").error
-    assert SIGN_IN not in error["message"]
+@pytest.mark.parametrize("tool", ["no_page", "summarize", "samples"])
+def test_the_page_cannot_ask_what_is_no_elicitation_or_has_no_such_channel(tool: str) -> None:
+    assert Player(asking_server(), {}).call(tool).error["code"] == -32021

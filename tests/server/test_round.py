@@ -371,7 +371,8 @@ def test_required_capabilities_of_a_tool_are_checked_before_it_runs() -> None:
 
 
 def test_an_unsupported_question_is_an_error_with_the_missing_capability() -> None:
-    refused = player(capabilities={"elicitation": {"url": {}}}).call("greet")
+    without_table: Any = {"tasks": None}
+    refused = player(capabilities={"elicitation": {"url": {}}}, ports=without_table).call("greet")
     assert refused.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
 
 

@@ -8,10 +8,9 @@ from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.client_requests import ASKABLE, TASKS, TOKEN, accepted, responses, text
+from support.client_requests import ASKABLE, TASKS, TOKEN, code_in, text
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
-from support.question_links import answer_link
 from support.task_tools import ran, run_step
 
 server = Server("tasks")
@@ -313,46 +312,20 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
 # -- a caller without an identity ---------------------------------------------------------------------------
 
 
-@pytest.fixture
-def anonymous():
-    return Deployment(server, capabilities=TASKS, user=None)
-
-
-def test_the_task_of_an_anonymous_caller_stays_working_and_its_status_message_has_the_link(anonymous):
-    task = anonymous.poll(anonymous.run_task("provision"))
-    assert task["status"] == "working"
-    assert "inputRequests" not in task
-    assert anonymous.asked_by(task["statusMessage"]).keys() == {"size"}
-
-
-def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(anonymous):
-    task_id = anonymous.run_task("provision")
-    first = anonymous.poll(task_id)["statusMessage"]
-    assert anonymous.answer(first, size=3) == "stored"
-    assert "statusMessage" not in anonymous.poll(task_id)
-    anonymous.run_workers()
-    second = anonymous.poll(task_id)["statusMessage"]
-    assert anonymous.token(second) != anonymous.token(first)
+def test_the_task_of_an_anonymous_caller_ends_with_the_link_and_a_code_that_continues_it():
+    anonymous = Deployment(server, capabilities=TASKS, user=None)
+    said = done(anonymous)
+    assert anonymous.answer(said, size=3) == "stored"
+    second = text(anonymous.poll(continued(anonymous, said))["result"])
     assert anonymous.answer(second, keep=True) == "stored"
-    anonymous.run_workers()
-    assert (anonymous.status(task_id), anonymous.text_of(task_id)) == ("completed", "size 3")
+    last = continued(anonymous, second)
+    assert (anonymous.status(last), anonymous.text_of(last)) == ("completed", "size 3")
     assert ran == ["created", "size 3"]
 
 
-def test_the_client_cannot_answer_what_the_page_asks(anonymous):
-    task_id = anonymous.run_task("provision")
-    anonymous.update(task_id, size=accepted(3))
-    assert not anonymous.sent
-    token = anonymous.token(anonymous.poll(task_id)["statusMessage"])
-    assert anonymous.links.find(token).state == "open"
-
-
-def test_the_link_ends_with_the_task(anonymous):
-    task_id = anonymous.run_task("provision")
-    token = anonymous.token(anonymous.poll(task_id)["statusMessage"])
-    anonymous.cancel(task_id)
-    assert answer_link(anonymous.links, token, responses(size=3)) == "ended"
-    assert anonymous.status(task_id) == "cancelled"
+def continued(deployment, said):
+    """Make the call that the text asks for, and return its task, which has run."""
+    return deployment.run_task("provision", continuation_code=code_in(said))
 
 
 # -- other ways ---------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def server(**options: Any) -> Server:
 
 
 def tools(capabilities: Mapping[str, Any], *, signed_in: bool = False) -> dict[str, dict[str, Any]]:
-    """Return the listed tools by name. The deployment has a table, so a caller who signed in has pages."""
+    """Return the listed tools by name. The deployment has a table, and so the question page."""
     user = "ada" if signed_in else None
     listed = Deployment(server(), user=user, capabilities=capabilities).result("tools/list")
     assert listed["cacheScope"] == "private"
@@ -56,16 +56,16 @@ def with_output(listed: Mapping[str, Mapping[str, Any]]) -> set[str]:
     [
         (EVERYTHING, True, {"plain", "asks", "asks_model", "strict"}),
         (FORMS, True, {"plain", "asks_model", "strict"}),
-        (FORMS, False, {"plain", "asks", "asks_model", "strict"}),
+        (FORMS, False, {"plain", "asks_model", "strict"}),
         ({}, True, {"plain"}),
-        ({}, False, {"plain", "asks", "strict"}),
-        (UI, False, {"plain", "strict"}),
+        ({}, False, {"plain"}),
+        (UI, False, {"plain"}),
         ({**FORMS, **UI}, False, {"plain", "asks_model", "strict"}),
         ({**EVERYTHING, **UI}, True, {"plain", "asks", "asks_model", "strict"}),
     ],
     ids=(
-        *("everything", "URLs on a page", "forms", "page"),
-        *("nothing", "app", "URLs in an app", "everything and apps"),
+        *("everything", "URLs on a page", "URLs on a page, anonymous", "page"),
+        *("page, anonymous", "app", "URLs in an app", "everything and apps"),
     ),
 )
 def test_a_tool_that_may_ask_through_a_fallback_or_need_another_call_has_no_output_schema(
@@ -82,10 +82,27 @@ def test_only_a_client_without_forms_sees_the_argument_for_answers() -> None:
         assert seen == ({"asks_model"} if is_seen else set())
 
 
+@pytest.mark.parametrize("capabilities", [{}, UI, FORMS, EVERYTHING])
+def test_only_an_anonymous_caller_whose_call_may_wait_sees_the_argument_for_its_code(
+    capabilities: Mapping[str, Any],
+) -> None:
+    for signed_in in (True, False):
+        listed = tools(capabilities, signed_in=signed_in)
+        seen = {name for name, tool in listed.items() if has_code(tool)}
+        waits = listed.keys() - with_output(listed) - {"answer_questions"}
+        assert seen == (set() if signed_in else waits)
+    without_table = Deployment(server(), user=None, capabilities=capabilities, has_table=False)
+    assert not any(map(has_code, without_table.result("tools/list")["tools"]))
+
+
+def has_code(tool: Mapping[str, Any]) -> bool:
+    return "continuation_code" in tool["inputSchema"].get("properties", {})
+
+
 def test_an_earlier_client_sees_the_same_as_one_that_shows_no_forms() -> None:
     client = legacy(server(), has_table=True)
     listed = {tool["name"]: tool for tool in client.result("tools/list")["tools"]}
-    assert with_output(listed) == {"plain", "asks", "strict"}, "an anonymous caller has no page"
+    assert with_output(listed) == {"plain"}
     signed_in = client.by(user="ada")
     listed = {tool["name"]: tool for tool in signed_in.result("tools/list")["tools"]}
     assert with_output(listed) == {"plain"}
@@ -132,4 +149,4 @@ def test_every_tool_is_listed_for_every_client(elicitation: Any, ui: Any, signed
         capabilities["extensions"] = {"io.modelcontextprotocol/ui": ui}
     listed = tools(capabilities, signed_in=signed_in)
     assert {"plain", "asks", "asks_model", "strict"} <= listed.keys()
-    assert with_output(listed) >= ({"plain"} if signed_in else {"plain", "strict"})
+    assert with_output(listed) >= {"plain"}

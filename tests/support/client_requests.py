@@ -228,6 +228,12 @@ class ClientRequests(ABC):
         return self.call("answer_questions", **answer_arguments(asked, **answers))
 
 
+def code_in(text: str) -> str:
+    """Return the code with which the call of an anonymous caller continues."""
+    [code] = re.findall(r'continuation_code "([\w-]+)"', text)
+    return str(code)
+
+
 def text(result: Mapping[str, Any]) -> str:
     """Return the text of a result."""
     return "\n".join(block["text"] for block in result["content"])

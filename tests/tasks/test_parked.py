@@ -10,7 +10,7 @@ from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip.tasks.store import MemoryStore
@@ -146,7 +146,7 @@ def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table
     with pytest.raises(TooManyOpenTasks):
         table.park_call(replace(ALICE, identity="more"))
     with pytest.raises(TooManyOpenTasks):
-        extension.limit.check(ALICE.owner)
+        extension.limit.check(Owner(ALICE.principal, ""))
     assert table.find(replace(ALICE, identity="more")) is None
     table.park_call(BOB)
     table.answer_and_complete(parked[0])

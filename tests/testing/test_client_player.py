@@ -284,7 +284,7 @@ def test_a_host_that_mounts_no_view_shows_the_link_of_the_second_call() -> None:
     assert played.channels == ("page",)
 
 
-def test_the_view_of_an_anonymous_user_shows_the_result_itself() -> None:
+def test_the_model_of_an_anonymous_user_continues_the_call_with_its_code() -> None:
     played = Player(channels, client="claude.ai").call("ask_twice", {"name": "x"}, a=1, b="two", keep=True)
     assert played.channels == ("app", "app")
     assert played.structured["keep"] is True

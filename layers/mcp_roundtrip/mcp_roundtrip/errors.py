@@ -137,7 +137,6 @@ class MissingClientCapability(ProtocolError):
     - `questions` are the questions that could not be asked, by key. They are not sent.
     - `needed_by` names what needs the capabilities if no question does, such as "The tool 'pay'".
     - `lost` are the keys of the steps whose results are lost with the call.
-    - `remedy` is what the caller can do, for the message.
     """
 
     def __init__(
@@ -147,7 +146,6 @@ class MissingClientCapability(ProtocolError):
         *,
         needed_by: str = "This request",
         lost: Iterable[str] = (),
-        remedy: str = "use one that declares them",
     ) -> None:
         self.required = required
         self.questions = questions or {}
@@ -162,7 +160,7 @@ class MissingClientCapability(ProtocolError):
         super().__init__(
             MISSING_REQUIRED_CLIENT_CAPABILITY,
             f"{needs} client capabilities that this request does not declare: {', '.join(names)}. "
-            f"Do not retry with this client: {remedy}.{done}",
+            f"Do not retry with this client: use one that declares them.{done}",
             {"requiredCapabilities": required},
         )
 

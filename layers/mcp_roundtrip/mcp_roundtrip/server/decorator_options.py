@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, FALLBACKS, Fallback
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
-from mcp_roundtrip.server.options import INPUT_RESPONSES, TaskSupport
+from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, TaskSupport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +74,11 @@ def check_channels(where: str, given: Sequence[Fallback]) -> tuple[Fallback, ...
 def tool_channels(name: str, given: Sequence[Fallback], parameters: Parameters) -> tuple[Fallback, ...]:
     """Return the option `channels` of a tool with these parameters. Raises DefinitionError."""
     channels = check_channels(name, given)
+    if parameters.context_parameter is not None and CONTINUATION_CODE in parameters.names:
+        raise DefinitionError(
+            f"{name}: a tool that asks gets an argument {CONTINUATION_CODE!r} from the server; give the "
+            "parameter another name"
+        )
     if "model" in channels and INPUT_RESPONSES in parameters.names:
         raise DefinitionError(
             f'{name}: the channel "model" adds an argument {INPUT_RESPONSES!r}; give the parameter another '

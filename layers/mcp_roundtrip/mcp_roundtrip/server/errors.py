@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,9 +76,6 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, MissingClientCapability) and error.lost:
         asked = sorted(error.questions)
         observer.record("asked_after_steps", **identity, asked=asked, after=list(error.lost))
-    if isinstance(error, MissingClientCapability) and error.questions:
-        remedy = _remedy(call, error.required)
-        error = MissingClientCapability(error.required, error.questions, lost=error.lost, remedy=remedy)
     if isinstance(error, MissingClientCapability) and not call.takes_rounds:
         return unaskable_error(call, error)
     if isinstance(error, ProtocolError):
@@ -176,27 +173,10 @@ def require_feature_capabilities(call: FeatureCall) -> None:
         [path for path in feature.requires if not channels.supports(path)],
     )
     if lacking:
-        needed_by, remedy = f"The {feature.kind} {feature.name!r}", _remedy(call, lacking)
-        raise MissingClientCapability(lacking, needed_by=needed_by, remedy=remedy)
-
-
-def _remedy(call: FeatureCall, lacking: Mapping[str, Any]) -> str:
-    """Return what the caller can do about capabilities that the client does not declare."""
-    if _signing_in_helps(call, lacking):
-        return "sign in, so that the user is asked on a page, or use a client that declares them"
-    return "use one that declares them"
-
-
-def _signing_in_helps(call: FeatureCall, lacking: Mapping[str, Any]) -> bool:
-    """Return whether the question page could ask in place of the client if the caller were known."""
-    context, feature = call.context, call.feature
-    has_page = feature.kind == "tool" and "page" in feature.channels and context.serves_pages
-    return has_page and not context.is_identified and lacking.keys() == {"elicitation"}
+        raise MissingClientCapability(lacking, needed_by=f"The {feature.kind} {feature.name!r}")
 
 
 _ASKABLE: Final = f"A client that supports elicitation in MCP {PROTOCOL_VERSION} can"
-
-_SIGN_IN: Final = " If the user signs in, this client can show them a link to a page that asks."
 
 
 def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
@@ -211,7 +191,6 @@ def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> Client
         text = _cannot_ask_text(kind, map(_quote, error.questions.values()))
     else:
         text = _requirements_text(kind, error)
-    text += _SIGN_IN * _signing_in_helps(call, error.required)
     if "model" in call.plan.fallbacks and any(each.is_user_only() for each in error.questions.values()):
         text += " Only the user may answer it: an answer that a model passes on does not count."
     return ClientError(CallAborted(text), "not_asked")

@@ -49,16 +49,6 @@ class RequestContext(Struct, frozen=True):
     scopes: frozenset[str] = frozenset()
 
     @property
-    def is_identified(self) -> bool:
-        """Whether the caller has an identity: a principal, or a session id."""
-        return self.principal is not None or self.session_nonce is not None
-
-    @property
-    def can_store_calls(self) -> bool:
-        """Whether a call of this caller can wait in the task table."""
-        return self.serves_pages and self.is_identified
-
-    @property
     def serves_pages(self) -> bool:
         """Whether the deployment has a task table, and links to its question page work."""
         config = self.ports.config
@@ -87,7 +77,12 @@ class RequestContext(Struct, frozen=True):
         from mcp_roundtrip.server.plan import abilities_of  # most calls do not ask
 
         meta = self.request.meta
-        return abilities_of(meta, takes_rounds=takes_rounds, stores_calls=self.can_store_calls)
+        return abilities_of(
+            meta,
+            takes_rounds=takes_rounds,
+            stores_calls=self.serves_pages,
+            signed_in=self.principal is not None,
+        )
 
     def without_input_capabilities(self) -> RequestContext:
         """Return the context of a call during which the client answers no requests, and follows no task."""
@@ -127,8 +122,9 @@ class Reply(Struct, frozen=True):
 class CallParams(Struct, frozen=True):
     """The params of `tools/call`, `prompts/get` and `resources/read`.
 
-    `model_responses` are the answers that a model passed on among the arguments. `is_in_app`: the question
-    app makes the call, to continue one that asked a question.
+    `model_responses` are the answers that a model passed on among the arguments, and `continuation_code` is
+    the code of the call that it continues. `is_in_app`: the question app makes the call, to continue one that
+    asked a question.
     """
 
     arguments: Mapping[str, Any]
@@ -137,6 +133,7 @@ class CallParams(Struct, frozen=True):
     is_retry: bool = False
     model_responses: Mapping[str, Any] = field(default_factory=dict)
     is_in_app: bool = False
+    continuation_code: str | None = None
 
     @classmethod
     def read(cls, params: Mapping[str, Any]) -> CallParams:

@@ -36,6 +36,9 @@ INPUT_RESPONSES: Final = "input_responses"
 TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""
 
+CONTINUATION_CODE: Final = "continuation_code"
+"""The argument in which a model passes on the code of the call that it continues (`carriers.parked`)."""
+
 LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""
 

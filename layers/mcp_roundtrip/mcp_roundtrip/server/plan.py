@@ -40,7 +40,8 @@ class ClientAbilities(Struct, frozen=True):
     """What a client can do during a call.
 
     `forms`, `urls`: it answers elicitations in this mode. `apps`: it shows MCP Apps. `stores_calls`: its
-    calls can wait in the task table, because the deployment has one and the caller is known.
+    calls can wait in the task table of the deployment. `signed_in`: its caller has an identity, by which the
+    next call finds one that waits; other callers need a code.
     """
 
     forms: bool
@@ -48,6 +49,7 @@ class ClientAbilities(Struct, frozen=True):
     apps: bool
     state: StateSupport
     stores_calls: bool
+    signed_in: bool = True
 
     @property
     def shows_all(self) -> bool:
@@ -55,7 +57,9 @@ class ClientAbilities(Struct, frozen=True):
         return self.forms and self.urls
 
 
-def abilities_of(meta: RequestMeta, *, takes_rounds: bool, stores_calls: bool) -> ClientAbilities:
+def abilities_of(
+    meta: RequestMeta, *, takes_rounds: bool, stores_calls: bool, signed_in: bool = True
+) -> ClientAbilities:
     """Return what the client of a request can do.
 
     `takes_rounds`: its protocol version has results that ask (SEP-2322).
@@ -66,6 +70,7 @@ def abilities_of(meta: RequestMeta, *, takes_rounds: bool, stores_calls: bool) -
         shows_apps(meta.capabilities),
         _state_support(meta) if takes_rounds else "fails",
         stores_calls,
+        signed_in,
     )
 
 

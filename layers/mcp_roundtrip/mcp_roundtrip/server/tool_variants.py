@@ -3,7 +3,7 @@
 Clients that show MCP Apps learn which view shows the results of a tool, and through which tool views answer.
 A result that asks through a fallback, or that another call has to continue, has no structured content, so a
 tool with such results has no `outputSchema` for this client. If the model may answer, the tool has an
-argument for the answers.
+argument for the answers; if a call of an anonymous caller may wait for another one, an argument for its code.
 """
 
 from __future__ import annotations
@@ -16,9 +16,23 @@ from msgspec import Struct, field
 from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext
-from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, ServerOptions, TaskSupport
+from mcp_roundtrip.server.options import (
+    ANSWER_TOOL,
+    CONTINUATION_CODE,
+    INPUT_RESPONSES,
+    ServerOptions,
+    TaskSupport,
+)
 from mcp_roundtrip.server.plan import ClientAbilities, Plan, plan_call
 from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
+
+_CODE_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "string",
+    "description": (
+        "The code from the result of an unfinished call. With it, and with the same other arguments, it "
+        "continues. Leave it out in a new call."
+    ),
+}
 
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -65,7 +79,9 @@ class ToolVariant(Struct, frozen=True):
         if plan.may_end_unfinished:
             members.pop("outputSchema", None)
         if "model" in plan.fallbacks:
-            members["inputSchema"] = _with_input_responses(members["inputSchema"])
+            members["inputSchema"] = _with_argument(members["inputSchema"], INPUT_RESPONSES, _SCHEMA)
+        if plan.parks and plan.may_end_unfinished and not self.client.signed_in:
+            members["inputSchema"] = _with_argument(members["inputSchema"], CONTINUATION_CODE, _CODE_SCHEMA)
         if (uri := self._view_uri(plan)) is not None:
             # Some hosts read the flat member only, which preceded the other.
             view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
@@ -79,9 +95,9 @@ class ToolVariant(Struct, frozen=True):
         return self.tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
 
 
-def _with_input_responses(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the optional argument for answers to an `inputSchema`."""
-    return {**schema, "properties": {**schema.get("properties", {}), INPUT_RESPONSES: _SCHEMA}}
+def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, Any]) -> dict[str, Any]:
+    """Add an optional argument to an `inputSchema`."""
+    return {**schema, "properties": {**schema.get("properties", {}), name: argument}}
 
 
 def _abilities(context: RequestContext) -> ClientAbilities:

@@ -18,7 +18,7 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
-from mcp_roundtrip.server.options import INPUT_RESPONSES, ServerOptions, TaskSupport
+from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, ServerOptions, TaskSupport
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Parameters
@@ -113,6 +113,13 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
         return results.tool_error(server_info, str(error))
 
 
+def _take_code(params: CallParams) -> CallParams:
+    """Separate the code of a waiting call from the arguments; null and "" count as left out."""
+    arguments = dict(params.arguments)
+    code = arguments.pop(CONTINUATION_CODE)
+    return replace(params, arguments=arguments, continuation_code=None if code in (None, "") else str(code))
+
+
 class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created at its first use
     """Lists a set of tools, and finds the call that a request asks for."""
 
@@ -143,6 +150,8 @@ class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created 
         """Return the call that a `tools/call` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
         tool = find_by_name(self.options, self.tools, context)
+        if CONTINUATION_CODE in params.arguments and tool.asks:
+            params = _take_code(params)
         if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
             params = replace(params, arguments=tool.known_arguments(params.arguments))
         call = FeatureCall(tool, tool.name, params, context, self.options, not context.request.is_legacy)

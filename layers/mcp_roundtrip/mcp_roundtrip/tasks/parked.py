@@ -1,10 +1,12 @@
 """Parked calls: calls that wait in the task table for answers, without a worker.
 
-A parked call is a task of the dialect `parked`. Its client knows no task id: it calls the same tool with the
-same arguments again. So an item under the identity of the call, which is a digest of caller, tool and
-arguments, names the task (`call_index`). A client that has a state of the call can also send that again.
+A parked call is a task of the dialect `parked`. Its client calls the same tool with the same arguments again.
+So an item under the identity of the call, which is a digest of caller, tool and arguments, names the task
+(`call_index`). A client that has a state of the call can also send that again.
 
 Each task has a random id, so a call that starts from its beginning never meets the journal of an earlier one.
+The model of an anonymous caller passes the id on as a code: the key of the task follows from it, the tool and
+the arguments. So a code finds one call, and nothing with another tool or other arguments.
 
 A task of a client's whose question the client cannot show is moved: the call is parked with its journal and
 the task ends, in one transaction. A parked call that becomes a task names it by its own key, so a pass after
@@ -28,7 +30,7 @@ from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_tas
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.question_links import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store import Update
@@ -46,18 +48,28 @@ RESULT_TTL_MS: Final = 60_000
 class ParkedCaller(Struct, frozen=True):
     """A caller, and its call. All are texts that differ between callers.
 
-    `binding` owns the task: the caller's principal, or the session of an anonymous caller. `principal` is the
+    `binding` owns the task: the caller's principal, or for an anonymous caller the call. `principal` is the
     one whose open tasks are limited, None for an anonymous caller. `identity` is the digest of the call.
+    `session` identifies an anonymous caller who has one, `code` is what its model has passed on.
     """
 
     binding: str
     principal: str | None
     identity: str
+    session: str | None = None
+    code: str | None = None
 
     @property
-    def owner(self) -> Owner:
-        """Who owns the task of the call."""
-        return Owner(self.principal, self.binding)
+    def index_key(self) -> str | None:
+        """The partition key of the item that names the task; None for callers who cannot be recognized."""
+        caller = self.session if self.principal is None else self.binding
+        if caller is None:
+            return None
+        return canonical.digest("mcp-rs/v1/parked-call", [caller, self.identity], size=24)
+
+    def owner_of(self, task: Task) -> Owner:
+        """Return who owns a task of the call."""
+        return Owner(self.principal, self.session or task.flow_id)
 
 
 class ParkedCalls(Struct, frozen=True):
@@ -72,7 +84,13 @@ class ParkedCalls(Struct, frozen=True):
 
     def find(self, caller: ParkedCaller) -> Task | None:
         """Return the task of the caller's call; None if there is none to continue. Raises StoreError."""
-        return self._load_named(named_task(self.tasks.store, _index_key(caller)))
+        if caller.code is None:
+            return self._load_named(self._named(caller))
+        return self._load_named(task_partition_key(DIALECT, caller.binding, caller.code))
+
+    def _named(self, caller: ParkedCaller) -> str | None:
+        """Return the partition key of the task that the caller's item names."""
+        return None if caller.index_key is None else named_task(self.tasks.store, caller.index_key)
 
     def load(self, pk: str) -> Task | None:
         """Return a task; None if it does not exist, or its call starts from the beginning by now."""
@@ -101,7 +119,7 @@ class ParkedCalls(Struct, frozen=True):
         task = self._new(caller, journal, requests, channel, flow=flow)
         try:
             if requests:
-                self.tasks.limit.check(caller.owner)  # a call that is refused writes nothing
+                self.tasks.limit.check(caller.owner_of(task))  # a call that is refused writes nothing
             self._put_parts(task, call, journal)
             return self._create_first(caller, task, flow)
         except TooManyOpenTasks:  # the open task may be that of an earlier request of this call
@@ -117,12 +135,12 @@ class ParkedCalls(Struct, frozen=True):
         of_flow = [] if flow is None else [name_task(flow.index_key, task)]
         earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
-            naming = name_task(_index_key(caller), task, earlier_pk)
-            if self._write(caller, task, naming, *of_flow):
+            naming = _naming(caller, task, earlier_pk)
+            if self._write(caller, task, *naming, *of_flow):
                 return task
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored
-            earlier_pk = named_task(self.tasks.store, _index_key(caller))
+            earlier_pk = self._named(caller)
             earlier = self._load_named(earlier_pk)
             if earlier is not None:
                 return earlier
@@ -131,7 +149,7 @@ class ParkedCalls(Struct, frozen=True):
     def _write(self, caller: ParkedCaller, task: Task, *updates: Update) -> bool:
         """Write the item of a call. One that asks nothing does not count: nothing runs it for now."""
         if task.requests:
-            return self.tasks.limit.create(caller.owner, task, *updates)
+            return self.tasks.limit.create(caller.owner_of(task), task, *updates)
         return self.tasks.limit.put(task, *updates)
 
     def move(
@@ -152,13 +170,14 @@ class ParkedCalls(Struct, frozen=True):
         self._put_parts(parked, call, journal)
         ending = Update(task.pk, TASK, end(parked))
         for _ in range(WRITE_ATTEMPTS):
-            earlier_pk = named_task(self.tasks.store, _index_key(caller))
+            earlier_pk = self._named(caller)
             earlier = self._load_named(earlier_pk)
             if earlier is not None and not earlier.is_terminal and not _became(earlier, task):
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
                 return earlier if is_ended else None
-            naming = name_task(_index_key(caller), parked, earlier_pk)
-            if self.tasks.limit.replace(caller.owner, task, parked, naming, ending, is_counted=False):
+            naming = _naming(caller, parked, earlier_pk)
+            owner = caller.owner_of(task)
+            if self.tasks.limit.replace(owner, task, parked, *naming, ending, is_counted=False):
                 return parked
             if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
                 return None
@@ -237,5 +256,5 @@ def _became(parked: Task, task: Task) -> bool:
     return task.task_id == task_id_of(parked)
 
 
-def _index_key(caller: ParkedCaller) -> str:
-    return canonical.digest("mcp-rs/v1/parked-call", [caller.binding, caller.identity], size=24)
+def _naming(caller: ParkedCaller, task: Task, instead_of: str | None) -> list[Update]:
+    return [] if caller.index_key is None else [name_task(caller.index_key, task, instead_of)]

@@ -6,7 +6,7 @@ const VOLATILE = new RegExp(
     "\\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{10,}\\b", // hexadecimal digits, such as a digest
     "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d", // a time
     "127\\.0\\.0\\.1:\\d+", // an address of this run
-    "\\b[\\w-]{40,}\\b", // a token
+    "\\b[\\w-]{32,}\\b", // a token, or the code of a call
   ].join("|"),
 );
 

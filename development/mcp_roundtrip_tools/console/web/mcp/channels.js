@@ -55,6 +55,11 @@ function parse(text) {
   }
 }
 
+/** Return the arguments of the call that continues another one: its own, and the code for a caller without an identity. */
+export function continuedArguments(given, message) {
+  return { ...given, ...message?.result?._meta?.["mcp-roundtrip/parkedCall"]?.arguments };
+}
+
 /** Return the arguments of the next call: those of the last one, and the answers that the model passes on. */
 export function withModelAnswers(given, answers) {
   return { ...given, input_responses: { ...given.input_responses, ...answers } };

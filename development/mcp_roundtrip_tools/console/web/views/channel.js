@@ -2,7 +2,7 @@
 // for the model. The next call with the same arguments continues.
 
 import { element, icon, webAddress } from "../dom.js";
-import { withModelAnswers } from "../mcp/channels.js";
+import { continuedArguments, withModelAnswers } from "../mcp/channels.js";
 import { questionForm } from "./question.js";
 
 const TITLES = {
@@ -22,7 +22,8 @@ const HINTS = {
 
 /** Return what a client's user and model do next after a response with this channel. */
 export function channelView({ calls }, call, round, channel) {
-  const again = () => calls.sendRound(call, { after: round });
+  const given = continuedArguments(round.arguments, round.response?.body);
+  const again = () => calls.sendRound(call, { after: round, arguments: given });
   return element(
     "section",
     { class: "question", "aria-label": TITLES[channel.channel] },
@@ -30,7 +31,7 @@ export function channelView({ calls }, call, round, channel) {
     element("p", { class: "hint" }, HINTS[channel.channel]),
     linksOf(channel).map(({ url, message }) => pageLink(url, message)),
     channel.channel === "model"
-      ? modelForm(calls, call, round, channel.requests)
+      ? modelForm(calls, call, round, given, channel.requests)
       : element(
           "div",
           { class: "actions" },
@@ -61,13 +62,13 @@ function pageLink(url, message) {
 }
 
 /** Show the questions of the text as forms, and pass the answers on as a model does. */
-function modelForm(calls, call, after, requests) {
+function modelForm(calls, call, after, given, requests) {
   const round = { durationMs: 0, response: { body: { result: { resultType: "input_required", inputRequests: requests } } } };
   return questionForm({
     round,
     roots: [],
     send(answers) {
-      calls.sendRound(call, { after, arguments: withModelAnswers(after.arguments, answers) });
+      calls.sendRound(call, { after, arguments: withModelAnswers(given, answers) });
     },
   }).node;
 }

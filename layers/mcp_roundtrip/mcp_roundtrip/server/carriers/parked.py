@@ -29,6 +29,7 @@ from mcp_roundtrip.server.carriers.stored import creation_error, parked_caller, 
 from mcp_roundtrip.server.execution import new_run
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.presenters import app, client, model, page, standing
+from mcp_roundtrip.server.presenters.repetition import Repetition
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -58,13 +59,15 @@ request that has less than twice this time reserves half of its time."""
 def continue_repeated(call: FeatureCall) -> Reply | None:
     """Continue the parked call with this caller, tool and arguments; return None if there is none.
 
-    Raises ProtocolError if the table is not available.
+    A code that finds no call is an error: the call that it named may have run before. Raises ProtocolError if
+    the table is not available.
     """
     resumption = _Resumption(call)
     try:
         task = resumption.calls.find(resumption.caller)
         if task is None:
-            return None
+            has_code = resumption.caller.code is not None
+            return standing.unknown_code(resumption.idle_round()) if has_code else None
         if call.params.model_responses:
             resumption.store(task, call.params.model_responses, "model")
         return resumption.reply_to(task)
@@ -98,7 +101,7 @@ def continue_named(call: FeatureCall, task_id: str) -> Reply:
         task = None if pk is None else resumption.calls.load(pk)
         if task is not None:
             if not resumption.store_form(task, answers):
-                return standing.late(resumption.idle_round(task))
+                return standing.late(resumption.idle_round(task), task)
             task = resumption.calls.load(task.pk)
         reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
         return reply or standing.ended(resumption.idle_round())
@@ -147,20 +150,21 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     `is_repeated`: an earlier reply has asked them.
     """
     call, requests = this_round.call, {key: asked.request for key, asked in task.requests.items()}
+    again = Repetition.of(call, task)
     is_for_model = any(asked.channel == "model" for asked in task.requests.values())
     if is_for_model and "model" in call.plan.fallbacks:
-        return model.ask_parked(this_round, requests)
+        return model.ask_parked(this_round, requests, again)
     url = question_page_url(call.context.ports.config.audience(), task.link or "")
     answers_requests = call.takes_rounds and _shows(call.context.request.meta.capabilities, requests)
     shown_in = [each for each in call.plan.fallbacks if each in ("app", "page")]
     if not answers_requests and shown_in[:1] != ["app"]:
-        return page.ask(this_round, requests, url, is_repeated=is_repeated)
+        return page.ask(this_round, requests, url, again, is_repeated=is_repeated)
     state = state_carrier.save_name(this_round, task.task_id, for_view=not answers_requests)
     if isinstance(state, Reply):
         return state
     if answers_requests:
         return client.ask(this_round, requests, state)
-    return app.ask_parked(this_round, requests, state, url)
+    return app.ask_parked(this_round, requests, state, url, again)
 
 
 def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
@@ -250,7 +254,7 @@ class _Resumption:
     def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
         context, port = self.call.context, self.call.context.ports.tasks()
-        observer = context.ports.observer
+        observer, identity = context.ports.observer, self.call.log_identity
         this_pass = ParkedPass(self.call)
         worker = Worker(
             port.store,
@@ -258,9 +262,10 @@ class _Resumption:
             this_pass,
             self.calls.tasks.clock_ms,
             lambda: context.ports.random_bytes(12).hex(),
-            lambda event, error: observer.record_failure(event, error, task=task.task_id),
-            lambda abandoned: observer.record("task_abandoned", task=abandoned),
-            on_lease_lost=lambda lost: observer.record("lease_lost", task=lost),
+            # The id is the code of an anonymous caller. The lines have the id of the flow.
+            lambda event, error: observer.record_failure(event, error, **identity),
+            lambda _: observer.record("task_abandoned", **identity),
+            on_lease_lost=lambda _: observer.record("lease_lost", **identity),
         )
         # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
         remaining_ms = lambda_remaining_ms(context.invocation.lambda_context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,6 +19,9 @@ from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.parked import ParkedCaller
 
+_ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
+"""What stands for the principal of an anonymous caller in the identity of a call."""
+
 
 def session_caller(call: FeatureCall) -> str | None:
     """Return a text that distinguishes the session of a call; None if it has none."""
@@ -26,13 +30,18 @@ def session_caller(call: FeatureCall) -> str | None:
 
 
 def parked_caller(call: FeatureCall) -> ParkedCaller:
-    """Return the caller of a call. The session id identifies an anonymous caller."""
+    """Return the caller of a call.
+
+    A call of an anonymous caller belongs to everyone who has its code, which is its random id, and knows its
+    tool and arguments. Its session finds it without the code.
+    """
     principal = caller_binding(call.context.principal)
-    binding = principal or session_caller(call)
-    assert binding is not None  # see `RequestContext.can_store_calls`
-    identity = replace(call.binding, principal=binding).identity()
+    identity = replace(call.binding, principal=principal or _ANONYMOUS).identity()
     assert identity is not None
-    return ParkedCaller(binding, principal, identity)
+    if principal is not None:
+        return ParkedCaller(principal, principal, identity)
+    binding, code = canonical_json(["call", identity]).decode(), call.params.continuation_code
+    return ParkedCaller(binding, None, identity, session_caller(call), code)
 
 
 def task_call_of(call: FeatureCall) -> TaskCall:

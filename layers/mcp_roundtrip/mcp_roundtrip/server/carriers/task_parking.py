@@ -10,6 +10,7 @@ from __future__ import annotations
 from mcp_roundtrip.engine.outcome import NeedsInput
 from mcp_roundtrip.server.carriers.stored import parked_caller
 from mcp_roundtrip.server.presenters import page, standing
+from mcp_roundtrip.server.presenters.repetition import Repetition
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
@@ -36,7 +37,7 @@ def park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput
         if parked.requests and parked.work_state is WorkState.AWAITING:
             url = question_page_url(call.context.ports.config.audience(), parked.link or "")
             requests = {key: asked.request for key, asked in parked.requests.items()}
-            reply = page.ask(this_round, requests, url)
+            reply = page.ask(this_round, requests, url, Repetition.of(call, parked))
         else:
             reply = standing.wait(this_round, parked)
         assert isinstance(reply.body, dict)

@@ -15,7 +15,9 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.server.model import Reply, WireInputRequests
-from mcp_roundtrip.server.round import META_PARKED_CALL, Round
+from mcp_roundtrip.server.presenters.repetition import Repetition
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.tasks.model import Status
 
 META_QUESTIONS: Final = "mcp-roundtrip/questions"
 """The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
@@ -31,18 +33,19 @@ def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
     return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
 
 
-def ask_parked(this_round: Round, requests: WireInputRequests, state: str, link: str) -> Reply:
+def ask_parked(
+    this_round: Round, requests: WireInputRequests, state: str, link: str, again: Repetition
+) -> Reply:
     """Build the result that shows the questions of a parked call, which the state names.
 
     `link`: a page with the same questions, for a user whose host declares views and shows none.
     """
-    name = this_round.call.name
-    instruction = f"Call {name} again with the same arguments to read the result."
+    instruction = f"Call {again.text} to read the result."
     meta = {
         META_QUESTIONS: {**_questions(this_round, requests, state), "instruction": instruction},
-        META_PARKED_CALL: {"status": "input_required", "url": link},
+        **again.meta(Status.INPUT_REQUIRED, url=link),
     }
-    text = _parked_text(name, requests, link)
+    text = _parked_text(requests, link, again)
     return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
 
 
@@ -110,9 +113,9 @@ def _unparked_text(tool: str, requests: WireInputRequests) -> str:
     )
 
 
-def _parked_text(tool: str, requests: WireInputRequests, link: str) -> str:
+def _parked_text(requests: WireInputRequests, link: str, again: Repetition) -> str:
     return (
-        f"{_asked(tool, requests)} When the user says that they are done, call {tool} again with the same "
-        "arguments: that call returns the result.\n"
+        f"{_asked(again.tool, requests)} When the user says that they are done, call {again.text}: that call "
+        "returns the result.\n"
         f"If the user sees no form, give them this link, which shows the same questions: {link}"
     )

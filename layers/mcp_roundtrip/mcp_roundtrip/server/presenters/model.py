@@ -17,7 +17,9 @@ from mcp_roundtrip.forms.form import SINGLE_FIELD
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.server.model import CallParams, Reply, WireInputRequests
 from mcp_roundtrip.server.options import INPUT_RESPONSES
-from mcp_roundtrip.server.round import META_PARKED_CALL, Round
+from mcp_roundtrip.server.presenters.repetition import Repetition
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.tasks.model import Status
 
 
 def ask(this_round: Round, requests: WireInputRequests) -> Reply:
@@ -27,9 +29,11 @@ def ask(this_round: Round, requests: WireInputRequests) -> Reply:
     )
 
 
-def ask_parked(this_round: Round, requests: WireInputRequests) -> Reply:
-    """Build the same result for a parked call, with its status for programs."""
-    text, meta = _prompt(this_round.call.name, requests), {META_PARKED_CALL: {"status": "input_required"}}
+def ask_parked(this_round: Round, requests: WireInputRequests, again: Repetition) -> Reply:
+    """Build the same result for a parked call, with its code and its status for programs."""
+    text, meta = _prompt(again.tool, requests), again.meta(Status.INPUT_REQUIRED)
+    if again.code is not None:
+        text += f"\n\nThe arguments of that call have {again.code_text}, too."
     return this_round.unfinished_reply(text, "asked_through_model", meta, asked=sorted(requests))
 
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import Reply
-from mcp_roundtrip.server.round import META_PARKED_CALL, Round
+from mcp_roundtrip.server.options import CONTINUATION_CODE
+from mcp_roundtrip.server.presenters.repetition import Repetition
+from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.model import Status, Task
-
-_ASKS: Final[Mapping[str, Any]] = {META_PARKED_CALL: {"status": Status.INPUT_REQUIRED.value}}
-_WORKS: Final[Mapping[str, Any]] = {META_PARKED_CALL: {"status": Status.WORKING.value}}
 
 
 def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
     """Build the reply of a call that asks nothing now, and that the model has to make again."""
     tool, is_leased = this_round.call.name, task.lease_owner is not None
-    again = f"Call {tool} again with the same arguments"
+    again = Repetition.of(this_round.call, task)
     if waits_for_url:
-        text = f"{tool} waits for the user, who has not finished at the page. {again} when they have."
-        return this_round.unfinished_reply(text, "waiting_for_answer", _ASKS)
+        text = (
+            f"{tool} waits for the user, who has not finished at the page. Call {again.text} when they have."
+        )
+        return this_round.unfinished_reply(text, "waiting_for_answer", again.meta(Status.INPUT_REQUIRED))
+    meta = again.meta(Status.WORKING)
     if is_leased:
-        text = f"{tool} is still running. {again} to get its result."
-        return this_round.unfinished_reply(text, "still_running", _WORKS)
-    text = f"This is not finished: {tool} needs more time. {again}: it continues where it stopped."
-    return this_round.unfinished_reply(text, "parked", _WORKS)
+        text = f"{tool} is still running. Call {again.text} to get its result."
+        return this_round.unfinished_reply(text, "still_running", meta)
+    text = f"This is not finished: {tool} needs more time. Call {again.text}: it continues where it stopped."
+    return this_round.unfinished_reply(text, "parked", meta)
 
 
 def result(this_round: Round, task: Task) -> Reply:
@@ -44,12 +43,22 @@ def ended(this_round: Round) -> Reply:
     return this_round.error_reply(ClientError(CallAborted(text), "call_ended"))
 
 
-def late(this_round: Round) -> Reply:
+def unknown_code(this_round: Round) -> Reply:
+    """Build the reply to a code that finds no call. It does not say why: the caller may have guessed it."""
+    text = (
+        f"This {CONTINUATION_CODE} continues no call of {this_round.call.name} with these arguments: it is "
+        "wrong, the call has ended, or the other arguments have changed. Nothing was done. "
+        f"Send the arguments of the call again, or leave out {CONTINUATION_CODE} for a new call."
+    )
+    return this_round.error_reply(ClientError(CallAborted(text), "call_ended"))
+
+
+def late(this_round: Round, task: Task) -> Reply:
     """Build the reply to a form whose questions have other answers already."""
     text = (
         "These questions were answered before, perhaps in another window, and the call continues with those "
-        f"answers. What was sent now was not stored. Call {this_round.call.name} again with the same "
-        "arguments: that call returns the result."
+        f"answers. What was sent now was not stored. Call {Repetition.of(this_round.call, task).text}: that "
+        "call returns the result."
     )
     return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
 

@@ -1,0 +1,280 @@
+"""A waiting call of an anonymous caller is continued by everyone who has its code and knows its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from mcp_roundtrip import Context, DefinitionError, Server, ToolError
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.server.round import META_PARKED_CALL
+from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
+from mcp_roundtrip.telemetry import LogObserver
+from support.client_requests import code_in, text
+from support.deployment import Deployment
+
+ran: list[str] = []
+server = Server("shop")
+
+
+@server.tool
+def order(ctx: Context, item: str, note: str = "") -> dict[str, Any]:
+    """Order something."""
+    ctx.step("reserve", ran.append, item)
+    count = ctx.elicit("count", f"How many {item}?", int)
+    if not ctx.confirm("sure", "Sure?"):
+        raise ToolError("Not ordered.")
+    ctx.step("charge", ran.append, f"{count} {item}")
+    return {"ordered": count}
+
+
+@server.tool
+def refund(ctx: Context, item: str) -> str:
+    """Refund something."""
+    return str(ctx.elicit("count", f"How many {item}?", int))
+
+
+@server.tool(channels=("model",))
+def relayed(ctx: Context) -> str:
+    """Ask the model after a step."""
+    ctx.step("reserve", ran.append, "tea")
+    return str(ctx.elicit("count", "How many?", int))
+
+
+@server.tool(lenient_arguments=True)
+def lenient(ctx: Context, item: str) -> str:
+    return str(ctx.elicit("count", f"How many {item}?", int))
+
+
+@server.tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    ran.clear()
+
+
+@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
+def client(request: pytest.FixtureRequest) -> Deployment:
+    """An anonymous caller without a session, or with another one in each call."""
+    return Deployment(server, user=None, version=request.param, capabilities={})
+
+
+both = pytest.mark.parametrize("through_door", [False, True], ids=["direct", "through the front door"])
+
+
+TEA = {"item": "tea"}
+
+
+def again(client: Deployment, asked: str, tool: str = "order", arguments: Mapping[str, Any] = TEA) -> Any:
+    """Make the call that a text asks for, in a new session."""
+    return call_with(client, code_in(asked), tool, arguments)
+
+
+def call_with(client: Deployment, code: Any, tool: str = "order", arguments: Mapping[str, Any] = TEA) -> Any:
+    return client.by().connected().call(tool, **arguments, continuation_code=code)
+
+
+@both
+def test_the_call_continues_in_another_session_and_repeats_no_step(
+    client: Deployment, through_door: bool
+) -> None:
+    client = client.by(through_door=through_door).connected()
+    first = client.text("order", item="tea")
+    client.answer(first, count=3)
+    second = text(again(client, first))
+    client.answer(second, sure=True)
+    assert again(client, second)["structuredContent"] == {"ordered": 3}
+    assert ran == ["tea", "3 tea"]
+
+
+def test_programs_find_the_code_among_the_arguments_of_the_next_call(client: Deployment) -> None:
+    asked = client.call("order", item="tea")
+    [added] = [asked["_meta"][META_PARKED_CALL]["arguments"]]
+    assert added == {"continuation_code": code_in(text(asked))}
+    repeated = client.by().connected().call("order", item="tea", **added)
+    assert client.token(text(repeated)) == client.token(text(asked))
+
+
+def test_the_code_stays_the_same_until_the_call_ends(client: Deployment) -> None:
+    first = client.text("order", item="tea")
+    client.answer(first, count=3)
+    assert code_in(text(again(client, first))) == code_in(first)
+
+
+def test_a_call_of_the_model_continues_with_answers_and_code() -> None:
+    client = Deployment(server, user=None, capabilities={})
+    asked = client.text("relayed")
+    answered = {"input_responses": {"count": 3}, "continuation_code": code_in(asked)}
+    assert client.text("relayed", **answered) == "3"
+    assert ran == ["tea"]
+
+
+def test_the_order_and_the_spelling_of_the_arguments_do_not_matter(client: Deployment) -> None:
+    asked = client.text("order", item="tea", note="")
+    repeated = client.by().connected().call("order", note="", continuation_code=code_in(asked), item="tea")
+    assert client.token(text(repeated)) == client.token(asked)
+
+
+def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client: Deployment) -> None:
+    first = client.text("order", item="tea")
+    client.answer(first, count=3)
+    client.answer(text(again(client, first)), sure=True)
+    assert again(client, first) == again(client, first)
+    client.clock.advance(RESULT_TTL_MS / 1000 + 1)
+    assert is_refused(client, again(client, first))
+    assert ran == ["tea", "3 tea"]
+
+
+@pytest.mark.parametrize("code", [None, ""])
+def test_an_empty_code_is_none(client: Deployment, code: Any) -> None:
+    assert client.token(client.text("order", item="tea", continuation_code=code))
+
+
+def test_a_session_finds_the_call_without_the_code() -> None:
+    client = Deployment(server, user=None, version=LEGACY_VERSION, capabilities={}).connected()
+    assert client.token(client.text("order", item="tea")) == client.token(client.text("order", item="tea"))
+
+
+def test_the_argument_is_dropped_from_a_lenient_tool_too(client: Deployment) -> None:
+    asked = client.text("lenient", item="tea")
+    client.answer(asked, count=3)
+    assert text(again(client, asked, "lenient")) == "3"
+
+
+# -- attacks ----------------------------------------------------------------------------------------------
+
+
+def is_refused(client: Deployment, result: Any) -> bool:
+    """Return whether the result says that the code continues no call, and nothing about another one."""
+    assert result["isError"] is True
+    assert META_PARKED_CALL not in result.get("_meta", {})
+    assert not re.search("token=|How many|Sure", text(result))
+    return "continuation_code" in text(result)
+
+
+GUESSES = [
+    "x",
+    "A" * 32,
+    "A" * 31,
+    "A" * 10_000,
+    "../C",
+    "#",
+    7,
+    True,
+    ["x"],
+    {"$ne": None},
+    "\u0000",
+    "é" * 32,
+]
+
+
+@pytest.mark.parametrize("guess", GUESSES, ids=lambda guess: repr(guess)[:12])
+def test_a_guessed_code_is_refused_and_nothing_runs(client: Deployment, guess: Any) -> None:
+    client.text("order", item="tea")
+    ran.clear()
+    assert is_refused(client, call_with(client, guess))
+    assert ran == []
+    assert client.outcome == "call_ended"
+
+
+def test_a_code_counts_for_its_tool_and_its_arguments_only(client: Deployment) -> None:
+    asked = client.text("order", item="tea")
+    for tool, arguments in (
+        ("order", {"item": "milk"}),
+        ("order", {"item": "tea", "note": "now"}),
+        ("refund", {"item": "tea"}),
+        ("relayed", {}),
+    ):
+        assert is_refused(client, again(client, asked, tool, arguments))
+    assert ran == ["tea"]
+    assert client.token(text(again(client, asked))) == client.token(asked), "it still counts for its own call"
+
+
+def test_all_refusals_of_a_tool_are_equal(client: Deployment) -> None:
+    asked = client.text("order", item="tea")
+    other = client.text("refund", item="tea")
+    refusals = [call_with(client, code) for code in (code_in(other), "A" * 32, "x")]
+    refusals.append(again(client, asked, arguments={"item": "milk"}))
+    assert len({text(each) for each in refusals}) == 1
+
+
+def test_a_code_ends_with_its_call(client: Deployment) -> None:
+    asked = client.text("order", item="tea")
+    client.clock.advance(TTL_MS / 1000 + 1)
+    assert is_refused(client, again(client, asked))
+    assert ran == ["tea"]
+
+
+@pytest.mark.parametrize("signed_in_first", [False, True])
+def test_a_code_does_not_cross_the_border_of_signing_in(client: Deployment, signed_in_first: bool) -> None:
+    signed_in = client.by(user="alice").connected()
+    if signed_in_first:
+        mine = client.call("order", item="tea")
+        hers = signed_in.call("order", item="tea")
+        assert "continuation_code" not in text(hers)
+        assert "arguments" not in hers["_meta"][META_PARKED_CALL]
+        task_id = next(each.task_id for each in client.tasks if each.task_id != code_in(text(mine)))
+        assert is_refused(client, call_with(client, task_id))
+    else:
+        asked = client.text("order", item="tea")
+        hers = signed_in.call("order", item="tea", continuation_code=code_in(asked))
+        assert signed_in.token(text(hers)) != client.token(asked), "her call is a new one"
+
+
+def test_a_code_sent_twice_at_the_same_time_runs_each_step_once() -> None:
+    client = Deployment(server, user=None, capabilities={}, stands_still=True)
+    first = client.text("order", item="tea")
+    client.answer(first, count=3)
+    second = text(again(client, first))
+    client.answer(second, sure=True)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: again(client, second), range(4)))
+    ended = [each["structuredContent"] for each in results if "structuredContent" in each]
+    assert ended
+    assert all(each == {"ordered": 3} for each in ended)
+    assert all("still running" in text(each) for each in results if "structuredContent" not in each)
+    assert ran == ["tea", "3 tea"]
+
+
+def test_the_log_has_no_code(client: Deployment, capsys: pytest.CaptureFixture[str]) -> None:
+    observer: Any = LogObserver()
+    logging = client.by(observer=observer)
+    observer.begin("request-1")
+    asked = logging.text("order", item="tea")
+    logging.answer(asked, count=3)
+    again(logging, asked)
+    again(logging, asked, arguments={"item": "milk"})
+    logged = capsys.readouterr().out
+    assert "asked_on_page" in logged
+    assert code_in(asked) not in logged
+
+
+# -- definitions ------------------------------------------------------------------------------------------
+
+
+def test_no_parameter_of_a_tool_that_asks_has_the_name_of_the_argument() -> None:
+    made = Server("x")
+
+    def asks(ctx: Context, continuation_code: str) -> str:
+        return continuation_code
+
+    with pytest.raises(DefinitionError, match="continuation_code"):
+        made.tool(asks)
+
+    @made.tool
+    def plain(continuation_code: str) -> str:
+        return continuation_code
+
+    client = Deployment(made, user=None, capabilities={})
+    assert client.text("plain", continuation_code="A" * 32) == "A" * 32
+
+
+def test_a_tool_that_asks_nothing_refuses_the_argument(client: Deployment) -> None:
+    assert "unknown argument" in client.error_text("add", a=1, b=2, continuation_code="A" * 32)
