@@ -7,6 +7,7 @@ again, as the result tells it to.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -24,6 +25,12 @@ class ToolCall:
 
     tool: str
     arguments: Mapping[str, Any]
+
+
+def _continued(call: ToolCall, output: str) -> ToolCall:
+    """Return the call that continues another one: with a code, if its result gives the model one."""
+    code = re.search(r'continuation_code \\*"([\w-]+)', output)
+    return call if code is None else ToolCall(call.tool, {**call.arguments, "continuation_code": code[1]})
 
 
 @dataclass
@@ -44,7 +51,7 @@ class Script:
             return self.made[len(outputs)]
         if outputs and (link := self._new_link(outputs[-1])):
             self.visit(link)
-            self.made.append(self.made[-1])
+            self.made.append(_continued(self.made[-1], outputs[-1]))
         elif self.position < len(self.calls):
             self.made.append(self.calls[self.position])
             self.position += 1
