@@ -157,9 +157,8 @@ def _work_items() -> dict[str, Event]:
         "work_items/prompt_asks.json": post(WORK_ITEMS, prompt(TRIAGE, {})),
         "work_items/prompt_bad_arguments.json": post(WORK_ITEMS, prompt(TRIAGE, {"workItemId": "first"})),
         "work_items/complete.json": post(WORK_ITEMS, message(COMPLETION_COMPLETE, **WORK_ITEM)),
-        "work_items/missing_capability.json": post(
-            WORK_ITEMS, call("update_work_item", RESOLVE, capabilities={})
-        ),
+        # A prompt has no page to ask on, in place of its client.
+        "work_items/missing_capability.json": post(WORK_ITEMS, prompt(TRIAGE, {}, capabilities={})),
         "work_items/direct_call.json": call("update_work_item", RESOLVE),
     }
 
