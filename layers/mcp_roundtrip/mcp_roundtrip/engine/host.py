@@ -45,7 +45,10 @@ class HostServices(Struct, frozen=True):
 
 
 class Recorder(Protocol):
-    """Stores the entries of a task as they are made. Both methods raise StoreError."""
+    """Stores the entries of a task as they are made: `tasks.recorder.TaskRecorder`.
+
+    Both methods raise StoreError.
+    """
 
     def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
         """Store an entry and return the one that counts: the first one stored under this key.

@@ -47,7 +47,7 @@ class Parameters(Protocol):
 
 
 class Feature(Protocol):
-    """A tool, a prompt or a resource.
+    """A tool, a prompt or a resource: `tools.Tool`, `prompts.Prompt`, `resources.Resource`.
 
     `kind`: "tool", "prompt" or "resource".
     `requires`: the client capabilities without which a call is refused.

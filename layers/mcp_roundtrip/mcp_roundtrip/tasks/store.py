@@ -24,7 +24,7 @@ class Update(Struct, frozen=True):
 
 
 class TaskStore(Protocol):
-    """A table of items with the keys `pk` and `sk`, which are attributes of each item.
+    """A table of items with the keys `pk` and `sk`, their attributes: `aws.dynamodb.DynamoStore`.
 
     Each operation is atomic and strongly consistent, and raises StoreError if it fails.
     """

@@ -71,7 +71,10 @@ class PassResult(Struct, frozen=True):
 
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
-"""Runs one pass. Raises one of `RETRYABLE` for a fault that may not occur in another worker."""
+"""Runs one pass: `server.task_runner.TaskRunner` of a task, `server.carriers.parked_pass` of a parked call.
+
+Raises one of `RETRYABLE` for a fault that may not occur in another worker.
+"""
 
 
 class Worker(Struct, frozen=True):

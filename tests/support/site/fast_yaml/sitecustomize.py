@@ -13,7 +13,14 @@ from types import SimpleNamespace
 import yaml
 
 if yaml.__with_libyaml__:
-    vars(yaml).update(SafeLoader=yaml.CSafeLoader, SafeDumper=yaml.CSafeDumper)
+
+    class SafeDumper(yaml.CSafeDumper):
+        """The emitter in C takes text only, and the translator of sam has numbers as names of responses."""
+
+        def represent_scalar(self, tag, value, style=None):  # type: ignore[no-untyped-def]
+            return super().represent_scalar(tag, str(value), style)
+
+    vars(yaml).update(SafeLoader=yaml.CSafeLoader, SafeDumper=SafeDumper)
 
 if find_spec("samcli") is not None:
     from samcli.lib.package import utils  # type: ignore[import-not-found]  # of the interpreter of sam
