@@ -14,10 +14,10 @@ page     in the task table                                     to `question_page
 model    nowhere; in the task table after a step               in an argument, when the call is made again
 =======  ====================================================  ==========================================
 
-A parked call asks in the way of the client that makes it again (`carriers.parked.ask`). Its steps are in memory
-until its first pass ends, and `carriers.parked.save` writes them. From then on, each is written before the next
-line of the tool runs: `tasks.worker` runs the later passes (`carriers.parked_pass`), in the request that makes the
-call again.
+A parked call asks in the way of the client that makes it again (`carriers.parked.ask`). Its steps are in
+memory until its first pass ends, and `carriers.parked.save` writes them. From then on, each is written before
+the next line of the tool runs: `tasks.worker` runs the later passes (`carriers.parked_pass`), in the request
+that makes the call again.
 """
 
 from __future__ import annotations
