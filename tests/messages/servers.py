@@ -70,6 +70,11 @@ def a_description_of_nothing() -> None:
     Server("x", description="")
 
 
+@says("the server has no name; use the one that clients show")
+def a_server_without_a_name() -> None:
+    Server(" ")
+
+
 @says("name, version and title of the server have more than 2000 bytes of JSON; use shorter ones")
 def a_title_without_end() -> None:
     Server("x", title="x" * 3_000)

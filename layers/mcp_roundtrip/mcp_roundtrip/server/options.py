@@ -96,9 +96,11 @@ class ServerOptions(Struct, frozen=True):
 
 
 def make_server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
-    """Build the Implementation object of a server. Raises DefinitionError for other values and long ones."""
+    """Build the Implementation object of a server. Raises DefinitionError for values that are not allowed."""
     info = {"name": name, "version": version} | ({} if title is None else {"title": title})
     _check_texts(info)
+    if not name.strip():
+        raise DefinitionError("the server has no name; use the one that clients show")
     if len(compact_json(info)) > MAX_SERVER_INFO:
         raise DefinitionError(
             f"name, version and title of the server have more than {MAX_SERVER_INFO} bytes of JSON; "
