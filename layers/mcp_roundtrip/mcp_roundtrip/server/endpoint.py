@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -215,12 +215,21 @@ def make_endpoint(
 
 def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:
     """Return handlers of these methods that are all created at the first request for one of them."""
-    created = cache(create)
+    return dict.fromkeys(methods, _Deferred(create).handle)
 
-    def handler(method: str) -> Handler:
-        return lambda context: created()[method](context)
 
-    return {method: handler(method) for method in methods}
+class _Deferred(Struct, frozen=True, dict=True):  # dict: the handlers are created once
+    """Handlers of methods that most requests do not need."""
+
+    create: Callable[[], Mapping[str, Handler]]
+
+    @cached_property
+    def _created(self) -> Mapping[str, Handler]:
+        return self.create()
+
+    def handle(self, context: RequestContext) -> Reply | HttpResponse:
+        """Handle a request for one of the methods."""
+        return self._created[context.request.method](context)
 
 
 def with_views(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -39,7 +40,7 @@ _INITIALIZE_MEMBERS: Final = (
 )
 
 
-class LegacyMethods(Struct, frozen=True):
+class LegacyMethods(Struct, frozen=True, dict=True):  # dict: the lists are created once
     """The handlers of all methods.
 
     `features`: the handlers of the later versions, by capability.
@@ -59,14 +60,23 @@ class LegacyMethods(Struct, frozen=True):
             for methods in self.features.values()
             for method, handler in methods.items()
         }
-        lists = {knows_tasks: self._tool_list(knows_tasks) for knows_tasks in (False, True)}
         return {
             **served,
             INITIALIZE: self._initialize,
-            PING: lambda context: Reply({}),
-            TOOLS_LIST: lambda context: lists[self._knows_tasks(context)](context),
-            **{method: _only_with_tasks(handler) for method, handler in self.tasks.items()},
+            PING: self._ping,
+            TOOLS_LIST: self._list_tools,
+            **{method: _OnlyWithTasks(handler) for method, handler in self.tasks.items()},
         }
+
+    def _ping(self, context: RequestContext) -> Reply:
+        return Reply({})
+
+    def _list_tools(self, context: RequestContext) -> Reply:
+        return self._tool_lists[self._knows_tasks(context)](context)
+
+    @cached_property
+    def _tool_lists(self) -> Mapping[bool, _LegacyToolList]:
+        return {knows_tasks: self._tool_list(knows_tasks) for knows_tasks in (False, True)}
 
     def _knows_tasks(self, context: RequestContext) -> bool:
         return bool(self.tasks) and has_tasks(context.request.meta.protocol_version)
@@ -114,13 +124,16 @@ def _new_session_id(context: RequestContext, version: str) -> str:
     ).encode()
 
 
-def _only_with_tasks(handler: Handler) -> Handler:
-    def handle(context: RequestContext) -> Reply | HttpResponse:
+class _OnlyWithTasks(Struct, frozen=True):
+    """A handler of tasks, which clients of versions without tasks cannot call."""
+
+    handler: Handler
+
+    def __call__(self, context: RequestContext) -> Reply | HttpResponse:
+        """Return the reply. Raises ProtocolError."""
         if not has_tasks(context.request.meta.protocol_version):
             raise unknown_method(context.request.method)
-        return handler(context)
-
-    return handle
+        return self.handler(context)
 
 
 class _Adapted(Struct, frozen=True):
