@@ -239,3 +239,11 @@ def test_a_view_answers_for_a_tool_that_requires_what_only_its_client_can_do() -
     client = Deployment(server, capabilities={**APPS, "sampling": {}})
     asked = client.call("order_with_sampling")
     assert client.answer_in_app(asked, sure=True)["structuredContent"] is True
+
+
+def test_a_view_of_a_client_of_2025_11_25_answers_also_where_such_clients_have_tasks() -> None:
+    with_tasks = Server("orders", legacy_tasks="sep-2322")
+    with_tasks.tool(order)
+    client = Deployment(with_tasks, capabilities=APPS, version=LEGACY_VERSION).connected()
+    asked = client.call("order", item="tea")
+    assert app_status(client.answer_in_app(asked, count=3)) == "asking"

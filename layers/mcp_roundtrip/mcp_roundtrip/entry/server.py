@@ -148,7 +148,6 @@ class Server(Registry):
         """Add the views of tools to the handlers by capability, if there are any."""
         if not self._tool_methods.has_views:
             return features
-
         return with_views(features, self._options, self._read_view)
 
     def _read_view(self, context: RequestContext, uri: str) -> Reply | None:
@@ -157,14 +156,22 @@ class Server(Registry):
         return read_view(self._options, self.tools, context, uri)
 
     def _call_tool(self, context: RequestContext) -> Reply:
-        if context.params.get("name") == ANSWER_TOOL and self._tool_methods.has_views:
-            from mcp_roundtrip.server.answer_tool import AnswerTool  # most clients show no views
-
-            call = AnswerTool(self._options, self.tools).find_call(context)
-            return call if isinstance(call, Reply) else run_call(call)
+        if self._is_answer(context):
+            return self._answer(context)
         return run_call(self._tool_methods.find_call(context))
 
+    def _is_answer(self, context: RequestContext) -> bool:
+        return context.params.get("name") == ANSWER_TOOL and self._tool_methods.has_views
+
+    def _answer(self, context: RequestContext) -> Reply:
+        from mcp_roundtrip.server.answer_tool import AnswerTool  # most clients show no views
+
+        call = AnswerTool(self._options, self.tools).find_call(context)
+        return call if isinstance(call, Reply) else run_call(call)
+
     def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
+        if self._is_answer(context):
+            return self._answer(context)
         from mcp_roundtrip.server.legacy import sep_2322  # off by default
 
         call = sep_2322.find_call(self._tool_methods, context)
