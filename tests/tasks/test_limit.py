@@ -184,15 +184,15 @@ def test_principals_have_separate_limits(store, clock):
 
 def test_a_session_of_an_anonymous_caller_cannot_fill_the_lists_of_most_others(clock):
     anonymous = Principal(MemoryStore(), clock, name=None)
-    anonymous.create_many(LIMIT, caller="one session")
+    anonymous.create_many(LIMIT, session="one session")
     with pytest.raises(TooManyOpenTasks):
-        anonymous.create(caller="one session")
+        anonymous.create(session="one session")
     others = [f"session {number}" for number in range(100)]
     own_list = Owner(None, "one session").list_key
     same_list = [each for each in others if Owner(None, each).list_key == own_list]
     assert len(same_list) < 5
     for each in set(others) - set(same_list):
-        anonymous.create(caller=each)
+        anonymous.create(session=each)
 
 
 def test_all_anonymous_callers_together_have_a_limit():

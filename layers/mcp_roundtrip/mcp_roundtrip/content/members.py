@@ -35,7 +35,7 @@ def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) ->
     """
     try:
         return {
-            member: _checked(_PYTHON.get(member, member), _PYTHON.get(member, member), value, kind == "tool")
+            member: _checked(_PYTHON.get(member, member), value, kind == "tool")
             for member, value in given.items()
         }
     except UsageError as error:
@@ -43,9 +43,9 @@ def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) ->
         raise DefinitionError(f"{whose}: {error}") from None
 
 
-def _checked(where: str, name: str, value: Any, of_tool: bool) -> Any:
-    _check(where, name, value, of_tool=of_tool)
-    return _to_json(where, value)
+def _checked(name: str, value: Any, of_tool: bool) -> Any:
+    _check(name, name, value, of_tool=of_tool)
+    return _to_json(name, value)
 
 
 def check_members(holder: Any) -> None:

@@ -11,25 +11,16 @@ the model nor shows it the state. Without a valid state, a call changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
-from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.server.admission import authorize, unknown_item
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
-from mcp_roundtrip.server.presenters.app import with_questions
 from mcp_roundtrip.server.tools import Tool
-
-_ENDED: Final = (
-    "These questions can no longer be answered: they have expired, or they belong to another call or user. "
-    "Ask the assistant to call the tool again."
-)
-"""The only text for a refused state; the log has the reason."""
 
 
 class _Answer(Struct, frozen=True):
@@ -46,7 +37,7 @@ class AnswerTool(Struct, frozen=True):
     tools: Mapping[str, Tool]
 
     def find_call(self, context: RequestContext) -> FeatureCall | Reply:
-        """Return the call that asked, which continues with the answers; a reply if it cannot.
+        """Return the call that asked, which continues with the answers; a reply to malformed arguments.
 
         Raises ProtocolError for a client that shows no views and for an unknown tool, and InsufficientScope
         for the scopes of the tool that asked.
@@ -60,8 +51,7 @@ class AnswerTool(Struct, frozen=True):
         tool = authorize(
             self.options, self.tools.get(given.tool), context, lambda: unknown_item("tool", given.tool)
         )
-        call = self._inner_call(tool, given, context)
-        return _refusal(call) or call
+        return self._inner_call(tool, given, context)
 
     def _inner_call(self, tool: Tool, given: _Answer, context: RequestContext) -> FeatureCall:
         """Return the call that asked. A view can answer neither input requests of the client nor tasks."""
@@ -78,18 +68,3 @@ def _read(params: CallParams) -> _Answer | str:
             expected = "a string" if kind is str else "an object"
             return f"{name}: Input should be {expected}"
     return _Answer(values["tool"], values["arguments"], values["state"], values["answers"])
-
-
-def _refusal(call: FeatureCall) -> Reply | None:
-    """Return the reply to a state that is not valid; None for a valid one."""
-    ports = call.context.ports
-    try:
-        ports.state_codec().open(call.binding, call.params.request_state)
-    except StateRejected as rejected:
-        ports.observer.record("state_refused", **call.log_identity, reason=rejected.reason)
-        body = with_questions(results.tool_error(call.server_info, _ENDED), {"status": "ended"})
-        return Reply(body, log_fields={**call.log_identity, "outcome": "state_refused"})
-    except KeyServiceError as error:
-        ports.observer.record_failure("state_unavailable", error, **call.log_identity)
-        raise call.context.internal_error from error
-    return None

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
-from mcp_roundtrip.errors import MissingClientCapability
+from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.execution import new_run, run_pass
@@ -97,7 +97,10 @@ def _load(call: FeatureCall) -> Round | Reply:
         return _load_parked(call) or _first_round(call)
     from mcp_roundtrip.server.carriers import state  # most calls have none
 
-    opened = state.open_state(call, call.params.request_state)
+    try:
+        opened = state.open_state(call, call.params.request_state)
+    except StateRejected as rejected:
+        return _refuse_state(call, rejected)
     if (task_id := state.parked_task(opened, for_view=call.params.is_in_app)) is not None:
         from mcp_roundtrip.server.carriers import parked  # most states have a journal
 
@@ -109,6 +112,18 @@ def _load(call: FeatureCall) -> Round | Reply:
     if call.feature.task is None or not call.context.ports.config.has_task_table:
         return this_round
     return _load_flow(this_round) or this_round
+
+
+def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
+    """Return the reply to a view whose state is not valid. Raises ProtocolError for the state of a client."""
+    from mcp_roundtrip.server.errors import invalid_state  # most states are valid
+
+    error = invalid_state(call, rejected)
+    if not call.params.is_in_app:
+        raise error from None
+    from mcp_roundtrip.server.presenters.app import cannot_be_answered
+
+    return cannot_be_answered(call)
 
 
 def _first_round(call: FeatureCall) -> Round:

@@ -73,6 +73,11 @@ class Owner(Struct, frozen=True):
     principal: str | None
     caller: str
 
+    @classmethod
+    def of(cls, principal: str | None, session: str | None, flow_id: str) -> Owner:
+        """Return the owner of a task. Anonymous callers without a session are distinguished by their flow."""
+        return cls(principal, session or flow_id)
+
     @property
     def list_key(self) -> str:
         """The partition key of the item that lists the open tasks of the owner's user."""

@@ -81,14 +81,14 @@ class Tasks(Struct, frozen=True):
         flow: Flow | None = None,
         continued: Task | None = None,
         created_in: str | None = None,
-        caller: str | None = None,
+        session: str | None = None,
     ) -> Task:
         """Write a task and dispatch its worker.
 
         `flow`: the client has a state of the call. `continued` is the parked call that becomes the task: the
         task takes its place among the caller's open tasks, if it still has one. If a pass that crashed has
         written the task, it is returned. `created_in` is the current span context, if this operation is
-        traced. `caller` distinguishes anonymous callers, if anything but the flow does.
+        traced. `session` distinguishes anonymous callers, if they have one.
 
         The item M is written last. Until then there is no task, and the items already written expire by TTL.
         Raises FlowIsStored, TooManyOpenTasks, StoreError, and ItemTooLarge for the call or an entry.
@@ -101,7 +101,7 @@ class Tasks(Struct, frozen=True):
             trace=journal.trace,
             created_in=created_in,
         )
-        owner = Owner(principal, caller or journal.flow_id)
+        owner = Owner.of(principal, session, journal.flow_id)
         if continued is None:
             self._create_first(owner, task, call, journal, flow)
         elif (present := self.store.get(task.pk, TASK)) is not None:

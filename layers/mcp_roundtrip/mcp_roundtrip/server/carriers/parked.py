@@ -35,7 +35,7 @@ from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
-from mcp_roundtrip.tasks.question_links import APP, question_page_url
+from mcp_roundtrip.tasks.question_links import APP
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.stored_items import with_result
 from mcp_roundtrip.tasks.worker import Worker
@@ -154,17 +154,16 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     is_for_model = any(asked.channel == "model" for asked in task.requests.values())
     if is_for_model and "model" in call.plan.fallbacks:
         return model.ask_parked(this_round, requests, again)
-    url = question_page_url(call.context.ports.config.audience(), task.link or "")
     answers_requests = call.takes_rounds and _shows(call.context.request.meta.capabilities, requests)
     shown_in = [each for each in call.plan.fallbacks if each in ("app", "page")]
     if not answers_requests and shown_in[:1] != ["app"]:
-        return page.ask(this_round, requests, url, again, is_repeated=is_repeated)
+        return page.ask(this_round, requests, again, is_repeated=is_repeated)
     state = state_carrier.save_name(this_round, task.task_id, for_view=not answers_requests)
     if isinstance(state, Reply):
         return state
     if answers_requests:
         return client.ask(this_round, requests, state)
-    return app.ask_parked(this_round, requests, state, url, again)
+    return app.ask_parked(this_round, requests, state, again)
 
 
 def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:

@@ -74,9 +74,10 @@ class ParkedPass(Struct):
         """End the parked call as a task. If no task can be created now, the next call tries it again."""
         try:
             self.reply = task_carrier.create(this_round, outcome.journal, ttl_ms, task)
-        except (TooManyOpenTasks, StoreError) as error:
-            self.refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
-            return PassResult(this_round.run, Checkpointed(outcome.journal))
-        except ItemTooLarge as error:
-            self.reply = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+        except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
+            refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+            if not isinstance(error, ItemTooLarge):
+                self.refusal = refusal
+                return PassResult(this_round.run, Checkpointed(outcome.journal))
+            self.reply = refusal
         return PassResult(this_round.run, outcome, conclusion_of(self.reply))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_roundtrip.errors import ProtocolError, StateRejected
+from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
@@ -35,11 +35,9 @@ def max_rounds(call: FeatureCall, journal: Journal) -> int:
 
 
 def open_state(call: FeatureCall, state: str) -> OpenState:
-    """Open the state of a request. Raises ProtocolError if it is not valid."""
+    """Open the state of a request. Raises StateRejected, and ProtocolError without a key to check it."""
     try:
         return call.context.ports.state_codec().open(call.binding, state)
-    except StateRejected as rejected:
-        raise _invalid_state(call, rejected) from None
     except KeyServiceError as error:
         call.context.ports.observer.record_failure("state_unavailable", error, **call.log_identity)
         raise call.context.internal_error from error
@@ -56,13 +54,9 @@ def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
     try:
         return Journal.from_json(opened.payload)
     except StateRejected as rejected:
-        raise _invalid_state(call, rejected) from None
+        from mcp_roundtrip.server.errors import invalid_state  # most states are valid
 
-
-def _invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
-    from mcp_roundtrip.server.errors import invalid_state  # most states are valid
-
-    return invalid_state(call, rejected)
+        raise invalid_state(call, rejected) from None
 
 
 # -- save ---------------------------------------------------------------------------------------------------

@@ -115,5 +115,5 @@ def _create(
         flow=this_round.flow,
         continued=parked,
         created_in=created_in,
-        caller=session_caller(call),
+        session=session_caller(call),
     )

@@ -16,7 +16,7 @@ from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
-from mcp_roundtrip.tasks.question_links import PAGE, question_page_url
+from mcp_roundtrip.tasks.question_links import PAGE
 from mcp_roundtrip.tasks.worker import EndWith
 
 
@@ -35,9 +35,8 @@ def park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput
 
     def end(parked: Task) -> Change:
         if parked.requests and parked.work_state is WorkState.AWAITING:
-            url = question_page_url(call.context.ports.config.audience(), parked.link or "")
             requests = {key: asked.request for key, asked in parked.requests.items()}
-            reply = page.ask(this_round, requests, url, Repetition.of(call, parked))
+            reply = page.ask(this_round, requests, Repetition.of(call, parked))
         else:
             reply = standing.wait(this_round, parked)
         assert isinstance(reply.body, dict)

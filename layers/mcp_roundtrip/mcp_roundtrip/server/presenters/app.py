@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.server.model import Reply, WireInputRequests
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.presenters.repetition import Repetition
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.model import Status
@@ -33,19 +34,17 @@ def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
     return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
 
 
-def ask_parked(
-    this_round: Round, requests: WireInputRequests, state: str, link: str, again: Repetition
-) -> Reply:
+def ask_parked(this_round: Round, requests: WireInputRequests, state: str, again: Repetition) -> Reply:
     """Build the result that shows the questions of a parked call, which the state names.
 
-    `link`: a page with the same questions, for a user whose host declares views and shows none.
+    It has the link of a page with the same questions, for a user whose host declares views and shows none.
     """
     instruction = f"Call {again.text} to read the result."
     meta = {
         META_QUESTIONS: {**_questions(this_round, requests, state), "instruction": instruction},
-        **again.meta(Status.INPUT_REQUIRED, url=link),
+        **again.meta(Status.INPUT_REQUIRED, url=again.link),
     }
-    text = _parked_text(requests, link, again)
+    text = _parked_text(requests, again)
     return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
 
 
@@ -64,6 +63,16 @@ def work_parked(this_round: Round, *, waits_for_url: bool = False) -> Reply:
     working = {"status": "working", "retryAfterMs": VIEW_PAUSE_MS}
     outcome = "waiting_for_answer" if waits_for_url else "still_running"
     return this_round.unfinished_reply(text, outcome, {META_QUESTIONS: working})
+
+
+def cannot_be_answered(call: FeatureCall) -> Reply:
+    """Build the reply to a view whose state is not valid. The log has the reason."""
+    text = (
+        "These questions can no longer be answered: they have expired, or they belong to another call or "
+        "user. Ask the assistant to call the tool again."
+    )
+    body = with_questions(results.tool_error(call.server_info, text), {"status": "ended"})
+    return Reply(body, log_fields={**call.log_identity, "outcome": "state_refused"})
 
 
 def with_status(reply: Reply) -> Reply:
@@ -113,9 +122,9 @@ def _unparked_text(tool: str, requests: WireInputRequests) -> str:
     )
 
 
-def _parked_text(requests: WireInputRequests, link: str, again: Repetition) -> str:
+def _parked_text(requests: WireInputRequests, again: Repetition) -> str:
     return (
         f"{_asked(again.tool, requests)} When the user says that they are done, call {again.text}: that call "
         "returns the result.\n"
-        f"If the user sees no form, give them this link, which shows the same questions: {link}"
+        f"If the user sees no form, give them this link, which shows the same questions: {again.link}"
     )

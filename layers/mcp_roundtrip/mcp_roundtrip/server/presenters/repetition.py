@@ -10,18 +10,24 @@ from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.server.options import CONTINUATION_CODE
 from mcp_roundtrip.server.round import META_PARKED_CALL
 from mcp_roundtrip.tasks.model import Status, Task
+from mcp_roundtrip.tasks.question_links import question_page_url
 
 
 class Repetition(Struct, frozen=True):
-    """The call that continues a parked call. A caller without an identity passes its code on."""
+    """The call that continues a parked call. A caller without an identity passes its code on.
+
+    `link`: the page on which the user answers the open questions of the parked call, if it has any.
+    """
 
     tool: str
     code: str | None
+    link: str
 
     @classmethod
     def of(cls, call: FeatureCall, task: Task) -> Repetition:
         """Return the call with which this caller continues the parked call."""
-        return cls(call.name, task.task_id if call.context.principal is None else None)
+        link = question_page_url(call.context.ports.config.audience(), task.link or "")
+        return cls(call.name, task.task_id if call.context.principal is None else None, link)
 
     @property
     def text(self) -> str:
