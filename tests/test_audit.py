@@ -17,9 +17,9 @@ from mcp_roundtrip.audit import (
     hashed_caller,
     plain_caller,
 )
+from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.engine.run import MAX_KEY_BYTES
 from mcp_roundtrip.log_lines import MAX_LINE_BYTES
-from mcp_roundtrip.principal import Principal
 
 ALICE = Principal("jwt", "alice", "https://id.test", "app")
 KEY = bytes(32)

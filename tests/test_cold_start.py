@@ -200,5 +200,5 @@ def test_records_are_structs_except_the_values_of_authors() -> None:
 
 
 def test_a_plain_call_creates_one_dataclass_and_few_patterns(plain_call: dict[str, list[str]]) -> None:
-    assert plain_call["dataclasses"] == ["mcp_roundtrip.principal.Principal"]
+    assert plain_call["dataclasses"] == ["mcp_roundtrip.auth.principal.Principal"]
     assert len(plain_call["patterns"]) <= PATTERN_BUDGET, plain_call["patterns"]

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip import http
 from mcp_roundtrip.adapters import alb
 from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE
+from mcp_roundtrip.protocol import http
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.carriers.state import LARGE_STATE

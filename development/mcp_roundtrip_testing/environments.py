@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip_testing.loading import Source, load_server

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -18,6 +17,7 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
     TOOLS_CALL,
 )
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.parameter_headers import build_parameter_headers
 from mcp_roundtrip.server.tools import Tool

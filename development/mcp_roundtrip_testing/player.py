@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.constants import (
@@ -30,6 +29,7 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_UPDATE,
     TOOLS_CALL,
 )
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.client_profile import ClientProfile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_roundtrip.adapters.alb import ADAPTERS
-from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.http import HttpResponse
 from support.event_sources import any_call, sent_by, with_context, with_header
 
 parse_request, format_response = ADAPTERS["alb"]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings, target
 from hypothesis import strategies as st
 
-from mcp_roundtrip.http import MAX_JSON_VALUES
+from mcp_roundtrip.protocol.http import MAX_JSON_VALUES
 from support import skips
 from support.costly_schemas import RAW, SEARCH
 from support.measurement import Cost, Measure, measuring

@@ -17,9 +17,9 @@ from mcp_roundtrip.engine.inputs import ORDER, ClientInputs
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.journal import Kind
 from mcp_roundtrip.protocol.capabilities import declares, missing_capabilities
+from mcp_roundtrip.server.options import Fallback
 from support.passes import AsyncPasses, Passes, accept
 
 DECLARED: Sequence[Mapping[str, Any]] = (

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, UsageError
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcome import Done
 from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.protocol.canonical import compact_json
 from support.passes import Passes, accept
 
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
 from typing_extensions import TypedDict
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.engine.step_values import NO_ANNOTATION, check_annotation, dump, return_annotation, revive
 from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.protocol import canonical
 from support.function_calls import count_function_calls
 from support.json_values import any_json
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.http_requests import read_messages

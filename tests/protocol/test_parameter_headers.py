@@ -10,8 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from mcp.shared.inbound import mcp_param_headers
 
-from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.protocol.parameter_headers import (

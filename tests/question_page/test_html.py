@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.question_page.escaping import escape
 from mcp_roundtrip.question_page.form import initial_values, make_questions, read_answers
 from mcp_roundtrip.question_page.html import FormPage, render_form, render_notice

@@ -12,9 +12,9 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.http import MAX_JSON_VALUES
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION, UI_MIME_TYPE
+from mcp_roundtrip.protocol.http import MAX_JSON_VALUES
 from support.client_requests import APPS, QUESTIONS, accepted, answer_arguments, app_status, text
 from support.deployment import Deployment
 

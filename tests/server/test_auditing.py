@@ -15,9 +15,9 @@ from mcp_roundtrip.auth.callers import AuthMode, Caller
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip_testing import DECLINE, Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS

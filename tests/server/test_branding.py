@@ -10,8 +10,8 @@ import pytest
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.http import HttpRequest
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
+from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support.deployment import Deployment, legacy
 from support.front_doors import make_front_door

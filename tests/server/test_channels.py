@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, Server
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
+from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing import EVERYTHING, Player
 from support.client_requests import FORMS, accepted, text
 from support.deployment import Deployment, legacy

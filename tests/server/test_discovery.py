@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
-from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUBSCRIPTIONS_LISTEN, TASKS_EXTENSION
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.server.discovery import ACKNOWLEDGED, META_SUBSCRIPTION_ID
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.deployment import Deployment

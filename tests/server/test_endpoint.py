@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.http import MAX_BODY_BYTES, HttpResponse
+from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, HttpResponse
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import refused, text

@@ -12,7 +12,7 @@ import pytest
 from pydantic import Field
 
 from mcp_roundtrip import DefinitionError, McpHeader, Server
-from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
 from mcp_roundtrip_testing.observers import RecordingObserver

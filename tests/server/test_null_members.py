@@ -10,7 +10,7 @@ from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.deployment import Deployment

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from mcp_roundtrip.fallbacks import Fallback
+from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip.server.plan import (
     Carrier,
     ClientAbilities,

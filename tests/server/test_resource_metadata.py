@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.protected_resource import MAX_AGE_S
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from support.deployment import Deployment
 
 ROOT = "/.well-known/oauth-protected-resource"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
 from support.client_requests import refused
 from support.deployment import Deployment, legacy

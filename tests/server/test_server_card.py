@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_testing.loading import load_module
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.deployment import Deployment

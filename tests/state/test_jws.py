@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from joserfc import jws as joserfc_jws
 from joserfc.jwk import ECKey
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.keys import P256_ORDER
 from support.tokens import (

@@ -10,7 +10,6 @@ from typing import Any, Final, Self
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.constants import (
     HEADER_SESSION_ID,
     META_CLIENT_CAPABILITIES,
@@ -19,6 +18,7 @@ from mcp_roundtrip.protocol.constants import (
     UI_EXTENSION,
     UI_MIME_TYPE,
 )
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.tasks.question_links import QuestionLinks
 from mcp_roundtrip_testing.http_requests import read_messages
 from mcp_roundtrip_testing.task_table import TaskTable

@@ -24,9 +24,9 @@ from msgspec import structs
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports, TaskPort
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore

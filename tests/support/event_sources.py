@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_tools.events.messages import Event, post
 from mcp_roundtrip_tools.events.sources import FORMATS
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event

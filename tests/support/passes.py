@@ -21,8 +21,8 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, Outcome
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.journal import Entry, Journal
+from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing.clock import FakeClock
 
 EVERYTHING: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}

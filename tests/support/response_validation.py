@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip_testing.http_requests import read_messages
 from support import skills_schema

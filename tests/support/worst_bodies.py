@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from sys import hash_info
 from typing import Any
 
-from mcp_roundtrip.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.schema.patterns import MAX_MATCHING, pattern_size
 from support.costly_schemas import SEARCH

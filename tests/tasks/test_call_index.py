@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.internal_errors import FlowIsStored
 from mcp_roundtrip.journal import Entry, Journal, Kind
-from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.tasks.call_index import Flow
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks

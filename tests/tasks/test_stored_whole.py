@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.tasks.items import response_to_item
 from mcp_roundtrip.tasks.model import CLIENT, INPUT, Status, Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip.http import MAX_RESPONSE_BYTES
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.server.skill_files import file_contents
 from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE
 from mcp_roundtrip_tools.catalog.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 
 TIMEOUT_S: Final = 35
 """API Gateway answers within 30 seconds."""

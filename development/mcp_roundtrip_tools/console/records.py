@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.run.observation.changed_questions import ChangedQuestion
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.run.http.messages import Request
 
 MAX_BODY: Final = 2 * 1024 * 1024

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import MAX_DEPTH, parse_json
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH, parse_json
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws, serialization
 from mcp_roundtrip.state.codec import STATE_TYP

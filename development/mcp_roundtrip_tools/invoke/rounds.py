@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.call.errors import CallFailed, usage_error
 
 Requests = Mapping[str, Mapping[str, Any]]

@@ -7,6 +7,7 @@ from mcp_roundtrip.garbage_collection import collect_rarely
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.mcp_header import McpHeader
+    from mcp_roundtrip.auth.principal import Principal
     from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
     from mcp_roundtrip.content.prompt_messages import PromptMessage
     from mcp_roundtrip.content.resource_contents import ResourceContents
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         UsageError,
     )
     from mcp_roundtrip.forms.form import one_of
-    from mcp_roundtrip.principal import Principal
     from mcp_roundtrip.protocol.trace import TraceContext
     from mcp_roundtrip.server.completions import Completion
     from mcp_roundtrip.server.hook_call import Call
@@ -112,7 +112,7 @@ _MODULES = {
     "MissingClientCapability": "mcp_roundtrip.errors",
     "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
     "NotAwaited": "mcp_roundtrip.errors",
-    "Principal": "mcp_roundtrip.principal",
+    "Principal": "mcp_roundtrip.auth.principal",
     "PromptMessage": "mcp_roundtrip.content.prompt_messages",
     "ProtocolError": "mcp_roundtrip.errors",
     "ResourceContents": "mcp_roundtrip.content.resource_contents",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES
+from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
-    from mcp_roundtrip.principal import Principal
+    from mcp_roundtrip.auth.principal import Principal
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
     from mcp_roundtrip.tasks.dispatching import Dispatcher

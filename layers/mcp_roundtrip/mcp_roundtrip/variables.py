@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.protocol.canonical import parse_json
 
 PREFIX: Final = "MCP_"
 

@@ -9,7 +9,7 @@ from threading import Timer
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.run.issuer.errors import OAuthError
 
 MAX_DOCUMENT: Final = 5_120

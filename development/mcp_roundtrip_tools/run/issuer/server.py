@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from typing import Final
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response

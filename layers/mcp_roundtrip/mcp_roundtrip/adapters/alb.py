@@ -18,7 +18,7 @@ from mcp_roundtrip.adapters.event import (
     multi_value_headers,
     text,
 )
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 
 SOURCE_LIMIT_MS: Final = 60_000
 """The default idle timeout ("Edit attributes for your Application Load Balancer").

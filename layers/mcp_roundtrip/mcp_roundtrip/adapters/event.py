@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 
 Event = Mapping[str, Any]
 

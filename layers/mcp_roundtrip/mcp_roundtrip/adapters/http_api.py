@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.adapters.endpoint_uri import api_uri, function_url
 from mcp_roundtrip.adapters.event import Adapter, Event, body, headers, members, text, without_stage
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 
 SOURCE_LIMIT_MS: Final = 30_000
 """The maximum integration timeout ("Quotas for configuring and running an HTTP API")."""

@@ -9,8 +9,7 @@ import json
 from typing import Any, Final
 
 from mcp_roundtrip.adapters.event import Adapter, Event, members
-from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -18,6 +17,7 @@ from mcp_roundtrip.protocol.constants import (
     META_PROTOCOL_VERSION,
     NAME_PARAMETER,
 )
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 
 

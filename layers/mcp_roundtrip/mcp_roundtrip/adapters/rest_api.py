@@ -22,7 +22,7 @@ from mcp_roundtrip.adapters.event import (
     text,
     without_stage,
 )
-from mcp_roundtrip.http import HttpRequest
+from mcp_roundtrip.protocol.http import HttpRequest
 
 SOURCE_LIMIT_MS: Final = 29_000
 """The default integration timeout ("Quotas for configuring and running a REST API").

@@ -7,7 +7,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import count_json_values, parse_json
+from mcp_roundtrip.protocol.canonical import count_json_values, parse_json
 from mcp_roundtrip.schema.explanation import ValuePath, explain
 from mcp_roundtrip.schema.schema_validator import SchemaValidator
 

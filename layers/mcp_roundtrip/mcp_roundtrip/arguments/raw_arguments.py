@@ -11,9 +11,9 @@ from msgspec import field
 
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.exact_reader import input_text
 from mcp_roundtrip.schema.patterns import pattern_problem
 from mcp_roundtrip.schema.problem_texts import format_location

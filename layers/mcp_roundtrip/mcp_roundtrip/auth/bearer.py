@@ -25,7 +25,7 @@ from mcp_roundtrip.auth.token_claims import (
     split_scopes,
     validate_access_token,
 )
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 
 if TYPE_CHECKING:
     from jwt import PyJWS

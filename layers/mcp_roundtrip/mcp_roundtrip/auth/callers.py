@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
+from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.errors import ErrorWithReason
-from mcp_roundtrip.principal import Principal
 
 
 class AuthMode(StrEnum):

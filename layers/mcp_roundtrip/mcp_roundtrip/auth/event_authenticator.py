@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Unauthorized
+from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.auth.token_claims import (
     principal_from_claims,
     required_text,
@@ -21,7 +22,6 @@ from mcp_roundtrip.auth.token_claims import (
     split_scopes,
     validate_access_token,
 )
-from mcp_roundtrip.principal import Principal
 
 _ACCOUNT_ID: Final = r"[0-9]{12}"
 

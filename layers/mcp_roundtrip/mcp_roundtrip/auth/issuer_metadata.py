@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.canonical import parse_json
+from mcp_roundtrip.protocol.canonical import parse_json
 
 
 def is_loopback(url: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import Unauthorized
-from mcp_roundtrip.principal import Principal
+from mcp_roundtrip.auth.principal import Principal
 
 _CLAIMS_OF_OTHER_TOKENS: Final = {
     "cnf": "bound",

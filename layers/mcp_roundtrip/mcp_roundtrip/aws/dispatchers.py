@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.protocol.canonical import compact_json
 
 MAX_DELAY_S: Final = 900
 """The longest delay of an SQS message. `wake_ups.wake` sends a message that arrives early again."""

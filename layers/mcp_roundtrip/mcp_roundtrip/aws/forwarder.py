@@ -12,8 +12,8 @@ from typing import Any
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.services import MAX_CODE
-from mcp_roundtrip.canonical import compact_json, parse_json
 from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 
 
 class LambdaForwarder:

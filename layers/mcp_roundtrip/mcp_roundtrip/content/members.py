@@ -14,9 +14,9 @@ from dataclasses import MISSING, fields
 from datetime import datetime
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import parse_json
 from mcp_roundtrip.content.block_base import check_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.protocol.canonical import parse_json
 
 _WIRE: Final = {"meta": "_meta", "mime_type": "mimeType", "website_url": "websiteUrl"}
 """Python's name of a member -> that of the specification, where they differ."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
 
 Channel = Literal["client", "app", "page", "model", "default"]
-"""A fallback, or the protocol's own input requests ("client")."""
+"""The protocol's own input requests ("client"), and the fallbacks (`server.options.Fallback`)."""
 
-_CARRIED: Final[Mapping[Fallback, frozenset[CapabilityPath]]] = {
+_CARRIED: Final[Mapping[Channel, frozenset[CapabilityPath]]] = {
     "app": frozenset({ELICITATION_FORM, ELICITATION_URL}),
     "page": frozenset({ELICITATION_FORM, ELICITATION_URL}),
     "model": frozenset({ELICITATION_FORM}),
@@ -46,7 +45,7 @@ class Channels(Struct, frozen=True):
     """
 
     declared: Mapping[str, Any]
-    fallbacks: tuple[Fallback, ...] = ()
+    fallbacks: tuple[Channel, ...] = ()
 
     def choose(self, question: Askable, *, needs_user: bool) -> Channel | None:
         """Return the first channel that can carry the question; None if there is none.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run, usage_errors
-from mcp_roundtrip.principal import Principal
 from mcp_roundtrip.protocol import capabilities
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from mcp_roundtrip.canonical import canonical_json
 from mcp_roundtrip.engine.run import Run, usage_errors
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.journal import Entry, Kind
+from mcp_roundtrip.protocol.canonical import canonical_json
 
 LINK_PARAMETER: Final = "mcp_link"
 

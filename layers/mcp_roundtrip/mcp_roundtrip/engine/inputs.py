@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.journal import Entry, Fingerprint
+from mcp_roundtrip.protocol.canonical import digest
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel, Channels  # for calls that ask

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.constants import LOG_LEVELS
 from mcp_roundtrip.protocol.jsonrpc import notification
 

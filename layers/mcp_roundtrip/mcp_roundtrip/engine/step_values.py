@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, RepeatedName, to_json, type_adapter
 
 NO_ANNOTATION: Final = Signature.empty

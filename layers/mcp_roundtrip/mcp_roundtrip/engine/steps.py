@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import count, takewhile
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import MAX_DEPTH, exceeds_depth
 from mcp_roundtrip.engine.run import Run, usage_errors
 from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
@@ -18,6 +17,7 @@ from mcp_roundtrip.engine.step_values import (
 )
 from mcp_roundtrip.errors import StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.journal import Entry, Kind
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH, exceeds_depth
 
 _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""

@@ -9,10 +9,9 @@ from typing import Any, Final
 from msgspec import MsgspecError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
-from mcp_roundtrip.canonical import parse_json
-from mcp_roundtrip.fallbacks import Fallback
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.server.invocation import definition_digest
-from mcp_roundtrip.server.options import TaskSupport
+from mcp_roundtrip.server.options import Fallback, TaskSupport
 
 _NAMES: Final = {"json": "definition", "signature_digest": "signatureDigest", "view_uri": "view"}
 

@@ -17,7 +17,6 @@ from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
 from mcp_roundtrip.entry.forwarding import forward, owner_response
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.capabilities import shows_apps
@@ -31,6 +30,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_CALL,
     TOOLS_LIST,
 )
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.admission import (
     UnknownResource,

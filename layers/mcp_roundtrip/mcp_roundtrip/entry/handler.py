@@ -10,9 +10,15 @@ from msgspec.structs import replace
 from mcp_roundtrip import wiring
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.deadline import request_deadline_ms, retries_until
-from mcp_roundtrip.http import MAX_BODY_BYTES, MAX_JSON_VALUES, HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
+from mcp_roundtrip.protocol.http import (
+    MAX_BODY_BYTES,
+    MAX_JSON_VALUES,
+    HttpRequest,
+    HttpResponse,
+    body_within_limit,
+)
 from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS, Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, invocation_id
 from mcp_roundtrip.server.responses import log_fault, plain_error_response

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip import wiring
+from mcp_roundtrip.auth.principal import Principal, user_binding
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.principal import Principal, user_binding
 from mcp_roundtrip.protocol.constants import (
     PROMPTS_GET,
     PROMPTS_LIST,
@@ -28,7 +27,9 @@ from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
+    DEFAULT_CHANNELS,
     PAGE_SIZE,
+    Fallback,
     LegacyTasks,
     ServerOptions,
     check_initial_scopes,

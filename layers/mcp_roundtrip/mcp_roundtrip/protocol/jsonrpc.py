@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.canonical import TooManyValues, compact_json, parse_json
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     MissingClientCapability,
     ProtocolError,
 )
+from mcp_roundtrip.protocol.canonical import TooManyValues, compact_json, parse_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600

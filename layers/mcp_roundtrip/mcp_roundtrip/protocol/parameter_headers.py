@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.mirrored_headers import decode_header, encode_header, mismatch
 
 ParameterHeaders = Mapping[tuple[str, ...], str]

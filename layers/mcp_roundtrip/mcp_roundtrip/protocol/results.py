@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, SUPPORTED_VERSIONS
 
 LIST_TTL_MS: Final = 300_000

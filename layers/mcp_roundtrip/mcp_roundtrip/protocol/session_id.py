@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.canonical import compact_json, parse_json
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.capabilities import is_empty
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSIONS,

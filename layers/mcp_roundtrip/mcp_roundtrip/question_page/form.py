@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.canonical import digest
+from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.question_page.fields import MISSING, FieldError, FormField, make_field
 from mcp_roundtrip.question_page.posted import MalformedForm, Values
 

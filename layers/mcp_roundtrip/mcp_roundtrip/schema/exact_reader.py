@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
-from mcp_roundtrip.canonical import compact_json
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.type_adapters import has_half_of_a_pair
 from mcp_roundtrip.schema.unusable_types import refuse_unusable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
-from mcp_roundtrip.canonical import MAX_DEPTH
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH
 from mcp_roundtrip.schema.problem_texts import format_location
 from mcp_roundtrip.schema.type_adapters import members, to_json
 

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.subschemas import all_patterns, nodes
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"

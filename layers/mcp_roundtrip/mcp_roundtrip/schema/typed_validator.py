@@ -25,7 +25,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
-from mcp_roundtrip.canonical import count_json_values
+from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.core_schemas import CoreSchema, children, definitions_of, transform
 from mcp_roundtrip.schema.union_choices import checked_choices
 

@@ -12,9 +12,15 @@ from mcp_roundtrip.arguments.signature import Signature, check_callable, functio
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, FALLBACKS, Fallback
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
-from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, TaskSupport
+from mcp_roundtrip.server.options import (
+    CONTINUATION_CODE,
+    DEFAULT_CHANNELS,
+    FALLBACKS,
+    INPUT_RESPONSES,
+    Fallback,
+    TaskSupport,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

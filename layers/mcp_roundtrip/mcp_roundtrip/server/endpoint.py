@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
@@ -25,6 +24,7 @@ from mcp_roundtrip.protocol.constants import (
     TASKS_GET,
     TASKS_UPDATE,
 )
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, unknown_method
 from mcp_roundtrip.server.admission import admit, find_handler

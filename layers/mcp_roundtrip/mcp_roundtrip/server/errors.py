@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     Drift,
@@ -27,6 +26,7 @@ from mcp_roundtrip.internal_errors import (
     StateTooLarge,
 )
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable

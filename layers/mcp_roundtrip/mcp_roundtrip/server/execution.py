@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mcp_roundtrip.auth.principal import user_binding
 from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices, StepSpan, TaskOptions
@@ -16,7 +17,6 @@ from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.principal import user_binding
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall
 

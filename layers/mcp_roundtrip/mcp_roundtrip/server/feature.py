@@ -10,7 +10,7 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.fallbacks import Fallback
+    from mcp_roundtrip.engine.channels import Channel
 
 
 class Parameters(Protocol):
@@ -71,7 +71,7 @@ class Feature(Protocol):
     @property
     def scopes(self) -> tuple[str, ...]: ...
     @property
-    def channels(self) -> tuple[Fallback, ...]: ...
+    def channels(self) -> tuple[Channel, ...]: ...
     @property
     def form_view_uri(self) -> str | None: ...
 

@@ -13,8 +13,8 @@ from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.auth.principal import Principal
     from mcp_roundtrip.engine.run import Run
-    from mcp_roundtrip.principal import Principal
     from mcp_roundtrip.server.model import FeatureCall
 
 MAX_FIELDS: Final = 16

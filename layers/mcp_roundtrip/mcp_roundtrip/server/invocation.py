@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import MAX_RESPONSE_BYTES
+from mcp_roundtrip.protocol.canonical import digest
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
 _DEADLINE: Final = "mcpDeadlineMs"

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.canonical import compact_json, digest
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.canonical import compact_json, digest
 from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
 

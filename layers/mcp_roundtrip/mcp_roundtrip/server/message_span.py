@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
-from mcp_roundtrip.canonical import digest
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpResponse
+from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.model import Reply, RequestContext

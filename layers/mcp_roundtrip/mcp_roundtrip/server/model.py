@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcp_roundtrip.auth.principal import Principal, caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.principal import Principal, caller_binding
 from mcp_roundtrip.protocol.capabilities import (
     INPUT_CAPABILITIES,
     TASKS,
     missing_capabilities,
 )
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import ServerOptions

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from msgspec import Struct
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 
 if TYPE_CHECKING:
@@ -32,6 +32,17 @@ ANSWER_TOOL: Final = "answer_questions"
 
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which a model passes on the answers of the user (`server.presenters.model`)."""
+
+Fallback = Literal["app", "page", "model", "default"]
+"""A channel for questions that the client cannot show.
+
+These are a form in an MCP App, a link to a form on the endpoint, the model, and the question's default.
+"""
+
+FALLBACKS: Final[tuple[Fallback, ...]] = get_args(Fallback)
+
+DEFAULT_CHANNELS: Final[tuple[Fallback, ...]] = ("app", "page", "default")
+"""The fallbacks of a server that chooses none."""
 
 TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
@@ -86,7 +85,7 @@ Carrier = Literal["state", "parked", "restart", "task"]
 """Where the journal of a call waits: in the state that the client sends again, in the task table until the
 call is made again, nowhere (the call is made again and starts from its beginning), or in a task."""
 
-_FALLBACKS: Final[Mapping[Fallback, Callable[[ClientAbilities], bool]]] = {
+_FALLBACKS: Final[Mapping[Channel, Callable[[ClientAbilities], bool]]] = {
     "app": lambda client: client.apps and not client.shows_all,
     "page": lambda client: client.stores_calls and not client.shows_all,
     "model": lambda client: not client.forms,
@@ -94,11 +93,11 @@ _FALLBACKS: Final[Mapping[Fallback, Callable[[ClientAbilities], bool]]] = {
 }
 """Fallback -> whether it can carry a question for a client."""
 
-_WAITING: Final[frozenset[Fallback]] = frozenset({"app", "page", "model"})
+_WAITING: Final[frozenset[Channel]] = frozenset({"app", "page", "model"})
 """The fallbacks whose answers come in a later call."""
 
 
-def waits_for_answers(fallbacks: Sequence[Fallback]) -> bool:
+def waits_for_answers(fallbacks: Sequence[Channel]) -> bool:
     """Return whether one of the fallbacks gets its answers in a later call."""
     return not _WAITING.isdisjoint(fallbacks)
 
@@ -111,7 +110,7 @@ class Plan(Struct, frozen=True):
     request, so calls that never wait, and that their clients continue, are not parked.
     """
 
-    fallbacks: tuple[Fallback, ...]
+    fallbacks: tuple[Channel, ...]
     parks: bool
     state: StateSupport
 
@@ -126,7 +125,7 @@ class Plan(Struct, frozen=True):
         return self.waits or (self.parks and self.state != "follows")
 
 
-def plan_call(client: ClientAbilities, chosen: Sequence[Fallback], *, asks: bool) -> Plan:
+def plan_call(client: ClientAbilities, chosen: Sequence[Channel], *, asks: bool) -> Plan:
     """Return the plan for a tool with the fallbacks that its author chose. `asks`: it takes a context."""
     usable = tuple(each for each in chosen if _FALLBACKS[each](client)) if asks else ()
     waits = waits_for_answers(chosen)

@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.content.prompt_messages import prompt_messages
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
@@ -20,7 +19,7 @@ from mcp_roundtrip.server.feature import feature_error
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import Fallback, ServerOptions
 
 
 class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
-from mcp_roundtrip.http import HttpRequest, HttpResponse
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Operation
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.resource_metadata import challenge_headers, metadata_response

@@ -15,9 +15,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.question_page.form import (
     VERSION,
     initial_values,

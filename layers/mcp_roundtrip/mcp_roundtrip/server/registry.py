@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from mcp_roundtrip.arguments.signature import check_callable
 from mcp_roundtrip.content.output import Output
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.server.decorator_options import (
     arguments_of,
@@ -24,7 +23,7 @@ from mcp_roundtrip.server.decorator_options import (
     string_arguments_of,
     tool_channels,
 )
-from mcp_roundtrip.server.options import ANSWER_TOOL, TaskSupport
+from mcp_roundtrip.server.options import ANSWER_TOOL, DEFAULT_CHANNELS, Fallback, TaskSupport
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
 from mcp_roundtrip.auth.protected_resource import MAX_AGE_S, ProtectedResource
-from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.http import JSON_HEADERS, HttpResponse
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpResponse
 
 _CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
 

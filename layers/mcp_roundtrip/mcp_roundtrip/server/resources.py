@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
@@ -22,7 +21,7 @@ from mcp_roundtrip.server.feature import feature_error
 from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
-from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.options import Fallback, ServerOptions
 
 CacheScope = Literal["public", "private"]
 

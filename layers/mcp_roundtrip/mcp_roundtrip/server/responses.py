@@ -7,9 +7,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
-from mcp_roundtrip.http import (
+from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
+from mcp_roundtrip.ports import Observer
+from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL
+from mcp_roundtrip.protocol.http import (
     JSON_HEADERS,
     HttpRequest,
     HttpResponse,
@@ -17,10 +21,6 @@ from mcp_roundtrip.http import (
     event_size,
     payload_size,
 )
-from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
-from mcp_roundtrip.ports import Observer
-from mcp_roundtrip.protocol import jsonrpc, results
-from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
 from mcp_roundtrip.server.model import Reply, RequestContext
 

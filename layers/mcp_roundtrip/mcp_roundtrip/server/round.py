@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.engine.outcome import Done, Failed
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply
 

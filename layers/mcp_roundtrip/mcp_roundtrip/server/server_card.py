@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"

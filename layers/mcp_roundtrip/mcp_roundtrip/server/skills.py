@@ -18,10 +18,9 @@ from msgspec import MsgspecError, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
-from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     RESOURCES_DIRECTORY_READ,
     RESOURCES_LIST,
@@ -30,6 +29,7 @@ from mcp_roundtrip.protocol.constants import (
     SKILLS_GET,
     SKILLS_LIST,
 )
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
 from mcp_roundtrip.server.listing import FeatureList, Listable, find_page

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE

@@ -13,13 +13,13 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.fallbacks import Fallback
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     CONTINUATION_CODE,
     INPUT_RESPONSES,
+    Fallback,
     ServerOptions,
     TaskSupport,
 )

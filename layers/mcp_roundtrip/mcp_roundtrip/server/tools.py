@@ -12,13 +12,19 @@ from msgspec.structs import replace
 from mcp_roundtrip.arguments.signature import CLIENT_ARGUMENTS
 from mcp_roundtrip.content.output import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import ToolError
-from mcp_roundtrip.fallbacks import DEFAULT_CHANNELS, Fallback
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
 from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
-from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, ServerOptions, TaskSupport
+from mcp_roundtrip.server.options import (
+    CONTINUATION_CODE,
+    DEFAULT_CHANNELS,
+    INPUT_RESPONSES,
+    Fallback,
+    ServerOptions,
+    TaskSupport,
+)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Parameters

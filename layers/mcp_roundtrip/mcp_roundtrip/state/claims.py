@@ -32,8 +32,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.protocol import canonical
 
 
 class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once

@@ -15,9 +15,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff, renewal_time, retry_pause_s

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.state import serialization
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.state import serialization
 from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid_signature
 

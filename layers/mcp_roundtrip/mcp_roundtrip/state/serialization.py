@@ -9,8 +9,8 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.protocol import canonical
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

@@ -23,7 +23,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mcp_roundtrip import canonical
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.store import TaskStore, Update

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks.changes import Item, Value
 from mcp_roundtrip.tasks.model import CALL, CLIENT, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
 

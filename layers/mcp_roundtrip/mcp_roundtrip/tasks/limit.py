@@ -29,10 +29,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip import canonical
+from mcp_roundtrip.auth.principal import user_of
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.principal import user_of
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import (
     Above,
     Absent,

@@ -42,8 +42,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.journal import Fingerprint
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import Item, Value
 
 TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"

@@ -22,9 +22,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.jsonrpc import without_null_members
 from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task
 from mcp_roundtrip.tasks.changes import Change

@@ -27,7 +27,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from mcp_roundtrip import canonical
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask

@@ -13,10 +13,10 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip import canonical
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task

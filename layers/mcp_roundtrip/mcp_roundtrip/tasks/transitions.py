@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from mcp_roundtrip import canonical
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import (
     Above,
     Below,

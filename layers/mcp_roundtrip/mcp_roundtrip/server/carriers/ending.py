@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.engine.outcome import Done, Failed
 from mcp_roundtrip.errors import ProtocolError, ToolError
-from mcp_roundtrip.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.model import Reply

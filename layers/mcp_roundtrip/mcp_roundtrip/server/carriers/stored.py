@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.canonical import canonical_json, compact_json
+from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, StoreError
-from mcp_roundtrip.principal import caller_binding
+from mcp_roundtrip.protocol.canonical import canonical_json, compact_json
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.model import FeatureCall

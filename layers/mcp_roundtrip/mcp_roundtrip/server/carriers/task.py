@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, StoreError
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.principal import caller_binding
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.server.admission import require_capabilities

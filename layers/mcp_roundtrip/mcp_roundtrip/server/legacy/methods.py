@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.http import HttpResponse
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     HEADER_SESSION_ID,
@@ -20,6 +19,7 @@ from mcp_roundtrip.protocol.constants import (
     PING,
     TOOLS_LIST,
 )
+from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource

@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.canonical import compact_json
 from mcp_roundtrip.forms.form import SINGLE_FIELD
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.model import CallParams, Reply, WireInputRequests
 from mcp_roundtrip.server.options import INPUT_RESPONSES
 from mcp_roundtrip.server.presenters.repetition import Repetition

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from mcp_roundtrip import Context, Server, ToolError
-from mcp_roundtrip.canonical import compact_json
-from mcp_roundtrip.http import HttpResponse, accepts, build_response, payload_size
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.http import HttpResponse, accepts, build_response, payload_size
 from mcp_roundtrip_testing import Player
 from support.function_calls import count_function_calls
 

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.canonical import MAX_DEPTH, TooManyValues, canonical_json, compact_json, digest, parse_json
+from mcp_roundtrip.protocol.canonical import (
+    MAX_DEPTH,
+    TooManyValues,
+    canonical_json,
+    compact_json,
+    digest,
+    parse_json,
+)
 from support.json_values import any_json
 
 JSON = any_json(finite=True, max_leaves=20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mcp_roundtrip.canonical import canonical_json, parse_json
+from mcp_roundtrip.protocol.canonical import canonical_json, parse_json
 
 
 @dataclass(frozen=True, slots=True)
