@@ -182,8 +182,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "front doors need it": "aws.forwarder",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
-            arguments.lenient_arguments audit_logs aws.traced_clients server.auditing server.message_span
-            server.pass_span tracers tracing
+            arguments.lenient_arguments aws.traced_clients observing.audit_logs observing.tracers
+            observing.tracing server.auditing server.message_span server.pass_span
         """,
     },
     "front_door": {
@@ -192,7 +192,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "the owners run the calls": "engine.channels",
         "a complete deployment does not need it": "entry.missing_settings",
         "off by default": """
-            audit_logs aws.traced_clients server.auditing server.message_span tracers tracing
+            aws.traced_clients observing.audit_logs observing.tracers observing.tracing server.auditing
+            server.message_span
         """,
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",

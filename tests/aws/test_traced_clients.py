@@ -20,9 +20,9 @@ from mcp_roundtrip import wiring
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.tracers import make_tracer
 from mcp_roundtrip.settings import load_settings
-from mcp_roundtrip.tracers import make_tracer
 from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
 
@@ -136,7 +136,9 @@ def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expect
     assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces == expected
 
 
-@pytest.mark.parametrize("missing", ["mcp_roundtrip.opentelemetry_tracer", "opentelemetry.sdk.trace"])
+@pytest.mark.parametrize(
+    "missing", ["mcp_roundtrip.observing.opentelemetry_tracer", "opentelemetry.sdk.trace"]
+)
 def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:

@@ -9,9 +9,9 @@ import pytest
 from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.entry.missing_settings import missing_settings
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.observing.tracers import make_tracer
 from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state_protection import key_arns
-from mcp_roundtrip.tracers import make_tracer
 from mcp_roundtrip.wiring import _owner_function
 from messages.cases import says
 
@@ -269,12 +269,13 @@ def an_owner_without_a_function() -> None:
 
 
 @says(
-    "MCP_TRACES: is on, and OpenTelemetry is not installed (import of mcp_roundtrip.opentelemetry_tracer "
-    "halted; None in sys.modules); add the layer of ADOT, or install opentelemetry-sdk and "
+    "MCP_TRACES: is on, and OpenTelemetry is not installed (import of "
+    "mcp_roundtrip.observing.opentelemetry_tracer halted; None in sys.modules); add the layer of ADOT, "
+    "or install opentelemetry-sdk and "
     "opentelemetry-exporter-otlp-proto-http",
     SettingsError,
 )
 def traces_without_opentelemetry() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "mcp_roundtrip.opentelemetry_tracer", None)
+        patch.setitem(sys.modules, "mcp_roundtrip.observing.opentelemetry_tracer", None)
         make_tracer(lambda: None, {})

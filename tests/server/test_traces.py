@@ -17,11 +17,11 @@ from opentelemetry.trace import SpanKind, StatusCode
 from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.tracing import FLUSH_MS
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_TRACEPARENT
 from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.server.invocation import Forwarded
-from mcp_roundtrip.tracing import FLUSH_MS
 from support.client_requests import ASKABLE, accepted
 from support.deployment import Deployment
 from support.messages import META

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_roundtrip.audit import plain_caller
 from mcp_roundtrip.internal_errors import AuditFailed
+from mcp_roundtrip.observing.audit import plain_caller
 from mcp_roundtrip.ports import AuditLog
 
 

@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from mcp_roundtrip.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
 
 TITLES = """\
     accTitle: The spans of a call

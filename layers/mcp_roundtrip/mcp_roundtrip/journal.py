@@ -78,7 +78,8 @@ class Journal(Struct, frozen=True):
       another version of the code may reach them.
     - `trailing_notifications` counts the notifications sent after the last entry.
     - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
-    - `trace` is the span context of the first round's message (see `tracing`), if that round was traced.
+    - `trace` is the span context of the first round's message (see `observing.tracing`), if that round was
+      traced.
     """
 
     flow_id: str
@@ -135,7 +136,7 @@ class Journal(Struct, frozen=True):
 
 
 def _check_trace(trace: Any) -> None:
-    from mcp_roundtrip.tracing import is_traceparent  # most deployments trace nothing
+    from mcp_roundtrip.observing.tracing import is_traceparent  # most deployments trace nothing
 
     if not is_traceparent(trace):
         raise StateRejected("journal")

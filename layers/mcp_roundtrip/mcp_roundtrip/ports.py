@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.tasks.heartbeat import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
     from mcp_roundtrip.tasks.store import TaskStore
-    from mcp_roundtrip.tracing import Tracer
+    from mcp_roundtrip.observing.tracing import Tracer
 
 
 class StateCodec(Protocol):

@@ -28,9 +28,9 @@ from mcp_roundtrip.variables import read_variables
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.forwarder import LambdaForwarder
+    from mcp_roundtrip.observing.tracing import Tracer
     from mcp_roundtrip.prewarm import Function
     from mcp_roundtrip.state_protection import StateProtection
-    from mcp_roundtrip.tracing import Tracer
 
 ON_DEMAND: Final = "on-demand"
 
@@ -170,7 +170,7 @@ def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> 
 def _tracer(settings: Settings) -> Tracer | None:
     if settings.traces == "off":
         return None
-    from mcp_roundtrip.tracers import make_tracer  # off by default
+    from mcp_roundtrip.observing.tracers import make_tracer  # off by default
 
     return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"), os.environ)
 
@@ -221,7 +221,7 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
 
 
 def _audit_log(settings: Settings, clients: Callable[[], AwsClients]) -> AuditLog:
-    from mcp_roundtrip.audit_logs import make_audit_log  # off by default
+    from mcp_roundtrip.observing.audit_logs import make_audit_log  # off by default
 
     return make_audit_log(settings, clients, os.environ, os.urandom)
 

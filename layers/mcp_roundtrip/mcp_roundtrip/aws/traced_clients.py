@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.tracing import Attribute, Tracer
+from mcp_roundtrip.observing.tracing import Attribute, Tracer
 
 _SERVICES: Final[Mapping[str, str]] = {
     "dynamodb": "DynamoDB",

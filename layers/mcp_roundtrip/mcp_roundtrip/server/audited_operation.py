@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.audit import (
+from mcp_roundtrip.observing.audit import (
     Answer,
     AskedQuestion,
     AuditRecord,

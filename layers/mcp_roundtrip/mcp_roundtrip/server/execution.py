@@ -21,7 +21,7 @@ from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.tracing import Tracer
+    from mcp_roundtrip.observing.tracing import Tracer
 
 
 def new_run(

@@ -46,7 +46,7 @@ class Forwarded(Struct, frozen=True):
     `correlation_id`: the id that the logs of both functions share.
     `server_info`: the front door's Implementation object, which results carry instead of the owner's.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
-    `trace`: the context of the front door's span (see `tracing`).
+    `trace`: the context of the front door's span (see `observing.tracing`).
     """
 
     deadline_ms: float | None = None
@@ -93,7 +93,7 @@ _NOT_FORWARDED: Final = Forwarded()
 
 
 def _trace(value: Any) -> str | None:
-    from mcp_roundtrip.tracing import is_traceparent  # most deployments trace nothing
+    from mcp_roundtrip.observing.tracing import is_traceparent  # most deployments trace nothing
 
     return value if is_traceparent(value) else None
 

@@ -17,7 +17,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.pass_span import tag_log_lines
-from mcp_roundtrip.tracing import Attribute, Span, Tracer
+from mcp_roundtrip.observing.tracing import Attribute, Span, Tracer
 
 MAX_REQUEST_ID: Final = 128
 """Characters of a request's id that a span keeps. The client chooses the id."""

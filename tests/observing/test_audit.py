@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mcp_roundtrip.audit import (
+from mcp_roundtrip.observing.audit import (
     MAX_ITEMS,
     MAX_TEXT,
     Answer,

@@ -20,7 +20,7 @@ from opentelemetry.trace import (
     TraceState,
 )
 
-from mcp_roundtrip.tracing import FLUSH_MS, Attribute, Span, SpanKind
+from mcp_roundtrip.observing.tracing import FLUSH_MS, Attribute, Span, SpanKind
 
 SCOPE: Final = "mcp_roundtrip"
 """The instrumentation scope of the spans."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mcp_roundtrip.audit import hashed_caller, plain_caller
 from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
+from mcp_roundtrip.observing.audit import hashed_caller, plain_caller
 from mcp_roundtrip.ports import AuditLog
 from mcp_roundtrip.settings import Settings
 
