@@ -34,7 +34,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.auditing": "for audit records",
     "opentelemetry": "for deployments that trace",
     "mcp_roundtrip.observing.tracing": "for deployments that trace",
-    "mcp_roundtrip.author_logs": "for tools that import Powertools",
+    "mcp_roundtrip.observing.author_logs": "for tools that import Powertools",
     "mcp_roundtrip.aws": "for calls to AWS",
     "mcp_roundtrip.s3": "for large results",
     "mcp_roundtrip.tasks": "for tasks",

@@ -172,7 +172,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
-            engine.exception_groups engine.unawaited_errors engine.usage_errors redaction
+            engine.exception_groups engine.unawaited_errors engine.usage_errors observing.redaction
             schema.explanation schema.json_errors arguments.type_errors
         """,
         "a complete deployment does not need it": "entry.missing_settings",
@@ -188,7 +188,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     },
     "front_door": {
         "options of the front door import them": "difflib auth.scopes content.members",
-        "errors need them": "redaction traceback",
+        "errors need them": "observing.redaction traceback",
         "the owners run the calls": "engine.channels",
         "a complete deployment does not need it": "entry.missing_settings",
         "off by default": """
@@ -198,7 +198,9 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
-        "tools need them": "asyncio author_logs protocol.parameter_headers state.claims state_protection",
+        "tools need them": """
+            asyncio observing.author_logs protocol.parameter_headers state.claims state_protection
+        """,
     },
 }
 """Kind of function -> reason -> modules that others import in functions, and that are not prewarmed."""

@@ -6,7 +6,7 @@ from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.credentials import find_credentials
 from mcp_roundtrip.aws.retries import ConnectRetry
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
-from mcp_roundtrip.redaction import redacted_traceback
+from mcp_roundtrip.observing.redaction import redacted_traceback
 from support.scripted_server import respond, scripted
 from support.signed_callers import calling
 

@@ -19,7 +19,7 @@ from mcp_roundtrip.observing.audit import (
 )
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.engine.run import MAX_KEY_BYTES
-from mcp_roundtrip.log_lines import MAX_LINE_BYTES
+from mcp_roundtrip.observing.log_lines import MAX_LINE_BYTES
 
 ALICE = Principal("jwt", "alice", "https://id.test", "app")
 KEY = bytes(32)

@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from mcp_roundtrip.internal_errors import KeyServiceError
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
     HEADER_PROTOCOL_VERSION,
     HEADER_SESSION_ID,
 )
-from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.cloudformation import Refused
 from support.option_values import ANOTHER, ORIGINS, TOPIC

@@ -21,7 +21,7 @@ from mcp_roundtrip import (
     ToolError,
     UsageError,
 )
-from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
 from support.audit_lines import AuditLines
 from support.client_requests import APPS, text

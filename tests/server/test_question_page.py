@@ -16,7 +16,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.question_page.style import STYLE_SOURCE
 from mcp_roundtrip.server.question_page import is_question_page
-from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, event_of
 from support.faulty_store import FaultyStore, Operation

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.observing.logs_and_metrics import WARNING_EVENTS
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.tasks.limit import OPEN_TASKS
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip.telemetry import WARNING_EVENTS
 from support.client_requests import next_round
 from support.deployment import Deployment
 from support.task_tools import meanwhile, ran, run_step

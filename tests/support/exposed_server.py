@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pydantic import AnyUrl, BaseModel, Field, JsonValue
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
-from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing.ports import make_ports
 from support.costly_schemas import NESTED, RAW, SEARCH
 from support.costly_types import Folder, Record, Wide, alike, choices

@@ -39,7 +39,7 @@ _SERVER: Final = (
     *("schema.schema_validator", "schema.typed_validator", "schema.union_choices"),
     "server.async_pass",
     # lines that tools log with Powertools
-    "author_logs",
+    "observing.author_logs",
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
     *("forms.form_schema", "schema.json_schema"),

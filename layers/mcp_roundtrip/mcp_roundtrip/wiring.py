@@ -19,10 +19,10 @@ from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
 from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.log_lines import log_level, metrics_namespace, service_name, share_service_name
+from mcp_roundtrip.observing.log_lines import log_level, metrics_namespace, service_name, share_service_name
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.settings import VARIABLES, Settings, load_settings
-from mcp_roundtrip.telemetry import LogObserver
 from mcp_roundtrip.variables import read_variables
 
 if TYPE_CHECKING:

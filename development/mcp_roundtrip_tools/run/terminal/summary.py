@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip.telemetry import FINAL_EVENTS
 from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object
 from mcp_roundtrip_tools.run.observation.messages import (
     header,

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from aws_lambda_powertools import Logger
 
-from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from support.interpreters import run_program
 from support.messages import META, call, message
 

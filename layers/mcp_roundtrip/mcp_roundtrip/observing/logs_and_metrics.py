@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import ErrorWithReason
-from mcp_roundtrip.log_lines import DEFAULT_NAMESPACE, DEFAULT_SERVICE, LineWriter
+from mcp_roundtrip.observing.log_lines import DEFAULT_NAMESPACE, DEFAULT_SERVICE, LineWriter
 
 POWERTOOLS: Final = "aws_lambda_powertools.logging.formatter"
 """A tool has imported this module if it has a `Logger` of Powertools."""
@@ -91,7 +91,7 @@ class LogObserver:
     def _replace_tags(self, removed: Iterable[str], tags: dict[str, Any]) -> None:
         self._lines.tags = tags
         if POWERTOOLS in sys.modules:
-            from mcp_roundtrip.author_logs import replace_keys  # most tools do not use Powertools
+            from mcp_roundtrip.observing.author_logs import replace_keys  # most tools do not use Powertools
 
             replace_keys(self._lines.service, removed, tags)
 
@@ -128,7 +128,7 @@ class LogObserver:
     def _traceback(self, error: BaseException) -> str:
         from traceback import format_exception  # most requests do not fail
 
-        from mcp_roundtrip.redaction import redacted_traceback
+        from mcp_roundtrip.observing.redaction import redacted_traceback
 
         if not self._redacts:
             return "".join(format_exception(error))

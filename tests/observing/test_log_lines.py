@@ -23,7 +23,7 @@ from hypothesis.strategies import (
     text,
 )
 
-from mcp_roundtrip.log_lines import (
+from mcp_roundtrip.observing.log_lines import (
     DEFAULT_NAMESPACE,
     MAX_LINE_BYTES,
     LineWriter,

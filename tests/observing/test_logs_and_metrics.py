@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.telemetry import LogObserver
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 
 
 class Lines:
