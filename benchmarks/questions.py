@@ -20,12 +20,13 @@ from msgspec.structs import replace
 
 import payloads
 from invocations import LambdaContext
-from mcp_roundtrip import Context, Server, wiring
-from mcp_roundtrip.ports import TaskPort
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import TaskPort
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, UI_EXTENSION
 from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.server.presenters.app import META_QUESTIONS
-from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import MemoryStore

@@ -23,8 +23,10 @@ from pydantic import BaseModel
 
 import payloads
 from invocations import LambdaContext
-from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.deadline import Deadline
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.host import HostServices
@@ -34,7 +36,6 @@ from mcp_roundtrip.engine.outcome import Done, NeedsInput
 from mcp_roundtrip.engine.replay import replay
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec

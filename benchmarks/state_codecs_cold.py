@@ -12,7 +12,7 @@ from time import perf_counter
 
 
 def roundtrip(binding, payload, token, **_):
-    from mcp_roundtrip import wiring
+    from mcp_roundtrip.deployment import wiring
     from mcp_roundtrip.state.claims import Binding
 
     codec = wiring.ports().state_codec()

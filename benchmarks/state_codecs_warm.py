@@ -21,9 +21,9 @@ import jwt
 from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState, compact_json
 from msgspec.structs import replace
 
-from mcp_roundtrip import wiring
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip.state import claims
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec

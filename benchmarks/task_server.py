@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from mcp_roundtrip import Context, Elicit, Server, wiring
+from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.ports import Ports, TaskPort
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.tasks.dispatching import Dispatcher
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore

@@ -42,7 +42,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.question_page": "for browsers",
     "mcp_roundtrip.server.question_page": "for browsers",
     "mcp_roundtrip.state.codec": "for the first round trip",
-    "mcp_roundtrip.state_protection": "for the first round trip",
+    "mcp_roundtrip.deployment.state_codec_factory": "for the first round trip",
     "mcp_roundtrip.engine.asking": "for calls that ask",
     "mcp_roundtrip.engine.async_context": "for async tools",
     "mcp_roundtrip.engine.channels": "for calls that ask",
@@ -78,8 +78,8 @@ NEVER_LOADED = {
 }
 """Modules that a plain call must never load, with their cost or purpose."""
 
-PACKAGE_BUDGET = 73
-"""Modules of this package that a plain call may load; one adds up to a millisecond. (72 today.)"""
+PACKAGE_BUDGET = 75
+"""Modules of this package that a plain call may load; one adds up to a millisecond. (74 today.)"""
 
 LIBRARY_BUDGET = 69
 """Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""

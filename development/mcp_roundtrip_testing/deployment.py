@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip.entry.missing_settings import missing_settings
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment.missing_settings import missing_settings
+from mcp_roundtrip.deployment.settings import load_settings
 
 __tracebackhide__ = True  # pytest shows the line of the test
 

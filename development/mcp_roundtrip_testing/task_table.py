@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
-from mcp_roundtrip.ports import TaskPort
+from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_tools.events.messages import Event, post
 from mcp_roundtrip_tools.events.sources import FORMATS, URL_ID

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip import wiring
 from mcp_roundtrip.auth.callers import AuthMode, Caller
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import load_settings
 from support.token_issuer import ISSUER
 
 AUDIENCE = "https://mcp.test/mcp"

@@ -31,9 +31,9 @@ from corpus.aws_account import (
     Connection,
 )
 from corpus.clock import Clock
-from mcp_roundtrip import wiring
-from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.deployment.settings import load_settings
 
 AUDIENCE = "https://mcp.example.com/mcp"
 STACK = "corpus"

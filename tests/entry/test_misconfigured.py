@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Server, wiring
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.aws_clients import FUNCTION

@@ -10,11 +10,11 @@ import jwt
 import pytest
 from msgspec import structs
 
-from mcp_roundtrip import authenticators
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
-from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
-from mcp_roundtrip.settings import Settings
+from mcp_roundtrip.deployment import authenticator_factory
+from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
+from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip_tools.deploy.identity import RULES
 from mcp_roundtrip_tools.deploy.parameters import defaults, template_names
 from mcp_roundtrip_tools.template.intrinsics import resolve
@@ -50,7 +50,9 @@ class Deployment:
             },
             jwks_uri: keys,
         }
-        monkeypatch.setattr(authenticators, "_fetch", lambda url, _: json.dumps(documents.get(url)).encode())
+        monkeypatch.setattr(
+            authenticator_factory, "_fetch", lambda url, _: json.dumps(documents.get(url)).encode()
+        )
 
     def bearer(self, token: Token) -> Caller:
         headers = {"authorization": f"Bearer {encoded(token)}"}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip_testing.serving import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.sam_local.__main__ import invoke_in

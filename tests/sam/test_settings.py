@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
 from support.cloudformation import Refused

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.settings import ADOT_WRAPPER, DEFAULTS
+from mcp_roundtrip.deployment.settings import ADOT_WRAPPER, DEFAULTS
 from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from support.project import ROOT
 from support.sam_build import SAM, run

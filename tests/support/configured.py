@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from mcp_roundtrip import wiring
-from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.deployment.settings import load_settings
 from support.deployment import Deployment
 
 

@@ -24,7 +24,7 @@ from msgspec import structs
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.ports import Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation

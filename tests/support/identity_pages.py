@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from mcp_roundtrip.settings import Settings, load_settings
+from mcp_roundtrip.deployment.settings import Settings, load_settings
 from mcp_roundtrip_tools.template.reader import Template
 from support.served_application import with_options
 

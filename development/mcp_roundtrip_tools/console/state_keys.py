@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_roundtrip.aws.kms import KmsPublicKeys, PinnedKey, PublicHalf
+from mcp_roundtrip.deployment.settings import Settings, load_settings
+from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import Settings, load_settings
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP
 from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
-from mcp_roundtrip.state_protection import key_arns
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault
 

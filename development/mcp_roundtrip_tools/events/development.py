@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from mcp_roundtrip import wiring
-from mcp_roundtrip.ports import Ports
-from mcp_roundtrip.settings import load_settings
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.deployment.settings import load_settings
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from mcp_roundtrip.deployment.settings import load_settings
+from mcp_roundtrip.deployment.variables import PREFIX
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import load_settings
-from mcp_roundtrip.variables import PREFIX
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 from mcp_roundtrip_tools.template.resource import TemplateResource

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.garbage_collection import collect_rarely
+from mcp_roundtrip.deployment.garbage_collection import collect_rarely
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.mcp_header import McpHeader

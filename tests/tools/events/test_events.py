@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import wiring
+from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_testing.loading import load_server

@@ -101,9 +101,9 @@ def _of_settings(needs: dict[str, list[str]], warnings: list[str]) -> Iterator[s
 
     The layer reads some at their first use only.
     """
-    wiring = import_module(f"{LAYER}.wiring")
+    wiring = import_module(f"{LAYER}.deployment.wiring")
     errors = import_module(f"{LAYER}.internal_errors")
-    missing_settings = import_module(f"{LAYER}.entry.missing_settings")
+    missing_settings = import_module(f"{LAYER}.deployment.missing_settings")
     try:
         ports = wiring.ports()
         if "state_key_arn" not in ports.config.unset:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.catalog import Catalog
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
-from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s

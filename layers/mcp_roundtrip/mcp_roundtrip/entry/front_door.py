@@ -12,13 +12,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip import wiring
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
 from mcp_roundtrip.entry.forwarding import forward, owner_response
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip.ports import Ports
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     COMPLETION_COMPLETE,

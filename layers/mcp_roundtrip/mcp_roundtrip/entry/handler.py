@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mcp_roundtrip import wiring
+from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.deadline import request_deadline_ms, retries_until
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.http import (
     MAX_BODY_BYTES,
@@ -73,7 +73,7 @@ def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> No
     unset = ports.config.unset
     if all(unset.isdisjoint(NEEDED_SETTINGS[need]) for need, features in needs.items() if features):
         return
-    from mcp_roundtrip.entry.missing_settings import missing_settings  # most deployments have all
+    from mcp_roundtrip.deployment.missing_settings import missing_settings  # most deployments have all
 
     for missing in missing_settings(needs, unset):
         if missing.is_error:

@@ -22,7 +22,7 @@ from mcp_roundtrip.observing.audit import (
 )
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.ports import AuditLog, Ports
+from mcp_roundtrip.deployment.ports import AuditLog, Ports
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS, RESOURCES_READ
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.server.audit_vocabulary import (

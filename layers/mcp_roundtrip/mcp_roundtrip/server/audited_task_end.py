@@ -10,7 +10,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.server.audit_vocabulary import TASK_END
 from mcp_roundtrip.server.audited_operation import AuditedOperation
 from mcp_roundtrip.tasks.endings import EndReason

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,

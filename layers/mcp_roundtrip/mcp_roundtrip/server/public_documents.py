@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
 from mcp_roundtrip.auth.protected_resource import ProtectedResource
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Operation
 from mcp_roundtrip.server.options import ServerOptions

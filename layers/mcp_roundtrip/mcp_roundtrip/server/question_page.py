@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.question_page.form import (
     VERSION,

@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
-from mcp_roundtrip.ports import Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest

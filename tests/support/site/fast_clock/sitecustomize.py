@@ -3,7 +3,7 @@
 import time
 from types import SimpleNamespace
 
-from mcp_roundtrip import wiring
+from mcp_roundtrip.deployment import wiring
 
 TIMES_FASTER = 25
 

@@ -8,9 +8,9 @@ import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS
+from mcp_roundtrip.deployment.settings import Audit, load_settings
+from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import Audit, load_settings
-from mcp_roundtrip.state_protection import key_arns
 from support.setting_examples import (
     ALL_BUT_THOSE_OF_OTHER_MODES,
     BEARER,

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.authenticators import make_authenticator, scope_prefix
+from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.settings import VARIABLES, Settings, load_settings
-from mcp_roundtrip.variables import read_variables
+from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
+from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings
+from mcp_roundtrip.deployment.variables import read_variables
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.forwarder import LambdaForwarder
     from mcp_roundtrip.observing.tracing import Tracer
-    from mcp_roundtrip.prewarm import Function
-    from mcp_roundtrip.state_protection import StateProtection
+    from mcp_roundtrip.deployment.prewarm import Function
+    from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 
 ON_DEMAND: Final = "on-demand"
 
@@ -55,7 +55,7 @@ share_service_name(os.environ, _prefix)  # before the module of a tool creates a
 def prewarm(function: Function) -> None:
     """Import modules now if Lambda initializes this environment before its first request."""
     if (initialization_type := _initialization_type()) != ON_DEMAND:
-        from mcp_roundtrip.prewarm import prewarm_environment
+        from mcp_roundtrip.deployment.prewarm import prewarm_environment
 
         prewarm_environment(initialization_type, function)
 
@@ -159,7 +159,7 @@ def _log_issuer_failure(failure: IssuerUnavailable) -> None:
 
 
 def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> StateProtection:
-    from mcp_roundtrip.state_protection import StateProtection
+    from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 
     def log_certificate(certificate: str, expires_at: int) -> None:
         observer().record("certificate_issued", certificate=certificate, expires_at=expires_at)

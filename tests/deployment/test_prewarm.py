@@ -208,7 +208,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
 
 @pytest.mark.parametrize("kind", NOT_PREWARMED)
 def test_modules_that_others_import_in_functions_are_prewarmed(kind: str) -> None:
-    code = f"import mcp_roundtrip.entry.{kind}; from mcp_roundtrip import wiring; wiring.prewarm({kind!r})"
+    code = f"import mcp_roundtrip.entry.{kind}; from mcp_roundtrip.deployment import wiring; wiring.prewarm({kind!r})"
     code += "; import sys; print(*sys.modules)"
     loaded = set(run_program(code, AWS_LAMBDA_INITIALIZATION_TYPE=AHEAD[1]).stdout.split())
     ours = {name for name in loaded if name.startswith("mcp_roundtrip.")}

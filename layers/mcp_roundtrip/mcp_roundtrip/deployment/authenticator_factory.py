@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, IssuerUnavailable
-from mcp_roundtrip.settings import Settings
+from mcp_roundtrip.deployment.settings import Settings
 
 
 def make_authenticator(

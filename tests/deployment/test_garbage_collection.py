@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_roundtrip.garbage_collection import THRESHOLD
+from mcp_roundtrip.deployment.garbage_collection import THRESHOLD
 from support.interpreters import run_program
 
 FIRST_CALL = """

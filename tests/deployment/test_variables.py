@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.deployment.settings import VARIABLES, load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import VARIABLES, load_settings
 from support.setting_examples import EVERY_SETTING, UNRESOLVED, WRONG
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Principal, Server, wiring
+from mcp_roundtrip import Context, Principal, Server
 from mcp_roundtrip.aws.retries import kernel_random
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.settings import load_settings
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
