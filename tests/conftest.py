@@ -41,7 +41,7 @@ LONGEST_FIRST = (
     "corpus/test_corpus.py",
     "artefact/test_emulator.py",
     "pipeline/test_workflow.py",
-    "question_app/test_view.py",
+    "question_ui/test_view.py",
     "tools/console/test_task_news.py",
     "tools/console/test_news.py",
     "tools/console/test_pages.py",

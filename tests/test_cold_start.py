@@ -39,7 +39,7 @@ NEVER_LOADED = {
     "mcp_roundtrip.s3": "for large results",
     "mcp_roundtrip.tasks": "for tasks",
     "mcp_roundtrip.auth.bearer": "for AuthMode bearer",
-    "mcp_roundtrip.question_page": "for browsers",
+    "mcp_roundtrip.question_ui": "for browsers",
     "mcp_roundtrip.server.question_page": "for browsers",
     "mcp_roundtrip.state.codec": "for the first round trip",
     "mcp_roundtrip.deployment.state_codec_factory": "for the first round trip",

@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from mcp_roundtrip.question_page.fields import (
+from mcp_roundtrip.question_ui.fields import (
     ChoiceField,
     DateTimeField,
     FormField,
     MultipleChoiceField,
 )
-from mcp_roundtrip.question_page.form import ACTION, PageQuestion, make_questions
+from mcp_roundtrip.question_ui.form import ACTION, PageQuestion, make_questions
 from mcp_roundtrip.tasks.question_links import QuestionLinks
 from mcp_roundtrip_testing.task_table import TaskTable
 

@@ -40,7 +40,7 @@ question_app.html."""
 
 def view() -> str:
     """The document of the question app."""
-    return (files("mcp_roundtrip") / "question_app/view.html").read_text(encoding="utf-8")
+    return (files("mcp_roundtrip") / "question_ui/view.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture

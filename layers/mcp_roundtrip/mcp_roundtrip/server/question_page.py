@@ -18,16 +18,16 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
-from mcp_roundtrip.question_page.form import (
+from mcp_roundtrip.question_ui.form import (
     VERSION,
     initial_values,
     make_questions,
     questions_version,
     read_answers,
 )
-from mcp_roundtrip.question_page.html import TOKEN, FormPage, render_form, render_notice
-from mcp_roundtrip.question_page.notices import NOTICES
-from mcp_roundtrip.question_page.posted import (
+from mcp_roundtrip.question_ui.html import TOKEN, FormPage, render_form, render_notice
+from mcp_roundtrip.question_ui.notices import NOTICES
+from mcp_roundtrip.question_ui.posted import (
     MAX_BODY_BYTES,
     MalformedForm,
     Values,
@@ -35,7 +35,7 @@ from mcp_roundtrip.question_page.posted import (
     parse_form,
     query_value,
 )
-from mcp_roundtrip.question_page.style import STYLE_SOURCE
+from mcp_roundtrip.question_ui.style import STYLE_SOURCE
 from mcp_roundtrip.server.invocation import Operation
 from mcp_roundtrip.tasks.question_links import LinkedQuestions, QuestionLinks
 

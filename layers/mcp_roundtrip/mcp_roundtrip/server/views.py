@@ -108,7 +108,7 @@ def read_view(
 
 def read_questions_view(options: ServerOptions, context: RequestContext) -> Reply:
     """Return the result with the question app."""
-    document = (Path(__file__).parents[1] / "question_app" / "view.html").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[1] / "question_ui" / "view.html").read_text(encoding="utf-8")
     return _result(options, context, View(QUESTIONS_URI, document))
 
 

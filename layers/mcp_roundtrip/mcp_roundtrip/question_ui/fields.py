@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from mcp_roundtrip.question_page.texts import check_text
+from mcp_roundtrip.question_ui.texts import check_text
 
 MISSING: Final = object()
 """The field was left empty, and the answer does not contain it."""

@@ -10,12 +10,12 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.question_page.controls import element_id, render_boxes, render_control, render_group
-from mcp_roundtrip.question_page.escaping import escape
-from mcp_roundtrip.question_page.form import ACCEPT, ACTION, CANCEL, DECLINE, VERSION, PageQuestion
-from mcp_roundtrip.question_page.posted import Values
-from mcp_roundtrip.question_page.style import STYLE
-from mcp_roundtrip.question_page.web_address import parse_web_address
+from mcp_roundtrip.question_ui.controls import element_id, render_boxes, render_control, render_group
+from mcp_roundtrip.question_ui.escaping import escape
+from mcp_roundtrip.question_ui.form import ACCEPT, ACTION, CANCEL, DECLINE, VERSION, PageQuestion
+from mcp_roundtrip.question_ui.posted import Values
+from mcp_roundtrip.question_ui.style import STYLE
+from mcp_roundtrip.question_ui.web_address import parse_web_address
 
 TOKEN: Final = "token"  # noqa: S105 - a name
 """The name of the parameter with the link's token, in the query and in the form."""

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.question_page.escaping import escape
-from mcp_roundtrip.question_page.form import initial_values, make_questions, read_answers
-from mcp_roundtrip.question_page.html import FormPage, render_form, render_notice
-from mcp_roundtrip.question_page.notices import NOTICES
-from mcp_roundtrip.question_page.posted import parse_form
-from mcp_roundtrip.question_page.style import STYLE
+from mcp_roundtrip.question_ui.escaping import escape
+from mcp_roundtrip.question_ui.form import initial_values, make_questions, read_answers
+from mcp_roundtrip.question_ui.html import FormPage, render_form, render_notice
+from mcp_roundtrip.question_ui.notices import NOTICES
+from mcp_roundtrip.question_ui.posted import parse_form
+from mcp_roundtrip.question_ui.style import STYLE
 from support.html_form import BrowserForm, Element, parse
 from support.question_links import form as form_request
 from support.question_links import url as url_request

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.question_page.form import (
+from mcp_roundtrip.question_ui.form import (
     initial_values,
     make_questions,
     questions_version,
     read_answers,
 )
-from mcp_roundtrip.question_page.html import FormPage, render_form
-from mcp_roundtrip.question_page.posted import parse_form
+from mcp_roundtrip.question_ui.html import FormPage, render_form
+from mcp_roundtrip.question_ui.posted import parse_form
 from support.html_form import BrowserForm
 from support.question_links import form as request
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from mcp_roundtrip.question_page.escaping import escape
-from mcp_roundtrip.question_page.fields import (
+from mcp_roundtrip.question_ui.escaping import escape
+from mcp_roundtrip.question_ui.fields import (
     ChoiceField,
     DateTimeField,
     FormField,

@@ -8,8 +8,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.canonical import digest
-from mcp_roundtrip.question_page.fields import MISSING, FieldError, FormField, make_field
-from mcp_roundtrip.question_page.posted import MalformedForm, Values
+from mcp_roundtrip.question_ui.fields import MISSING, FieldError, FormField, make_field
+from mcp_roundtrip.question_ui.posted import MalformedForm, Values
 
 ACTION: Final = "action"
 """The name of the buttons, whose value is the action of every answer."""
