@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 
 from interleaved import calling, us_per_call, write_figures
 from mcp_roundtrip import Server, wiring
-from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
 
 
 class Discard(SpanExporter):

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "errors": set[str](),
     "internal_errors": {"errors"},
     "deadline": set[str](),
-    "journal": {"errors", "tracing"},
+    "journal": {"errors", "observing.tracing"},
     "protocol": {"errors"},
     "schema": {"errors", "protocol.canonical"},
     "arguments": {"errors", "internal_errors", "protocol.canonical", "schema"},
@@ -32,48 +32,35 @@ MAY_IMPORT = {
         *("protocol", "schema", "arguments", "forms"),
     },
     "state": {"errors", "internal_errors", "protocol.canonical"},
-    "question_page": {"protocol.canonical"},
+    "question_ui": {"protocol.canonical"},
     "tasks": {"errors", "internal_errors", "auth.principal", "journal", "protocol", "engine"},
     "auth": {"errors", "internal_errors", "protocol.canonical"},
-    "variables": {"internal_errors", "protocol.canonical"},
-    "settings": {"internal_errors", "protocol.http", "auth", "variables"},
-    "redaction": set[str](),
-    "log_lines": set[str](),
-    "author_logs": set[str](),
-    "telemetry": {"author_logs", "errors", "log_lines", "redaction"},
     "adapters": {"errors", "protocol"},
-    "tracing": set[str](),
-    "opentelemetry_tracer": {"tracing"},
-    "tracer_providers": set[str](),
-    "tracers": {"internal_errors", "opentelemetry_tracer", "tracer_providers", "tracing"},
-    "aws": {"errors", "internal_errors", "protocol.canonical", "state", "tasks", "tracing"},
+    "observing": {"errors"},
+    "observing.tracing": set[str](),
+    "observing.tracers": {"internal_errors"},
+    "observing.audit": {"journal", "auth.principal"},
+    "observing.audit_logs": {"aws", "deployment.ports", "deployment.settings"},
+    "aws": {"errors", "internal_errors", "protocol.canonical", "state", "tasks", "observing.tracing"},
     "s3": {"errors", "content", "aws"},
-    "audit": {"journal", "log_lines", "auth.principal"},
-    "audit_logs": {"audit", "aws", "ports", "settings"},
-    "ports": {"protocol.http", "auth", "state", "tasks", "tracing"},
     "server": {
-        *("errors", "internal_errors", "deadline", "ports", "auth"),
+        *("errors", "internal_errors", "deadline", "deployment.ports", "auth"),
         *("journal", "protocol", "schema", "arguments", "content", "forms"),
-        *("engine", "state", "tasks", "question_page"),
-        *("audit", "tracing"),
+        *("engine", "state", "tasks", "question_ui"),
+        *("observing.audit", "observing.tracing"),
     },
-    "prewarm": set[str](),
-    "garbage_collection": set[str](),
-    "authenticators": {"auth", "settings"},
-    "state_protection": {"internal_errors", "aws", "settings", "state", "variables"},
-    "wiring": {
-        *("internal_errors", "ports", "deadline", "auth", "authenticators", "settings", "variables"),
-        *("log_lines", "telemetry", "state", "state_protection", "tasks", "aws", "prewarm", "audit_logs"),
-        *("tracers", "tracing"),
+    "deployment": {
+        *("internal_errors", "protocol", "auth", "deadline", "state", "tasks", "aws"),
+        *("observing", "server.endpoint"),
     },
     "entry": {
-        *("errors", "internal_errors", "auth.principal", "deadline", "ports"),
-        *("protocol", "state", "tasks", "adapters", "server", "wiring"),
+        *("errors", "internal_errors", "auth.principal", "deadline"),
+        *("protocol", "state", "tasks", "adapters", "server", "deployment"),
     },
 }
 """Part -> the parts, or single modules, that it may import.
 
-The packages in development/ may import anything.
+A module with an entry of its own follows that one. The packages in development/ may import anything.
 """
 
 
@@ -100,7 +87,9 @@ def modules() -> list[Path]:
 
 
 def part(module: Path) -> str:
-    return module.parts[0].removesuffix(".py")
+    """Return the key of the module's arrows: its own name, or that of its package."""
+    name = ".".join(module.with_suffix("").parts)
+    return name if name in MAY_IMPORT else module.parts[0].removesuffix(".py")
 
 
 def prefixes(name: str) -> set[str]:
@@ -111,15 +100,15 @@ def prefixes(name: str) -> set[str]:
 def forbidden(module: Path) -> Iterator[str]:
     """Yield the forbidden imports of a module."""
     own = part(module)
-    allowed = MAY_IMPORT[own] | {own}
+    allowed = MAY_IMPORT[own] | {module.parts[0].removesuffix(".py")}
     for name in imports(parsed(PACKAGE / module)):
         first, _, rest = name.partition(".")
         if first == "mcp_roundtrip" and rest and allowed.isdisjoint(prefixes(rest)):
             yield f"{module} imports {name}"
         if first in {"boto3", "botocore"} and own != "aws":
             yield f"{module} imports {name}: only aws/ calls AWS"
-        if name == "os" and own not in {"wiring", "aws", "garbage_collection"}:
-            yield f"{module} imports os: only wiring, garbage_collection and aws/ read the environment"
+        if name == "os" and own not in {"deployment", "aws"}:
+            yield f"{module} imports os: only deployment/ and aws/ read the environment"
 
 
 def test_a_module_imports_only_the_parts_allowed_for_its_part() -> None:

@@ -16,13 +16,13 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip.adapters import alb
 from mcp_roundtrip.observing.log_lines import DEFAULT_NAMESPACE
+from mcp_roundtrip.observing.logs_and_metrics import WARNING_EVENTS, metric_counts
 from mcp_roundtrip.protocol import http
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.carriers.state import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
-from mcp_roundtrip.observing.logs_and_metrics import WARNING_EVENTS, metric_counts
 from mcp_roundtrip_tools.events import messages
 from mcp_roundtrip_tools.events import stable as samples
 from mcp_roundtrip_tools.template.yaml_reader import load

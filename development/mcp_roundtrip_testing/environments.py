@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server
-from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import Tool, ToolMethods

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Ports, TaskPort
+from mcp_roundtrip.deployment.variables import PREFIX
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.observing.tracing import Tracer
-from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Ports, TaskPort
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
@@ -24,7 +25,6 @@ from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.state.links import Links
-from mcp_roundtrip.deployment.variables import PREFIX
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.task_table import TaskTable

@@ -16,13 +16,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
 from mcp_roundtrip.observing.tracers import make_tracer
-from mcp_roundtrip.deployment.settings import load_settings
 from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
 

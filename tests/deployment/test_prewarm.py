@@ -175,7 +175,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             engine.exception_groups engine.unawaited_errors engine.usage_errors observing.redaction
             schema.explanation schema.json_errors arguments.type_errors
         """,
-        "a complete deployment does not need it": "entry.missing_settings",
+        "a complete deployment does not need it": "deployment.missing_settings",
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
@@ -190,7 +190,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "options of the front door import them": "difflib auth.scopes content.members",
         "errors need them": "observing.redaction traceback",
         "the owners run the calls": "engine.channels",
-        "a complete deployment does not need it": "entry.missing_settings",
+        "a complete deployment does not need it": "deployment.missing_settings",
         "off by default": """
             aws.traced_clients observing.audit_logs observing.tracers observing.tracing server.auditing
             server.message_span
@@ -199,7 +199,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
-            asyncio observing.author_logs protocol.parameter_headers state.claims state_protection
+            asyncio observing.author_logs deployment.state_codec_factory protocol.parameter_headers
+            state.claims
         """,
     },
 }
@@ -208,8 +209,12 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
 
 @pytest.mark.parametrize("kind", NOT_PREWARMED)
 def test_modules_that_others_import_in_functions_are_prewarmed(kind: str) -> None:
-    code = f"import mcp_roundtrip.entry.{kind}; from mcp_roundtrip.deployment import wiring; wiring.prewarm({kind!r})"
-    code += "; import sys; print(*sys.modules)"
+    code = f"""
+import sys, mcp_roundtrip.entry.{kind}
+from mcp_roundtrip.deployment import wiring
+wiring.prewarm({kind!r})
+print(*sys.modules)
+"""
     loaded = set(run_program(code, AWS_LAMBDA_INITIALIZATION_TYPE=AHEAD[1]).stdout.split())
     ours = {name for name in loaded if name.startswith("mcp_roundtrip.")}
     missing = {each for name in ours for each in imports_in_functions(name)} - loaded

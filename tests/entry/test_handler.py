@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from support.deployment import Deployment

@@ -8,11 +8,11 @@ import pytest
 
 from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.deployment.missing_settings import missing_settings
-from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.observing.tracers import make_tracer
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.deployment.wiring import _owner_function
+from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.observing.tracers import make_tracer
 from messages.cases import says
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.engine.run import MAX_KEY_BYTES
 from mcp_roundtrip.observing.audit import (
     MAX_ITEMS,
     MAX_TEXT,
@@ -17,8 +19,6 @@ from mcp_roundtrip.observing.audit import (
     hashed_caller,
     plain_caller,
 )
-from mcp_roundtrip.auth.principal import Principal
-from mcp_roundtrip.engine.run import MAX_KEY_BYTES
 from mcp_roundtrip.observing.log_lines import MAX_LINE_BYTES
 
 ALICE = Principal("jwt", "alice", "https://id.test", "app")

@@ -12,9 +12,9 @@ import pytest
 from pydantic import BeforeValidator
 
 from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from support.deployment import Deployment

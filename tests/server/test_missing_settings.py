@@ -10,10 +10,10 @@ import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.deployment.missing_settings import _CONSEQUENCES, _REMEDIES, missing_settings
+from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS
 from mcp_roundtrip.server.options import Fallback
-from mcp_roundtrip.deployment.settings import load_settings
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 QUEUE = "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"

@@ -25,12 +25,12 @@ from msgspec import structs
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.observing.tracing import Tracer
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
-from mcp_roundtrip.observing.tracing import Tracer
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.ports import make_ports

@@ -12,13 +12,13 @@ from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.auth.principal import Principal
+    from mcp_roundtrip.observing.tracing import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.links import Links
     from mcp_roundtrip.tasks.dispatching import Dispatcher
     from mcp_roundtrip.tasks.heartbeat import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
     from mcp_roundtrip.tasks.store import TaskStore
-    from mcp_roundtrip.observing.tracing import Tracer
 
 
 class StateCodec(Protocol):

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 from msgspec import Meta, Struct, ValidationError, convert, field
 
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.deployment.variables import FORMATS, ISSUER, PREFIX, read_value, read_variables
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
-from mcp_roundtrip.deployment.variables import FORMATS, ISSUER, PREFIX, read_value, read_variables
 
 ADOT_WRAPPER: Final = "/opt/otel-instrument"
 """The script of an OpenTelemetry layer for Python that starts the function."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
-from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.task_runner import TaskRunner

@@ -24,8 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcp_roundtrip.auth.callers import InsufficientScope
-from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
 from mcp_roundtrip.deployment.ports import Observer, Ports
+from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.http import HttpRequest, body_within_limit
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, BodyTooLarge, Notification

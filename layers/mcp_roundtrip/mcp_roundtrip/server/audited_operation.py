@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.deployment.ports import AuditLog, Ports
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.observing.audit import (
     Answer,
     AskedQuestion,
@@ -20,9 +23,6 @@ from mcp_roundtrip.observing.audit import (
     client_members,
     steps_of,
 )
-from mcp_roundtrip.auth.principal import Principal
-from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.deployment.ports import AuditLog, Ports
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS, RESOURCES_READ
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.server.audit_vocabulary import (

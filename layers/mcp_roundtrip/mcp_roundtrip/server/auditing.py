@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import ANONYMOUS, InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.deployment.ports import Observer, Ports, TaskPort
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request

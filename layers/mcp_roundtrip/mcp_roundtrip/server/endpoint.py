@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
-from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
@@ -47,7 +47,7 @@ NEEDED_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "scopes": ("scope_context_key",),
     }
 )
-"""What features do -> the settings without which they cannot do it (`entry.missing_settings`)."""
+"""What features do -> the settings without which they cannot do it (`deployment.missing_settings`)."""
 
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 

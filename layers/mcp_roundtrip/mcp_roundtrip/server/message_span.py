@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.observing.tracing import Attribute, Span, Tracer
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
 from mcp_roundtrip.protocol.http import HttpResponse
@@ -17,7 +18,6 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.model import Reply, RequestContext
 from mcp_roundtrip.server.pass_span import tag_log_lines
-from mcp_roundtrip.observing.tracing import Attribute, Span, Tracer
 
 MAX_REQUEST_ID: Final = 128
 """Characters of a request's id that a span keeps. The client chooses the id."""

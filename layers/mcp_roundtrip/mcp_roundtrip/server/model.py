@@ -10,9 +10,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal, caller_binding
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.capabilities import (
     INPUT_CAPABILITIES,
     TASKS,

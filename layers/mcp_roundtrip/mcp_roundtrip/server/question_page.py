@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.question_ui.form import (
     VERSION,

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
-from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL

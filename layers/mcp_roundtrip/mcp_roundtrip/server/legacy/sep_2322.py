@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_RELATED_TASK,
