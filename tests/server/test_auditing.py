@@ -138,6 +138,15 @@ def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(
     assert "unknown" not in {record["outcome"] for record in log.records()}
 
 
+def test_a_question_that_another_client_is_asked_again_has_the_channel_of_that_client(
+    log: AuditLines,
+) -> None:
+    on_page = deployed(log, capabilities={})
+    on_page.call("order", card="1")
+    on_page.by(capabilities={"elicitation": {}}).call("order", card="1")
+    assert [record["asked"][0]["via"] for record in log.records()] == ["page", "client"]
+
+
 def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log: AuditLines) -> None:
     player(log, client="cursor").call("order", {"card": "1"}, address="Elm Street")
     asked, on_page, last = log.records()

@@ -11,6 +11,7 @@
     │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
     │   └── ItemTooLarge         a task's data does not fit into an item (.size, .limit)
     ├── LeaseLost                another worker has the task of this pass, or the task has ended
+    ├── Refusal                  a ProtocolError with a reason that the client does not see
     └── ErrorWithReason
         ├── InvalidAnswer        an answer does not fit its question; the user is shown the reason
         ├── KeyServiceError      KMS did not sign or answer
@@ -22,7 +23,9 @@
 
 from __future__ import annotations
 
-from mcp_roundtrip.errors import ErrorWithReason, McpRoundtripError, ToolError
+from typing import Any
+
+from mcp_roundtrip.errors import ErrorWithReason, McpRoundtripError, ProtocolError, ToolError
 
 
 class ArgumentsError(ToolError):
@@ -77,6 +80,14 @@ class ItemTooLarge(TooLarge):
 
 class LeaseLost(McpRoundtripError):
     """Another worker has the task of this pass, or the task has ended: the pass writes nothing more."""
+
+
+class Refusal(ProtocolError):
+    """A ProtocolError with the `reason` that the audit record has. The client does not see it."""
+
+    def __init__(self, reason: str, code: int, message: str, data: Any = None, **options: int) -> None:
+        super().__init__(code, message, data, **options)
+        self.reason = reason
 
 
 class InvalidAnswer(ErrorWithReason):

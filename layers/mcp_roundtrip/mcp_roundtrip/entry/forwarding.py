@@ -12,7 +12,7 @@ from typing import Any, Final
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.catalog import Catalog
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
+from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, owner_timeout_s
@@ -28,7 +28,7 @@ _WELL_KNOWN: Final = "/.well-known/"
 def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) -> HttpResponse:
     """Return the response of an owner. `feature` is what `Forwarded` has about a feature of the catalog.
 
-    Raises ForwardingFailed, which is logged.
+    Raises ForwardingFailed, which is logged (see `forwarding_failed`).
     """
     timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
     deadline_ms = int((ports.clock() + timeout_s) * 1_000)
@@ -44,6 +44,12 @@ def forward(owner: str, ports: Ports, invocation: Invocation, **feature: Any) ->
             raise
         raise ForwardingFailed("unexpected") from error
     return HttpResponse(200, raw=raw)
+
+
+def forwarding_failed(invocation: Invocation) -> ProtocolError:
+    """Return the error for a request that could not be forwarded, or whose response was lost."""
+    error = internal_error(invocation.correlation_id)
+    return Refusal("forwarding_failed", error.code, error.message)
 
 
 def owner_response(
@@ -76,7 +82,7 @@ def owner_response(
             describe_unread_request(invocation.operation, request, ports, invocation, find_feature)
         if isinstance(error, SettingsError):
             raise
-        reply = Reply(internal_error(invocation.correlation_id))
+        reply = Reply(forwarding_failed(invocation))
         # A client that looks for metadata evaluates the status.
         status = None if request.method == "POST" else 500
         return error_response(_request_id(request, ports), reply, request, ports.observer, status)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.catalog import Catalog, CatalogEntry
-from mcp_roundtrip.entry.forwarding import forward, owner_response
+from mcp_roundtrip.entry.forwarding import forward, forwarding_failed, owner_response
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ForwardingFailed
@@ -280,7 +280,7 @@ class FrontDoor:
                 signature_digest=entry.signature_digest,
             )
         except ForwardingFailed:
-            raise context.internal_error from None
+            raise forwarding_failed(context.invocation) from None
         context.ports.observer.record(
             "request_forwarded", method=context.request.method, feature=entry.name, owner=entry.owner
         )

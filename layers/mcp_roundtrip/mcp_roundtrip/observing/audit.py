@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from mcp_roundtrip.auth.principal import Principal, user_binding
 from mcp_roundtrip.journal import Entry, Kind
@@ -90,47 +90,19 @@ class AuditRecord(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        members: dict[str, Any] = {
-            "schema": SCHEMA,
-            "record": self.record,
-            "phase": self.phase,
-            "time": _iso_timestamp(self.time_ms),
-            **self.source,
-            "client": self.client,
-            "protocol_version": self.protocol_version,
-            "method": self.method,
-            "feature_kind": self.feature_kind,
-            "feature": self.feature,
-            "scopes_required": list(self.scopes_required),
-            "scopes_used": list(self.scopes_used),
-            "correlation_id": self.correlation_id,
-            "trace_id": self.trace_id,
-            "xray_trace_id": self.xray_trace_id,
-            "flow": self.flow,
-            "task": self.task,
-            "task_ttl_ms": self.task_ttl_ms,
-            "worker": self.is_worker or None,
-            "round": self.round,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "code": self.code,
-            "status": self.status,
-            **_bounded("asked", [_members(each) for each in self.asked]),
-            **_bounded("answered", [_members(each) for each in self.answered]),
-            **_bounded("steps", self.steps),
-            "fields": self.fields,
-            "duration_ms": self.duration_ms,
-        }
-        present = {name: member for name, member in members.items() if member not in (None, [], {}, "")}
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
+        members["worker"] = members.pop("is_worker") or None
+        for name in ("asked", "answered", "steps"):
+            members |= _bounded(name, to_builtins(members[name]))
+        time = _iso_timestamp(members.pop("time_ms"))
+        first = {"schema": SCHEMA, "record": self.record, "phase": self.phase, "time": time}
+        found = {**first, **members.pop("source"), **members}
+        present = {name: member for name, member in found.items() if member not in (None, [], (), {}, "")}
         return {**present, "principal": self.principal}
 
     def to_line(self) -> str:
         """Return the JSON text, which fits into a log event: see `encode_line`."""
         return encode_line(self.to_json())
-
-
-def _members(item: AskedQuestion | Answer) -> dict[str, str]:
-    return {name: getattr(item, name) for name in item.__struct_fields__}
 
 
 def _bounded(name: str, items: Sequence[Any]) -> dict[str, Any]:
@@ -176,11 +148,6 @@ def client_members(info: Any) -> dict[str, str] | None:
 
 
 # -- the journal --------------------------------------------------------------------------------------------
-
-
-def steps_of(entries: Iterable[Entry]) -> list[str]:
-    """Return the keys of the steps that finished."""
-    return [entry.key for entry in entries if entry.kind is Kind.STEP]
 
 
 def answers_of(entries: Iterable[Entry], channels: Mapping[str, str]) -> list[Answer]:

@@ -149,7 +149,7 @@ def authorize(
         raise unknown()
     required = item.scopes if scopes is None else scopes
     if (operation := context.invocation.operation) is not None:
-        operation.find(item, required, context.scopes, options)
+        operation.note_feature(item, required, context.scopes, options)
     if not options.satisfies(context.scopes, required):
         raise unknown() if context.hides_unauthorized(options) else InsufficientScope(required)
     return item

@@ -1,69 +1,86 @@
-"""Audit the requests of an endpoint and the passes of workers."""
+"""Audit the requests of an endpoint, the passes of workers, and the ends of tasks that no worker ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from hashlib import sha256
+from typing import Final
 
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import ANONYMOUS, InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.deployment.ports import Observer, Ports, TaskPort
+from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.protocol.request_validation import ValidRequest, validate_request
-from mcp_roundtrip.server.audit_vocabulary import TAGGED
 from mcp_roundtrip.server.audited_operation import AuditedOperation
 from mcp_roundtrip.server.invocation import Invocation, Operation
 from mcp_roundtrip.server.model import RequestContext
 from mcp_roundtrip.server.responses import log_fault
-from mcp_roundtrip.tasks.model import Task
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.tasks.endings import EndReason
-
+from mcp_roundtrip.tasks.endings import EndReason
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.model import CALL, Task
 
 TIME_TO_AUTHENTICATE_MS: Final = 10_000
 """The time that has to be left to authenticate the caller of a request that could not be forwarded."""
 
+TASK_END: Final = "task_end"
+"""The `method` of the end of a task that no worker ends."""
 
-class AuditedObserver:
-    """Reports each event to an operation, and everything to the observer of the deployment."""
+SUPERSEDED: Final = "superseded"
+"""Its outcome if the task ended otherwise meanwhile, or a worker has taken it."""
 
-    def __init__(self, observer: Observer, observe: Callable[[str, Mapping[str, Any]], None]) -> None:
-        self._observer = observer
-        self._observe = observe
-        self.begin = observer.begin
-        self.redact = observer.redact
-        self.count_aws_call = observer.count_aws_call
-        self.on_exception = observer.on_exception
 
-    def tag(self, **fields: Any) -> None:
-        self._observe(TAGGED, fields)
-        self._observer.tag(**fields)
+def respond_with_audit(
+    respond: Callable[[HttpRequest, Ports, Invocation], HttpResponse],
+    request: HttpRequest,
+    ports: Ports,
+    invocation: Invocation,
+) -> HttpResponse:
+    """Respond to a request, and record its operation."""
+    operation = AuditedOperation(ports, invocation.correlation_id)
+    audited = with_audited_ends(ports, invocation.correlation_id)
+    response = respond(request, audited, replace(invocation, operation=operation))
+    if response.end is not None:
+        operation.end_request(response.end)
+    return response
 
-    def record(self, event: str, **fields: Any) -> None:
-        self._observe(event, fields)
-        self._observer.record(event, **fields)
 
-    def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
-        self._observe(event, fields)
-        self._observer.record_failure(event, error, **fields)
+def work_with_audit(
+    work: Callable[[Ports, Invocation], Task | None], ports: Ports, invocation: Invocation
+) -> Task | None:
+    """Run a pass of a worker, and record its operation. Raises as `work`."""
+    operation = AuditedOperation(ports, invocation.correlation_id, is_worker=True)
+    audited = with_audited_ends(ports, invocation.correlation_id)
+    try:
+        task = work(audited, replace(invocation, operation=operation))
+    except Exception as error:
+        operation.end_pass(error)
+        raise
+    operation.end_pass(task)
+    return task
 
 
 def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
-    """Return ports that record the end of each task that no worker ends.
+    """Return ports that record the end of each task that no worker ends (see `tasks.endings.OnEnding`).
 
-    `correlation_id` is that of the invocation.
+    The process that notices the end writes the record: a poll, a wake-up or a worker. All processes that
+    notice it at the same time write the same record id and outcome. If the `begun` line cannot be stored, the
+    task does not end then. `correlation_id` is that of the invocation.
     """
 
     def begin(task: Task, reason: EndReason) -> Callable[[bool], None]:
-        from mcp_roundtrip.server.audited_task_end import begin_task_end  # few tasks end like this
-
-        return begin_task_end(ports, correlation_id, task, reason)
+        item = ports.tasks().store.get(task.pk, CALL)
+        # A task that a worker took, and was not abandoned, may be abandoned later. A task expires once.
+        version = task.version if reason == "abandoned" else 0
+        named = f"mcp-rs/v1/audit-task-end:{task.pk}:{reason}:{version}"
+        record = sha256(named.encode()).hexdigest()[:32]
+        operation = AuditedOperation(ports, correlation_id, record=record, method=TASK_END)
+        operation.begin_task(task, None if item is None else TaskCall.from_item(item))
+        return lambda has_ended: operation.end(outcome=reason if has_ended else SUPERSEDED)
 
     def tasks() -> TaskPort:
         port = ports.tasks()
@@ -100,45 +117,9 @@ def describe_unread_request(
             with suppress(Unauthorized, IssuerUnavailable):
                 caller = config.authenticator.authenticate(request.headers, request.authorizer)
         context = RequestContext(checked, caller.principal, ports, invocation, None, caller.scopes)
-        operation.note(context)
+        operation.note_request(context, is_admitted=False)
         if checked.method in FEATURE_KINDS:
             with suppress(ProtocolError, InsufficientScope):
                 find_feature(context)
     except Exception as error:  # the response does not depend on the record
         log_fault(ports.observer, error)
-
-
-def _attach(operation: AuditedOperation, ports: Ports, invocation: Invocation) -> tuple[Ports, Invocation]:
-    """Return ports and an invocation that report to the operation."""
-    observer = AuditedObserver(ports.observer, operation.observe)
-    audited = with_audited_ends(replace(ports, observer=observer), invocation.correlation_id)
-    return audited, replace(invocation, operation=operation)
-
-
-def respond_with_audit(
-    respond: Callable[[HttpRequest, Ports, Invocation], HttpResponse],
-    request: HttpRequest,
-    ports: Ports,
-    invocation: Invocation,
-) -> HttpResponse:
-    """Respond to a request, and record its operation."""
-    assert ports.audit is not None
-    operation = AuditedOperation(ports.audit, ports, invocation.correlation_id)
-    response = respond(request, *_attach(operation, ports, invocation))
-    operation.end()
-    return response
-
-
-def work_with_audit(
-    work: Callable[[Ports, Invocation], Task | None], ports: Ports, invocation: Invocation
-) -> Task | None:
-    """Run a pass of a worker, and record its operation. Raises as `work`."""
-    assert ports.audit is not None
-    operation = AuditedOperation(ports.audit, ports, invocation.correlation_id, is_worker=True)
-    try:
-        task = work(*_attach(operation, ports, invocation))
-    except Exception as error:
-        operation.end_pass(None, error)
-        raise
-    operation.end_pass(task)
-    return task

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.internal_errors import Refusal
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
@@ -103,7 +104,7 @@ class Endpoint(Struct, frozen=True):
 
     def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
         if (operation := context.invocation.operation) is not None:
-            operation.admit(context)
+            operation.note_request(context)
         is_legacy = context.request.is_legacy
         legacy = self.legacy_handlers if is_legacy else None
         handler = find_handler(self.handlers if legacy is None else legacy(), context.request.method)
@@ -155,11 +156,13 @@ class Endpoint(Struct, frozen=True):
     ) -> HttpResponse:
         """Respond with 401 or 403 and a challenge (basic/authorization "Error Handling")."""
         if isinstance(refusal, InsufficientScope):
-            ports.observer.record("insufficient_scope", scopes=list(refusal.scopes))
-            error = ProtocolError(INVALID_REQUEST, "Insufficient scope", http_status=403)
+            reason = "insufficient_scope"
+            ports.observer.record(reason, scopes=list(refusal.scopes))
+            error = Refusal(reason, INVALID_REQUEST, "Insufficient scope", http_status=403)
         else:
             ports.observer.record("unauthorized", reason=refusal.reason)
-            error = ProtocolError(INVALID_REQUEST, "Unauthorized", http_status=refusal.http_status)
+            status = refusal.http_status
+            error = Refusal(refusal.reason, INVALID_REQUEST, "Unauthorized", http_status=status)
         response = error_response(request_id, Reply(error), request, ports.observer)
         return replace(response, headers={**response.headers, **self._documents(ports).challenge(refusal)})
 

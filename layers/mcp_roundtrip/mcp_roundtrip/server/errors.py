@@ -22,6 +22,7 @@ from mcp_roundtrip.internal_errors import (
     ArgumentsError,
     CallAborted,
     KeyServiceError,
+    Refusal,
     SettingsError,
     StateTooLarge,
 )
@@ -46,16 +47,17 @@ MAX_DESCRIBED: Final = 5
 
 
 class ClientError(Struct, frozen=True):
-    """The error that the client receives, and the field `outcome` of the log."""
+    """The error that the client receives, the `outcome` of the log, and the `reason` of the audit record."""
 
     error: ToolError | ProtocolError
     outcome: str | None = None
+    reason: str | None = None
 
 
 def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
     """Return the error for a refused state, and log the reason."""
     call.context.ports.observer.record("state_refused", **call.log_identity, reason=rejected.reason)
-    return ProtocolError(INVALID_PARAMS, INVALID_STATE)
+    return Refusal(rejected.reason, INVALID_PARAMS, INVALID_STATE)
 
 
 # -- exceptions ---------------------------------------------------------------------------------------------

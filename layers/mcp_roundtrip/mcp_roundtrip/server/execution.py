@@ -89,9 +89,10 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
 
 
 def _run_pass(call: FeatureCall, run: Run) -> Outcome:
+    flow_id = run.history.journal.flow_id
     if (operation := call.context.invocation.operation) is not None:
-        operation.begin_pass(call, run)
-    call.context.ports.observer.tag(flow=run.history.journal.flow_id)
+        operation.begin(call, flow_id, run)
+    call.context.tag(flow=flow_id)
     if call.options.hooks:
         from mcp_roundtrip.server.hooks import run_with_hooks  # the module of the hooks has imported it
 

@@ -148,9 +148,7 @@ class Call:
             raise UsageError(f"hooks added {len(merged)} fields to one pass; add at most {MAX_FIELDS}")
         self._fields = merged
         context = self._call.context
-        context.ports.observer.tag(fields=merged)
-        if context.invocation.operation is not None:
-            context.invocation.operation.add_fields(merged)
+        context.tag(fields=merged)
         if context.ports.tracer is not None:
             context.ports.tracer.annotate({f"{SPAN_FIELD}{name}": merged[name] for name in fields})
 

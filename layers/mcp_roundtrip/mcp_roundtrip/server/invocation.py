@@ -116,31 +116,28 @@ def signature_digest(own: Sequence[Any], *types: str | None) -> str | None:
 
 
 class Operation(Protocol):
-    """An audited operation (`server.audited_operation`). The types of its arguments need this module."""
+    """An audited operation (`server.audited_operation`). The types of its arguments need this module.
 
-    def admit(self, context: Any) -> None:
-        """Note a RequestContext. Raises ProtocolError if the record of a change cannot be stored."""
+    Each `begin` stores the first line of the record, and raises ProtocolError (503) if that fails.
+    """
 
-    def note(self, context: Any) -> None:
-        """Note a RequestContext, and store nothing."""
+    def tag(self, **fields: Any) -> None:
+        """Note what all log lines of the request have: its flow, its trace, and the fields of hooks."""
 
-    def find(self, item: Any, required: Sequence[str], granted: frozenset[str], options: Any) -> None:
+    def note_request(self, context: Any, *, is_admitted: bool = True) -> None:
+        """Note a RequestContext, and begin if it changes a task and is admitted."""
+
+    def note_feature(self, item: Any, required: Sequence[str], granted: frozenset[str], options: Any) -> None:
         """Note the feature of the request, and the scopes."""
 
-    def add_fields(self, fields: Mapping[str, Any]) -> None:
-        """Add fields to the record."""
-
-    def begin(self, call: Any, flow: str) -> None:
-        """Store the record of a FeatureCall. Raises ProtocolError (503) if that fails."""
-
-    def begin_pass(self, call: Any, run: Any) -> None:
-        """Do the same before a pass, and note its Run."""
+    def begin(self, call: Any, flow: str, run: Any = None) -> None:
+        """Begin the operation of a FeatureCall, and note the Run of a pass."""
 
     def begin_task(self, task: Any, call: Any) -> None:
-        """Store the record of an operation on a Task with its TaskCall. Raises ProtocolError (503)."""
+        """Begin an operation on a Task with its TaskCall."""
 
     def begin_answers(self, tool: str, task: Any, responses: Mapping[str, Any]) -> None:
-        """Store the record of answers to a Task. Raises ProtocolError (503) if that fails."""
+        """Begin an operation that answers a Task."""
 
 
 class Invocation(Struct, frozen=True):

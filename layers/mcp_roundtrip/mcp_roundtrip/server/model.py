@@ -101,6 +101,12 @@ class RequestContext(Struct, frozen=True):
         """
         return self.request.meta.session_nonce
 
+    def tag(self, **fields: Any) -> None:
+        """Add fields to the following log lines of this request, and to its audit record."""
+        self.ports.observer.tag(**fields)
+        if self.invocation.operation is not None:
+            self.invocation.operation.tag(**fields)
+
     @property
     def internal_error(self) -> ProtocolError:
         """The -32603 error that quotes the correlation id of this invocation."""
@@ -110,13 +116,15 @@ class RequestContext(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """The end of a request: a result or an error, the notifications before it, and fields for the log.
 
-    `headers`: further HTTP headers of a result.
+    `headers`: further HTTP headers of a result. `reason`, `asked`: see `RequestEnd`.
     """
 
     body: Mapping[str, Any] | ProtocolError
     notifications: tuple[Mapping[str, Any], ...] = ()
     log_fields: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    asked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 class CallParams(Struct, frozen=True):

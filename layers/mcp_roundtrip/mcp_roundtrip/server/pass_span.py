@@ -39,7 +39,7 @@ def traced_pass(tracer: Tracer, call: FeatureCall, run: Run, run_pass: RunPass) 
 def tag_log_lines(context: RequestContext, span: Span) -> None:
     """Add the ids of a span to the following log lines of the invocation."""
     if (traceparent := span.traceparent) is not None:
-        context.ports.observer.tag(trace_id=traceparent[3:35], span_id=traceparent[36:52])
+        context.tag(trace_id=traceparent[3:35], span_id=traceparent[36:52])
 
 
 def step_span(tracer: Tracer, key: str, attempt: int | None) -> AbstractContextManager[Span]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd, body_within_limit, payload_size
 from mcp_roundtrip.question_ui.form import (
     VERSION,
     initial_values,
@@ -102,9 +102,10 @@ def _log_and_format(outcome: _Outcome, request: HttpRequest, ports: Ports) -> Ht
     if payload_size(body) > request.max_response_bytes:
         outcome = _Outcome("unshowable")
         body, status = _body(outcome)
-    ports.observer.record("request_completed", outcome=f"question_page_{outcome.name}", status=status)
+    end = RequestEnd("request_completed", {"outcome": f"question_page_{outcome.name}", "status": status})
+    ports.observer.record(end.event, **end.fields)
     headers = {**HEADERS, **_STATUS_HEADERS.get(status, {}), **outcome.headers}
-    return HttpResponse(status, "" if request.method == "HEAD" else body, headers)
+    return HttpResponse(status, "" if request.method == "HEAD" else body, headers, end=end)
 
 
 def _body(outcome: _Outcome) -> tuple[str, int]:

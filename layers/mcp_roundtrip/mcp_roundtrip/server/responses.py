@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
-from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
+from mcp_roundtrip.internal_errors import Refusal, ResultTooLarge, SettingsError
 from mcp_roundtrip.protocol import jsonrpc, results
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TOOLS_CALL
@@ -17,6 +17,7 @@ from mcp_roundtrip.protocol.http import (
     JSON_HEADERS,
     HttpRequest,
     HttpResponse,
+    RequestEnd,
     build_response,
     event_size,
     payload_size,
@@ -43,8 +44,10 @@ def result_response(context: RequestContext, reply: Reply, request: HttpRequest)
     if response is None:
         response = _too_large_response(context, reply, request.max_response_bytes)
         log_fields = {**log_fields, "outcome": "result_too_large"}
-    context.ports.observer.record("request_completed", method=context.request.method, **log_fields)
-    return replace(response, headers={**response.headers, **reply.headers}) if reply.headers else response
+    fields = {"method": context.request.method, **log_fields}
+    context.ports.observer.record("request_completed", **fields)
+    end = RequestEnd("request_completed", fields, reply.reason, reply.asked)
+    return replace(response, headers={**response.headers, **reply.headers}, end=end)
 
 
 def error_response(
@@ -62,16 +65,19 @@ def error_response(
     if status == 200:
         message = compact_json(jsonrpc.error(request_id, error))
         response, dropped = _within_limit(message, reply.notifications, request)
-    log_fields = _with_dropped(reply.log_fields, dropped)
-    observer.record("request_refused", code=error.code, status=status, **log_fields)
+    fields = {"code": error.code, "status": status, **_with_dropped(reply.log_fields, dropped)}
+    observer.record("request_refused", **fields)
+    reason = error.reason if isinstance(error, Refusal) else reply.reason
+    end = RequestEnd("request_refused", fields, reason, reply.asked)
     if response is not None:
-        return response
+        return replace(response, end=end)
     if status == 200:
         too_large = ResultTooLarge(request.max_response_bytes)
         observer.record_failure("result_too_large", too_large, **reply.log_fields)
         error = ProtocolError(INTERNAL_ERROR, str(too_large))
     plain = plain_error_response(request_id, error)
-    return replace(plain, status=status, headers={**plain.headers, **_STATUS_HEADERS.get(status, {})})
+    headers = {**plain.headers, **_STATUS_HEADERS.get(status, {})}
+    return replace(plain, status=status, headers=headers, end=end)
 
 
 def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> HttpResponse:

@@ -12,7 +12,7 @@ from mcp_roundtrip.engine.outcome import Done, Failed
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.errors import ClientError
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 """The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,
 "input_required" or "working" as of a task, and the `url` at which the user answers, if there is one."""
+
+
+def asked_through(channel: str, requests: WireInputRequests) -> dict[str, tuple[str, str]]:
+    """Return what `RequestEnd.asked` has about the questions of a reply."""
+    return {key: (requests[key]["method"], channel) for key in sorted(requests)}
 
 
 class Visits(Struct, frozen=True):
@@ -74,7 +79,15 @@ class Round(Struct, frozen=True):
             return self.reply_for_exception(error)
         return self.reply(result, "complete")
 
-    def reply(self, body: Mapping[str, Any] | ProtocolError, outcome: str | None, **fields: Any) -> Reply:
+    def reply(
+        self,
+        body: Mapping[str, Any] | ProtocolError,
+        outcome: str | None,
+        *,
+        reason: str | None = None,
+        asked: Mapping[str, tuple[str, str]] | None = None,
+        **fields: Any,
+    ) -> Reply:
         """Build the reply from a result or an error, with the notifications and log fields of the round."""
         declined = self.call.params.declined()
         log_fields: dict[str, Any] = {
@@ -82,11 +95,13 @@ class Round(Struct, frozen=True):
             "round": self.number,
             **({"declined": declined} if declined else {}),
             **self.run.notifications.log_fields(),
+            **({} if asked is None else {"asked": list(asked)}),
             **fields,
         }
         if outcome is not None and not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
-        return Reply(body, tuple(self.run.notifications.messages), log_fields)
+        messages = tuple(self.run.notifications.messages)
+        return Reply(body, messages, log_fields, reason=reason, asked=asked or {})
 
     def unfinished_reply(
         self, text: str, outcome: str, meta: Mapping[str, Any] | None = None, **fields: Any
@@ -108,4 +123,5 @@ class Round(Struct, frozen=True):
         error = failure.error
         if isinstance(error, ProtocolError):
             return self.reply(error, failure.outcome)
-        return self.reply(self.call.feature.error_body(self.call.server_info, error), failure.outcome)
+        body = self.call.feature.error_body(self.call.server_info, error)
+        return self.reply(body, failure.outcome, reason=failure.reason)

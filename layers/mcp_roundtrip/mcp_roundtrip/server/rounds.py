@@ -123,7 +123,7 @@ def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
         raise error from None
     from mcp_roundtrip.server.presenters.app import cannot_be_answered
 
-    return cannot_be_answered(call)
+    return replace(cannot_be_answered(call), reason=rejected.reason)
 
 
 def _first_round(call: FeatureCall) -> Round:

@@ -237,7 +237,7 @@ class _Resumption:
         """Return the round of a request that runs no pass."""
         flow_id = "" if task is None else task.flow_id
         if flow_id:
-            self.call.context.ports.observer.tag(flow=flow_id)
+            self.call.context.tag(flow=flow_id)
         inputs = ClientInputs({}, is_resumed=True, find_channels=self.call.parked_channels)
         return Round(self.call, new_run(self.call, Journal(flow_id or "none"), inputs))
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import ProtocolError, ToolError
-from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, StoreError
+from mcp_roundtrip.errors import ToolError
+from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError
 from mcp_roundtrip.protocol.canonical import canonical_json, compact_json
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.errors import ClientError
@@ -85,13 +85,14 @@ def creation_error(
         if call.takes_rounds:
             return ClientError(refused)
         # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
-        return ClientError(CallAborted(refused.message), "too_many_open_tasks")
+        return ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)
     return ClientError(call.context.table_unavailable(error))
 
 
-def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> ProtocolError:
+def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
     """Log the limit, and return the error with HTTP status 429. It names the steps that have run in vain."""
-    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+    reason = "task_limit_reached"
+    call.context.ports.observer.record(reason, **call.log_identity, limit=error.limit)
     is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
     again = "make this call again" if call.params.request_state is None else "send this request again"
     text = (
@@ -101,4 +102,4 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
     if not is_stored and (lost := run.lost_effects()):
         text += f" These steps have run, and will run again then: {', '.join(lost)}."
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
-    return ProtocolError(TOO_MANY_REQUESTS, text, data, http_status=429)
+    return Refusal(reason, TOO_MANY_REQUESTS, text, data, http_status=429)

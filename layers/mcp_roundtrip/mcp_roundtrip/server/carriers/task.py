@@ -35,7 +35,7 @@ def find_stored(this_round: Round) -> Task | None:
     """
     call, flow = this_round.call, this_round.flow
     assert flow is not None
-    call.context.ports.observer.tag(flow=flow.id)
+    call.context.tag(flow=flow.id)
     try:
         return call.context.ports.tasks().tasks.find(flow)
     except StoreError as error:

@@ -26,7 +26,7 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta
 from mcp_roundtrip.server.errors import asked_after_steps, cannot_ask_error
 from mcp_roundtrip.server.execution import new_run
 from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext, WireInputRequests
-from mcp_roundtrip.server.round import Round, Visits
+from mcp_roundtrip.server.round import Round, Visits, asked_through
 
 URL_ELICITATION_REQUIRED: Final = -32042
 """2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""
@@ -125,9 +125,8 @@ def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal
     # Many clients show the message, and no data.
     pages = "".join(f"\n- {each['message']}: {each['url']}" for each in elicitations)
     text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."
-    return this_round.reply(
-        ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations}), None
-    )
+    error = ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations})
+    return replace(this_round.reply(error, None), asked=asked_through("client", requests))
 
 
 def _are_urls(requests: WireInputRequests) -> bool:

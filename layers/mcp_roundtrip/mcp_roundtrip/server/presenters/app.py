@@ -17,7 +17,7 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.presenters.repetition import Repetition
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 
 META_QUESTIONS: Final = "mcp-roundtrip/questions"
@@ -31,7 +31,7 @@ def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
     """Build the result that shows questions in a view; the state of the call travels with them."""
     text = _unparked_text(this_round.call.name, requests)
     meta = {META_QUESTIONS: _questions(this_round, requests, state)}
-    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
+    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=asked_through("app", requests))
 
 
 def ask_parked(this_round: Round, requests: WireInputRequests, state: str, again: Repetition) -> Reply:
@@ -45,7 +45,7 @@ def ask_parked(this_round: Round, requests: WireInputRequests, state: str, again
         **again.meta(Status.INPUT_REQUIRED, url=again.link),
     }
     text = _parked_text(requests, again)
-    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=sorted(requests))
+    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=asked_through("app", requests))
 
 
 def work(this_round: Round, state: str) -> Reply:

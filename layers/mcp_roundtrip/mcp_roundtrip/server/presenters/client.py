@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.model import Reply, WireInputRequests
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.round import Round, asked_through
 
 
 def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
@@ -14,7 +14,8 @@ def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
     if requests and shows_forms_in_apps(call.context.request.meta.capabilities):
         requests = _in_view(call.feature.form_view_uri, requests)
     result = results.input_required(call.server_info, requests, state)
-    return this_round.reply(result, "input_required" if requests else "checkpoint", asked=sorted(requests))
+    outcome = "input_required" if requests else "checkpoint"
+    return this_round.reply(result, outcome, asked=asked_through("client", requests))
 
 
 def _in_view(uri: str | None, requests: WireInputRequests) -> WireInputRequests:

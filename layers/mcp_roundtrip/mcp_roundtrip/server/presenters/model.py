@@ -18,15 +18,14 @@ from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.model import CallParams, Reply, WireInputRequests
 from mcp_roundtrip.server.options import INPUT_RESPONSES
 from mcp_roundtrip.server.presenters.repetition import Repetition
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 
 
 def ask(this_round: Round, requests: WireInputRequests) -> Reply:
     """Build the result that instructs the model to ask the user. `requests` are forms, by key."""
-    return this_round.unfinished_reply(
-        _prompt(this_round.call.name, requests), "asked_through_model", asked=sorted(requests)
-    )
+    text, asked = _prompt(this_round.call.name, requests), asked_through("model", requests)
+    return this_round.unfinished_reply(text, "asked_through_model", asked=asked)
 
 
 def ask_parked(this_round: Round, requests: WireInputRequests, again: Repetition) -> Reply:
@@ -34,7 +33,8 @@ def ask_parked(this_round: Round, requests: WireInputRequests, again: Repetition
     text, meta = _prompt(again.tool, requests), again.meta(Status.INPUT_REQUIRED)
     if again.code is not None:
         text += f"\n\nThe arguments of that call have {again.code_text}, too."
-    return this_round.unfinished_reply(text, "asked_through_model", meta, asked=sorted(requests))
+    asked = asked_through("model", requests)
+    return this_round.unfinished_reply(text, "asked_through_model", meta, asked=asked)
 
 
 def take_responses(params: CallParams) -> CallParams:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.server.model import Reply, WireInputRequests
 from mcp_roundtrip.server.presenters.repetition import Repetition
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 
 
@@ -16,7 +16,7 @@ def ask(
     text = _text(requests, again)
     outcome = "waiting_for_answer" if is_repeated else "asked_on_page"
     meta = again.meta(Status.INPUT_REQUIRED, url=again.link)
-    return this_round.unfinished_reply(text, outcome, meta, asked=sorted(requests))
+    return this_round.unfinished_reply(text, outcome, meta, asked=asked_through("page", requests))
 
 
 def _text(requests: WireInputRequests, again: Repetition) -> str:
