@@ -10,9 +10,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
-from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
+from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec

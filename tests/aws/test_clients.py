@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3InvokeClient
-from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.clients import AwsClients, SignedClient
+from mcp_roundtrip.aws.services import AwsError
+from mcp_roundtrip.internal_errors import SettingsError
 from support.interpreters import run_program
 from support.scripted_server import respond, scripted
 
@@ -24,115 +24,64 @@ FUNCTION = {
 """The variables of a Lambda function, isolated from the files of a developer."""
 
 SNAP_START = {
-    **{
-        name: value
-        for name, value in FUNCTION.items()
-        if name.startswith(("AWS_REG", "AWS_D", "AWS_C", "AWS_SH"))
-    },
+    **{name: value for name, value in FUNCTION.items() if name.startswith(("AWS_REG", "AWS_D"))},
     "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:9001/2021-04-23/credentials",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN": "token",
 }
 
 
-class Created:
-    """What is created in an environment, and the reasons for boto3."""
-
-    def __init__(self, environment, *, signs=True):
-        self.reasons: list[str] = []
-        self.clients = AwsClients(signs=signs, on_boto3=self.reasons.append, environment=environment)
-
-    def kind(self, service="kms"):
-        client = self.clients.client(service)
-        client.close()
-        return type(client)
-
-
 @pytest.mark.parametrize("environment", [FUNCTION, SNAP_START], ids=["on-demand", "SnapStart"])
-@pytest.mark.parametrize("service", ["kms", "dynamodb", "lambda", "sqs"])
+@pytest.mark.parametrize("service", ["kms", "dynamodb", "lambda", "sqs", "logs"])
 def test_a_function_does_without_boto3(environment, service):
-    created = Created(environment)
-    assert created.kind(service) is SignedClient
-    assert type(created.clients.invoke_client()) is SignedClient
-    assert created.reasons == []
+    clients = AwsClients(environment=environment)
+    assert type(clients.client(service)) is SignedClient
+    assert type(clients.invoke_client()) is SignedClient
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Return the paths of a configuration and a credentials file."""
-    for name in ("config", "credentials"):
-        (tmp_path / name).write_text("[default]\n")
+def function(monkeypatch):
+    """Set the variables of a function."""
     for name, value in FUNCTION.items():
         monkeypatch.setenv(name, value)
-    return {"config": str(tmp_path / "config"), "credentials": str(tmp_path / "credentials")}
 
 
-NEEDS = {
-    "proxy": ({**FUNCTION, "HTTPS_PROXY": "http://proxy.test"}, "proxy"),
-    "lower-case proxy": ({**FUNCTION, "all_proxy": "http://proxy.test"}, "proxy"),
-    "profile": ({**FUNCTION, "AWS_PROFILE": "p"}, "profile"),
-    "old profile": ({**FUNCTION, "AWS_DEFAULT_PROFILE": "p"}, "profile"),
-    "configuration": ({**FUNCTION, "AWS_CONFIG_FILE": "{config}"}, "shared_config"),
-    "account": ({**FUNCTION, "AWS_ACCOUNT_ID_ENDPOINT_MODE": "Required"}, "account_id_endpoint"),
-    "no region": ({**FUNCTION, "AWS_DEFAULT_REGION": ""}, "region"),
-    "partition": ({**FUNCTION, "AWS_DEFAULT_REGION": "aws-global"}, "endpoint"),
-    "FIPS endpoint": (
-        {**FUNCTION, "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_USE_FIPS_ENDPOINT": "true"},
-        "endpoint",
-    ),
-    "endpoint": ({**FUNCTION, "AWS_ENDPOINT_URL_KMS": "http://x.test?y"}, "endpoint"),
-    "half a key": ({**FUNCTION, "AWS_SECRET_ACCESS_KEY": ""}, "credentials"),
-    "no key": ({**FUNCTION, "AWS_ACCESS_KEY_ID": ""}, "credentials"),
-    "web identity": ({**SNAP_START, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}, "credentials"),
-    "credentials": ({**SNAP_START, "AWS_SHARED_CREDENTIALS_FILE": "{credentials}"}, "credentials"),
-    "container": ({**SNAP_START, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://evil.test"}, "credentials"),
+UNSUPPORTED = {
+    "no region": {**FUNCTION, "AWS_DEFAULT_REGION": ""},
+    "endpoint": {**FUNCTION, "AWS_ENDPOINT_URL_LAMBDA": "http://x.test?y"},
+    "half a key": {**FUNCTION, "AWS_SECRET_ACCESS_KEY": ""},
+    "no key": {**FUNCTION, "AWS_ACCESS_KEY_ID": ""},
+    "web identity": {**SNAP_START, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},
+    "credentials file": {**SNAP_START, "AWS_SHARED_CREDENTIALS_FILE": "/credentials"},
+    "container": {**SNAP_START, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://evil.test"},
 }
 
 
-@pytest.mark.parametrize(("environment", "reason"), NEEDS.values(), ids=NEEDS)
-def test_an_environment_that_needs_boto3_gets_it_and_the_reason_once(files, environment, reason):
-    found = {name: value.format(**files) for name, value in environment.items()}
-    created = Created(found)
-    assert created.kind() is Boto3Client
-    assert created.kind("dynamodb") is Boto3Client
-    assert type(created.clients.invoke_client()) is Boto3InvokeClient
-    assert created.reasons == [reason]
+@pytest.mark.parametrize("environment", UNSUPPORTED.values(), ids=UNSUPPORTED)
+def test_the_error_of_what_only_boto3_can_do_names_the_setting_for_it(environment):
+    clients = AwsClients(environment=environment)
+    for create in (clients.invoke_client, lambda: clients.client("lambda")):
+        with pytest.raises(SettingsError) as refused:
+            create()
+        assert refused.value.setting == "MCP_AWS_CLIENT"
+        assert "boto3" in str(refused.value)
+        assert "secret" not in str(refused.value)
 
 
-SAME = {
-    "no proxy": {**FUNCTION, "HTTPS_PROXY": "", "NO_PROXY": "127.0.0.1"},
-    "missing configuration": {**FUNCTION, "AWS_CONFIG_FILE": "/no/such/file"},
-    "configuration of an unknown user": {**FUNCTION, "AWS_CONFIG_FILE": "~no-such-user/.aws/config"},
-    "configuration that cannot be looked up": {**FUNCTION, "AWS_CONFIG_FILE": "x" * 300},
-    "web identity": {**FUNCTION, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},  # the key comes first
-    "credentials": {**FUNCTION, "AWS_SHARED_CREDENTIALS_FILE": "{credentials}"},
-    "account": {**FUNCTION, "AWS_ACCOUNT_ID": "123456789012", "AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"},
-}
+def test_a_key_comes_before_other_sources_of_credentials():
+    environment = {**FUNCTION, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}
+    assert type(AwsClients(environment=environment).client("kms")) is SignedClient
 
 
-@pytest.mark.parametrize("environment", SAME.values(), ids=SAME)
-def test_other_settings_need_no_boto3(files, environment):
-    found = {name: value.format(**files) for name, value in environment.items()}
-    assert Created(found).kind() is SignedClient
-
-
-def test_the_file_in_the_home_directory_counts(files, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    environment = {name: value for name, value in FUNCTION.items() if name != "AWS_CONFIG_FILE"}
-    assert Created(environment).kind() is SignedClient
-    (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws/config").write_text("[default]\nregion = eu-west-1\n")
-    assert Created(environment).kind() is Boto3Client
-
-
-def test_a_deployment_can_choose_boto3(files):
-    created = Created(FUNCTION, signs=False)
-    assert created.kind() is Boto3Client
-    assert type(created.clients.invoke_client()) is Boto3InvokeClient
-    assert created.reasons == []
+def test_a_deployment_can_choose_boto3(function):
+    clients = AwsClients(signs=False)
+    client = clients.client("kms")
+    client.close()
+    assert type(client) is Boto3Client
+    assert type(clients.invoke_client()) is Boto3InvokeClient
 
 
 @pytest.mark.parametrize("signs", [True, False])
-def test_the_timeouts_and_the_attempts_fit_into_a_request(files, signs, monkeypatch):
+def test_the_timeouts_and_the_attempts_fit_into_a_request(function, signs, monkeypatch):
     failing = respond(500, {"__type": "InternalFailure"})
     with scripted(failing, failing, failing) as server:
         client: Any = AwsClients(signs=signs).client("kms", endpoint_url=server.url)
@@ -141,7 +90,7 @@ def test_the_timeouts_and_the_attempts_fit_into_a_request(files, signs, monkeypa
         client.close()
     assert len(server.requests) == 3
     if isinstance(client, SignedClient):
-        assert (client._connections._connect_timeout_s, client._read_timeout_s) == (1, 2)
+        assert (client.connections._connect_timeout_s, client.read_timeout_s) == (1, 2)
     else:
         config = client.client.meta.config
         assert (config.connect_timeout, config.read_timeout) == (1, 2)
@@ -151,13 +100,13 @@ def test_the_timeouts_and_the_attempts_fit_into_a_request(files, signs, monkeypa
 def test_a_bundle_of_certificates_is_used(variable):
     with scripted() as server:
         environment = {**FUNCTION, "AWS_ENDPOINT_URL": server.url.replace("http", "https")}
-        client = Created({**environment, variable: "/no/such/bundle"}).clients.client("kms")
+        client = AwsClients(environment={**environment, variable: "/no/such/bundle"}).client("kms")
         with pytest.raises(AwsError, check=lambda error: error.code == "invalid_ca_bundle"):
             client.call("GetPublicKey", KeyId="k")
 
 
 @pytest.mark.parametrize("signs", [True, False])
-def test_each_attempt_is_counted(files, signs):
+def test_each_attempt_is_counted(function, signs):
     counted = []
     failing = respond(500, {"__type": "InternalFailure"})
     with scripted(failing) as server:
@@ -171,7 +120,7 @@ def test_each_attempt_is_counted(files, signs):
 IMPORTS = """
 import sys
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.forwarder import LambdaForwarder
+from mcp_roundtrip.aws.invocation import LambdaForwarder
 assert LambdaForwarder(AwsClients().invoke_client())("weather", {}, {}, 9) == {}
 for service, operation in (("kms", "Sign"), ("dynamodb", "GetItem"), ("sqs", "SendMessage")):
     AwsClients().client(service).call(operation)

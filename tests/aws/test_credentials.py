@@ -9,25 +9,16 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 from botocore.utils import ContainerMetadataFetcher
 
-from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.credentials import (
-    CONTAINER_HOSTS,
-    MUST_REFRESH_BEFORE_S,
-    REFRESH_BEFORE_S,
-    ContainerCredentials,
-    find_credentials,
-)
-from support.scripted_server import respond, scripted
+from mcp_roundtrip.aws import credentials
+from mcp_roundtrip.aws.credentials import REFRESH_BEFORE_S, ContainerCredentials, find_credentials
+from mcp_roundtrip.aws.services import AwsError
+from support.aws_clients import endpoint_of
+from support.scripted_server import hang, reset, respond, scripted
 from support.signed_callers import fails_with
 
 NOW = 1_795_000_000.0
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret"}
-FULL, RELATIVE = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
-TOKEN, TOKEN_FILE = "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
-
-
-botocore_fetcher: Any = ContainerMetadataFetcher
-botocore_credentials: Any = RefreshableCredentials
+FULL, TOKEN = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"
 
 
 def find(environment) -> Any:
@@ -77,41 +68,32 @@ def test_variables_come_before_a_container():
         {FULL: "http://evil.test/"},
         {FULL: "ftp://127.0.0.1/"},
         {FULL: "http://u@127.0.0.1/"},
+        {FULL: "http://127.0.0.1/?id=1"},
+        {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials"},
     ],
 )
-def test_everything_else_is_left_to_boto3(environment):
+def test_only_boto3_knows_other_sources(environment):
     assert find_credentials(environment) is None
 
 
 # which endpoints get the token
 
-URIS = [
-    *("http://127.0.0.1:9/v1", "http://127.9.9.9/v1", "http://[::1]/v1", "http://localhost:1/v1"),
-    *("http://169.254.170.2/v1", "http://169.254.170.23/v1", "http://[fd00:ec2::23]/v1"),
-    *("https://any.test/v1", "http://any.test/v1", "http://169.254.169.254/v1", "http://10.0.0.1/v1"),
-    *("http://localhost.evil.test/v1", "http://0.0.0.0/v1", "http://[::2]/v1", "http://2130706433/v1"),
-]
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9001", "localhost", "[::1]:9001"])
+def test_the_function_itself_gets_the_token(host):
+    assert find_credentials({FULL: f"http://{host}/v1"}) is not None
+    fetcher: Any = ContainerMetadataFetcher(session=object())
+    fetcher._validate_allowed_url(f"http://{host}/v1")
 
 
-@pytest.mark.parametrize("uri", URIS)
-def test_the_hosts_that_get_the_token_are_those_of_botocore(uri):
-    try:
-        botocore_fetcher(session=object())._validate_allowed_url(uri)
-        is_allowed = True
-    except ValueError:
-        is_allowed = False
-    assert (find_credentials({FULL: uri}) is not None) is is_allowed
+@pytest.mark.parametrize("host", ["any.test", "169.254.169.254", "10.0.0.1", "localhost.evil.test", "[::2]"])
+def test_no_other_host_gets_the_token(host):
+    assert find_credentials({FULL: f"http://{host}/v1"}) is None
 
 
-def test_the_hosts_and_the_times_are_those_of_botocore():
-    assert set(botocore_fetcher._ALLOWED_HOSTS) == CONTAINER_HOSTS
+def test_the_time_of_a_refresh_is_that_of_botocore():
+    botocore_credentials: Any = RefreshableCredentials
     assert botocore_credentials._advisory_refresh_timeout == REFRESH_BEFORE_S
-    assert botocore_credentials._mandatory_refresh_timeout == MUST_REFRESH_BEFORE_S
-
-
-def test_a_relative_uri_is_one_of_the_container_s_host_and_comes_first():
-    credentials = find({RELATIVE: "/v2/credentials?id=1", FULL: "http://127.0.0.1:1/"})
-    assert (credentials._authority, credentials._target) == ("169.254.170.2", "/v2/credentials?id=1")
 
 
 # a container's endpoint
@@ -134,9 +116,8 @@ class Fetcher(ContainerCredentials):
     def __init__(self, server, **environment):
         self.now = NOW
         self.pauses: list[float] = []
-        super().__init__(
-            f"{server.url}/creds?a=b", environment, clock=lambda: self.now, sleep=self.pauses.append
-        )
+        endpoint = endpoint_of(f"{server.url}/creds")
+        super().__init__(endpoint, environment, clock=lambda: self.now, sleep=self.pauses.append)
 
     def key(self):
         return self().access_key_id
@@ -151,23 +132,15 @@ def test_credentials_are_fetched_once_and_used_until_they_are_about_to_expire():
         assert fetcher.key() == "AKID1"
         fetcher.now += 1
         assert [fetcher.key() for _ in range(3)] == ["AKID2"] * 3
-    assert [(request.method, request.target) for request in server.requests] == [("GET", "/creds?a=b")] * 2
+    assert [(request.method, request.target) for request in server.requests] == [("GET", "/creds")] * 2
     assert {request.header("authorization") for request in server.requests} == {None}
 
 
-def test_the_token_is_sent(tmp_path):
-    file = tmp_path / "token"
-    file.write_text("from-file")
-    documents = [respond(200, document(number)) for number in (1, 2, 3)]
-    with scripted(*documents) as server:
+def test_the_token_is_sent():
+    with scripted(respond(200, document())) as server:
         Fetcher(server, **{TOKEN: "from-variable"})()
-        fetcher = Fetcher(server, **{TOKEN: "from-variable", TOKEN_FILE: str(file)})
-        fetcher()
-        file.write_text("another")  # the platform replaces it
-        fetcher.now += 3600
-        fetcher()
-    tokens = [request.header("authorization") for request in server.requests]
-    assert tokens == ["from-variable", "from-file", "another"]
+    [request] = server.requests
+    assert request.header("authorization") == "from-variable"
 
 
 @pytest.mark.parametrize("token", ["a\r\nX: y", "a\n"])
@@ -175,11 +148,6 @@ def test_a_token_that_is_no_header_is_not_sent(token):
     with scripted() as server, fails_with("credentials_token"):
         Fetcher(server, **{TOKEN: token})()
     assert server.requests == []
-
-
-def test_a_token_file_that_cannot_be_read_is_an_error(tmp_path):
-    with scripted() as server, fails_with("credentials_token"):
-        Fetcher(server, **{TOKEN_FILE: str(tmp_path / "missing")})()
 
 
 BROKEN = {
@@ -205,37 +173,23 @@ def test_an_endpoint_without_credentials_is_asked_three_times(reply, code):
         assert Fetcher(server).key() == "AKID1"
 
 
-def test_usable_credentials_outlive_a_failing_endpoint_until_they_are_about_to_expire():
+def test_credentials_outlive_a_failing_endpoint_until_they_expire():
     failing = [respond(500, b"")] * 3
     with scripted(respond(200, document()), *failing, *failing) as server:
         fetcher = Fetcher(server)
         fetcher()
-        fetcher.now += 3600 - MUST_REFRESH_BEFORE_S - 1
+        fetcher.now += 3600 - 1
         assert fetcher.key() == "AKID1"
         fetcher.now += 1
         with fails_with("credentials_unavailable"):
             fetcher()
 
 
-def test_one_thread_refreshes_while_others_use_what_they_have():
-    asked = threading.Event()
-
-    def answer_late(connected):
-        asked.set()
-        assert connected.server.over.wait(9)
-        return respond(200, document(2, 7200))(connected)
-
-    with scripted(respond(200, document()), answer_late) as server, ThreadPoolExecutor(1) as pool:
-        fetcher = Fetcher(server)
-        fetcher()
-        fetcher.now += 3600 - REFRESH_BEFORE_S
-        refreshed = pool.submit(fetcher.key)
-        assert asked.wait(9)
-        assert fetcher.key() == "AKID1"
-        server.over.set()
-        assert refreshed.result(9) == "AKID2"
-        assert fetcher.key() == "AKID2"
-    assert len(server.requests) == 2
+@pytest.mark.parametrize("reply", [hang(), reset])
+def test_an_endpoint_that_does_not_answer_is_no_transient_error(reply, monkeypatch):
+    monkeypatch.setattr(credentials, "_TIMEOUT_S", 0.1)
+    with scripted(reply, reply, reply) as server, fails_with("credentials_unavailable"):
+        Fetcher(server)()
 
 
 def test_threads_without_credentials_wait_for_one_request():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.expressions import build_expressions
+from mcp_roundtrip.aws.dynamodb import build_expressions
 from mcp_roundtrip.tasks.changes import AllOf, AnyOf, Change, Equals
 
 CONDITIONS = st.recursive(

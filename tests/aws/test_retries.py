@@ -5,23 +5,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.retries import quota, standard
+from botocore.retries import standard
 from botocore.session import get_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.clients import FIRST_DYNAMODB_PAUSE_S, FIRST_PAUSE_S
 from mcp_roundtrip.aws.retries import (
     MAX_EXTRA_PAUSE_S,
-    QUOTA,
-    RETRY_COST,
     THROTTLING_CODES,
-    THROTTLING_RETRY_COST,
     TRANSIENT_CODES,
-    ConnectRetry,
     StandardRetries,
+    retry_connection,
 )
+from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent
 
 OPERATIONS = {
     "lambda": ["Invoke"],
@@ -91,64 +88,36 @@ def test_botocore_makes_the_same_decision(name, data):
     attempt, share = data.draw(st.integers(1, 4)), data.draw(st.floats(0, 1, exclude_max=True))
     first_pause_s = FIRST_DYNAMODB_PAUSE_S if name.startswith("dynamodb") else FIRST_PAUSE_S
     retries = StandardRetries(first_pause_s, random=lambda: share)
-    assert retries.pause_s(error, attempt) == oracle(model, error, attempt, lambda: share)
+    assert retries(error, attempt) == oracle(model, error, attempt, lambda: share)
 
 
 @pytest.mark.parametrize("error", [NotSent("EndpointConnectionError"), NoResponse("ConnectionClosedError")])
 def test_a_failed_connection_is_retried_twice(error):
     retries = StandardRetries(random=lambda: 1)
-    assert [retries.pause_s(error, attempt) for attempt in (1, 2, 3)] == [0.05, 0.1, None]
+    assert [retries(error, attempt) for attempt in (1, 2, 3)] == [0.05, 0.1, None]
 
 
 def test_an_error_without_a_response_that_no_attempt_can_mend_is_final():
-    assert StandardRetries().pause_s(AwsError("credentials_unavailable"), 1) is None
-    assert StandardRetries().pause_s(AwsError("malformed_answer", status=200), 1) is None
+    assert StandardRetries()(AwsError("credentials_unavailable"), 1) is None
+    assert StandardRetries()(AwsError("malformed_answer", status=200), 1) is None
 
 
-def test_the_costs_and_the_quota_are_those_of_botocore():
-    capacity: Any = quota.RetryQuota()
-    checker: Any = standard.RetryQuotaChecker
+def test_the_longest_wish_of_a_response_is_that_of_botocore():
     backoff: Any = standard.ExponentialBackoff
-    assert capacity._max_capacity == QUOTA
-    assert checker._RETRY_COST == RETRY_COST
-    assert checker._THROTTLING_RETRY_COST == THROTTLING_RETRY_COST
     assert backoff._RETRY_AFTER_MAX_ADDITIONAL == MAX_EXTRA_PAUSE_S
 
 
 FAILED, THROTTLED = AwsError("x", status=500), AwsError("ThrottlingException", status=400)
 
 
-@pytest.mark.parametrize(("error", "cost"), [(FAILED, RETRY_COST), (THROTTLED, THROTTLING_RETRY_COST)])
-def test_the_quota_limits_retries_until_calls_succeed(error, cost):
-    retries = StandardRetries(random=lambda: 0)
-    allowed = 0
-    while retries.pause_s(error, 1) is not None:
-        allowed += 1
-    assert allowed == QUOTA // cost
-    retries.on_success(error)
-    assert retries.pause_s(error, 1) == 0
-    assert retries.pause_s(error, 1) is None
-    for _ in range(cost):
-        retries.on_success(None)
-    assert retries.pause_s(error, 1) == 0
-
-
-def test_successes_never_raise_the_quota_over_its_limit():
-    retries = StandardRetries(random=lambda: 0)
-    for _ in range(1000):
-        retries.on_success(FAILED)
-    assert sum(retries.pause_s(FAILED, 1) is not None for _ in range(100)) == QUOTA // RETRY_COST
-
-
 @pytest.mark.parametrize(("left_s", "pause_s"), [(math.inf, 1.0), (1.001, 1.0), (1.0, None), (-1.0, None)])
 def test_a_pause_that_would_outlast_the_invocation_is_not_begun(left_s, pause_s):
     retries = StandardRetries(time_left_s=lambda: left_s, random=lambda: 1)
-    assert retries.pause_s(THROTTLED, 1) == pause_s
+    assert retries(THROTTLED, 1) == pause_s
 
 
 def test_a_call_that_may_have_been_executed_is_not_repeated():
-    retries = ConnectRetry()
-    assert retries.pause_s(NotSent("timeout"), 1) == 0
-    assert retries.pause_s(NotSent("timeout"), 2) is None
+    assert retry_connection(NotSent("timeout"), 1) == 0
+    assert retry_connection(NotSent("timeout"), 2) is None
     for error in (NoResponse("timeout"), NoResponse("SSLError"), FAILED, THROTTLED):
-        assert retries.pause_s(error, 1) is None
+        assert retry_connection(error, 1) is None

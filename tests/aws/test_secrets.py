@@ -2,9 +2,9 @@
 
 import pytest
 
-from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.credentials import find_credentials
-from mcp_roundtrip.aws.retries import ConnectRetry
+from mcp_roundtrip.aws.retries import retry_connection
+from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 from mcp_roundtrip.observing.redaction import redacted_traceback
 from support.scripted_server import respond, scripted
@@ -19,12 +19,18 @@ DAMAGES = {"line feed": "\n", "header": "\r\nX: y", "no Latin-1": "\N{EURO SIGN}
 def test_the_error_of_a_call_quotes_no_credentials(part, damage):
     parts = ["AKID", "secret", "token"]
     parts[part] = SECRET + damage
-    with calling(respond(400, {"__type": "AccessDenied"}), retries=ConnectRetry()) as call:
-        call.client._credentials = lambda: AwsCredentials(*parts)
+    with calling(respond(400, {"__type": "AccessDenied"}), retries=retry_connection) as call:
+        call.client.credentials = lambda: AwsCredentials(*parts)
         with pytest.raises(AwsError) as raised:
             call()
     assert SECRET not in redacted_traceback(raised.value, [])
-    assert SECRET not in repr(call.client._credentials())
+    assert SECRET not in repr(call.client.credentials())
+
+
+def test_a_client_does_not_show_the_environment(monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    with calling() as call:
+        assert SECRET not in repr(call.client)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

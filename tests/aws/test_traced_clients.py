@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
-from mcp_roundtrip.aws.client_interface import AwsError
+from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings

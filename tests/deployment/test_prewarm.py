@@ -179,7 +179,6 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "clients cache it": "server.server_card",
-        "front doors need it": "aws.forwarder",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
             arguments.lenient_arguments aws.traced_clients observing.audit_logs observing.tracers

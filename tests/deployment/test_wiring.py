@@ -22,6 +22,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import MAX_BODY as MAX_LOG_EVENTS
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
+from support.aws_clients import FUNCTION
 from support.client_requests import next_round, text
 from support.configured import Configured
 from support.fake_kms import mac_key, signing_key
@@ -229,7 +230,8 @@ def test_the_environment_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_owner_without_a_function_is_a_missing_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    for name, value in FUNCTION.items():
+        monkeypatch.setenv(name, value)
     ports = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'}))
     with pytest.raises(SettingsError) as refused:
         ports.forward("tides", {}, {}, 9)
@@ -342,24 +344,11 @@ def with_keys(kms: FakeKms, **changes: str) -> Configured:
     return deploy(state_key_arn=signing_key(kms), state_encryption_key_arn=mac_key(kms), **changes)
 
 
-def test_states_are_the_same_with_both_clients(kms: FakeKms, observed: RecordingObserver) -> None:
+def test_states_are_the_same_with_both_clients(kms: FakeKms) -> None:
     keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     both = [deploy(aws_client=kind, **keys) for kind in ("signed", "boto3")]
     for asking, answering in (both, both[::-1]):
         assert resumes(answering, asking.call("greet"))
-    assert [event for event in observed.events if event[0] == "boto3_needed"] == []
-
-
-def test_an_environment_that_needs_boto3_is_logged_once(
-    kms: FakeKms, observed: RecordingObserver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    deployment = with_keys(kms)
-    for _ in range(2):
-        assert "requestState" in deployment.call("greet")
-    needed = [event for event in observed.events if event[0] == "boto3_needed"]
-    assert needed == [("boto3_needed", {"reason": "proxy"})]
 
 
 @pytest.mark.parametrize(("remaining_ms", "attempts"), [(20_000, 2), (1_000, 1)])

@@ -6,17 +6,16 @@ import os
 from collections import Counter
 from functools import cached_property
 from typing import Any
+from urllib.parse import SplitResult
 
 import boto3
 from botocore.config import Config
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client
-from mcp_roundtrip.aws.client_interface import AwsClient
-from mcp_roundtrip.aws.connections import Connections
-from mcp_roundtrip.aws.endpoints import ServiceEndpoint, parse_endpoint
+from mcp_roundtrip.aws.clients import AwsClients, SignedClient
+from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.retries import StandardRetries
-from mcp_roundtrip.aws.services import SERVICES
-from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.services import SERVICES, AwsClient
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 
 REGION = "us-east-1"
@@ -88,6 +87,16 @@ class EmulatedService:
         return getattr(self._boto3, name)
 
 
+class OneClient(AwsClients):
+    """Creates no client: each service is called with the same one."""
+
+    def __init__(self, client: AwsClient) -> None:
+        self._client = client
+
+    def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
+        return self._client
+
+
 def client_of_kind(kind: str, service: str, endpoint_url: str, **options: Any) -> AwsClient:
     """Return a client that does not retry."""
     timeouts = {"connect_timeout": 5, "read_timeout": 5}
@@ -111,7 +120,7 @@ def signed_client(
     )
 
 
-def endpoint_of(url: str) -> ServiceEndpoint:
+def endpoint_of(url: str) -> SplitResult:
     endpoint = parse_endpoint(url)
     assert endpoint is not None, url
     return endpoint

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.clients import MAX_IDLE_S
+from mcp_roundtrip.aws.clients import MAX_IDLE_S, SignedClient
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.retries import Retries, StandardRetries
-from mcp_roundtrip.aws.services import SERVICES
-from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.services import SERVICES, AwsError
 from mcp_roundtrip.aws.sigv4 import AwsCredentials
 from support.aws_clients import REGION, endpoint_of
 from support.scripted_server import Reply, ScriptedServer, scripted
@@ -38,7 +36,7 @@ class Caller:
         self.pauses: list[float] = []
         endpoint = endpoint_of(server.url)
         if host is not None:
-            endpoint = endpoint._replace(host=host)
+            endpoint = endpoint._replace(netloc=f"{host}:{endpoint.port}")
         self.connections = Connections(endpoint, MAX_IDLE_S, ca_bundle, lambda: self.now)
         self.client = SignedClient(
             SERVICES[service],

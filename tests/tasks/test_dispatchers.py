@@ -15,9 +15,9 @@ import boto3
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.dispatchers import AwsDispatcher, LambdaDispatcher, SqsDispatcher
+from mcp_roundtrip.aws.invocation import AwsDispatcher
+from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
@@ -27,7 +27,7 @@ from mcp_roundtrip_tools.run.execution.environment import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.template.model import REGION, Function, function_arn
-from support.aws_clients import DEFAULT_KIND
+from support.aws_clients import DEFAULT_KIND, OneClient
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.stored_tasks import StoredTasks
@@ -263,9 +263,8 @@ def clients():
 
 
 def close_clients(dispatcher):
-    for created in vars(dispatcher).values():
-        if isinstance(created, (LambdaDispatcher, SqsDispatcher)):
-            created.client.close()
+    for created in vars(dispatcher).keys() & {"_lambda", "_sqs"}:
+        getattr(dispatcher, created).close()
 
 
 def fixture_of(kind):
@@ -396,7 +395,7 @@ class RefusingClient:
 def test_a_version_that_may_not_be_invoked_is_not_replaced_by_the_newest():
     client, own = RefusingClient(), function_arn("Jobs", "7")
     with pytest.raises(StoreError) as failed:
-        LambdaDispatcher(client).dispatch(own, "p#t")
+        AwsDispatcher(OneClient(client), lambda: 0).dispatch(own, "p#t")
     assert (failed.value.reason, client.invoked) == ("AccessDeniedException", [own])
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from http.client import HTTPMessage
 from typing import Any, Final
 
-from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.aws.expressions import from_attributes, to_attributes
+from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
 from mcp_roundtrip.aws.services import SERVICES, ServiceResponse
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import CALL, TASK

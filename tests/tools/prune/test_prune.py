@@ -11,7 +11,7 @@ import boto3
 import pytest
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.expressions import to_attributes
+from mcp_roundtrip.aws.dynamodb import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip_tools.prune.__main__ import main
 from mcp_roundtrip_tools.prune.account import WORKER as SUFFIX

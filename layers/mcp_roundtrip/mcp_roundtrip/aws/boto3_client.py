@@ -1,4 +1,4 @@
-"""Call AWS services with boto3, where an environment needs more than `signed_client` can do."""
+"""Call AWS services with boto3, where an environment needs more than a `SignedClient` can do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent, OnRequest, ignore_request
+from mcp_roundtrip.aws.services import AwsError, NoResponse, NotSent, OnRequest, ignore_request
 
 _MALFORMED: Final = (
     *(ResponseParserError, RecursionError),

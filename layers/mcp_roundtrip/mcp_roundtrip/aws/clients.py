@@ -1,7 +1,8 @@
 """Create clients of AWS services, with timeouts that leave time for a response.
 
-The Region, the endpoint and the credentials of a client come from the environment, as for every AWS SDK,
-unless a function takes them as arguments.
+A `SignedClient` signs its requests itself, because importing botocore and creating one client takes longer
+than everything else in a first request. It has what a function needs in the Regions of the partition `aws`.
+Everything else that an SDK can do is left to boto3, which `MCP_AWS_CLIENT` selects.
 """
 
 from __future__ import annotations
@@ -11,18 +12,32 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import SplitResult
 
-from mcp_roundtrip.aws.client_interface import AwsClient, OnRequest, ignore_request
-from mcp_roundtrip.aws.connections import Connections
+from msgspec import Struct
+
+from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.credentials import CredentialSource, find_credentials
-from mcp_roundtrip.aws.endpoints import find_endpoint
-from mcp_roundtrip.aws.retries import ConnectRetry, Retries, StandardRetries
-from mcp_roundtrip.aws.services import SERVICES
-from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.retries import Retries, StandardRetries, retry_connection
+from mcp_roundtrip.aws.services import (
+    SERVICES,
+    AwsClient,
+    AwsError,
+    OnRequest,
+    Service,
+    ServiceRequest,
+    ignore_request,
+)
+from mcp_roundtrip.aws.sigv4 import percent_encode, sign
+from mcp_roundtrip.internal_errors import SettingsError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+READ_TIMEOUT_S: Final = 2.0
+
+USER_AGENT: Final = "mcp-roundtrip"
 
 MAX_IDLE_S: Final = 60.0
 """A connection that was idle for longer is replaced: endpoints close idle ones (as in the SDK for Java)."""
@@ -31,19 +46,20 @@ MAX_IDLE_BEFORE_INVOKE_S: Final = 5.0
 """The same for `invoke_client`. The environment may have been frozen, and the endpoint may have closed the
 connection; an error on it would not show whether the request arrived."""
 
-_PROXIES: Final = frozenset({"http_proxy", "https_proxy", "all_proxy"})
-
 FIRST_DYNAMODB_PAUSE_S: Final = 0.025
 FIRST_PAUSE_S: Final = 0.05
 """The longest pauses before a second attempt, as in botocore."""
 
+_SERVICE_IDS: Final = {"logs": "CLOUDWATCH_LOGS"}
+"""Service -> its name in the variables of endpoints, if that differs from the upper-case name."""
+
 
 class AwsClients:
-    """Creates clients, which sign their requests themselves where the environment does not need boto3.
+    """Creates clients, which sign their requests themselves (`signs`) or call boto3.
 
-    `signs` is whether they may do so at all. `on_boto3` is called once, with the reason, if the environment
-    needs boto3. `time_left_s` returns the seconds that the invocation has left, `clock` returns
-    epoch seconds.
+    The Region, the endpoint and the credentials come from the environment, as for every AWS SDK, unless a
+    function takes them as arguments. `time_left_s` returns the seconds that the invocation has left, `clock`
+    returns epoch seconds.
     """
 
     def __init__(
@@ -51,64 +67,50 @@ class AwsClients:
         *,
         signs: bool = True,
         on_request: OnRequest = ignore_request,
-        on_boto3: Callable[[str], None] = lambda reason: None,
         time_left_s: Callable[[], float] = lambda: math.inf,
         clock: Callable[[], float] = time.time,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._signs = signs
         self._on_request = on_request
-        self._on_boto3 = on_boto3
         self._time_left_s = time_left_s
         self._clock = clock
         self._environment = environment
 
     def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
-        """Create a client: connect in 1 s, read in 2 s, three attempts."""
-        first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
-        retries = StandardRetries(first_pause_s, self._time_left_s)
-        if signed := self._signed_client(service, region, endpoint_url, retries, MAX_IDLE_S):
-            return signed
+        """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
+        if self._signs:
+            first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
+            retries = StandardRetries(first_pause_s, self._time_left_s)
+            return self._signed_client(service, retries, MAX_IDLE_S, region, endpoint_url)
         from mcp_roundtrip.aws.boto3_client import Boto3Client, create_boto3_client  # costs 130 ms
 
         return Boto3Client(create_boto3_client(service, region, endpoint_url), self._on_request)
 
     def invoke_client(self) -> AwsClient:
-        """Create a client that invokes a function at most once.
+        """Create a client that invokes a function at most once. Raises SettingsError.
 
         Only a connection that could not be opened is tried again, because then nothing was sent. After every
         other failure a second attempt could run a tool twice.
         """
-        if signed := self._signed_client("lambda", None, None, ConnectRetry(), MAX_IDLE_BEFORE_INVOKE_S):
-            return signed
+        if self._signs:
+            return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
         from mcp_roundtrip.aws.boto3_client import Boto3InvokeClient  # costs 130 ms
 
         return Boto3InvokeClient(MAX_IDLE_BEFORE_INVOKE_S, self._on_request, self._clock)
 
     def _signed_client(
-        self, service: str, region: str | None, endpoint_url: str | None, retries: Retries, max_idle_s: float
-    ) -> SignedClient | None:
-        if not self._signs:
-            return None
-        try:
-            return self._make_signed_client(service, region, endpoint_url, retries, max_idle_s)
-        except _NeedsBoto3 as need:
-            self._signs = False
-            self._on_boto3(need.reason)
-            return None
-
-    def _make_signed_client(
-        self, service: str, region: str | None, endpoint_url: str | None, retries: Retries, max_idle_s: float
+        self,
+        service: str,
+        retries: Retries,
+        max_idle_s: float,
+        region: str | None = None,
+        endpoint_url: str | None = None,
     ) -> SignedClient:
-        environment = self._environment
-        if reason := _boto3_feature(environment):
-            raise _NeedsBoto3(reason)
-        region = region or environment.get("AWS_DEFAULT_REGION")
+        region = region or self._environment.get("AWS_DEFAULT_REGION")
         if not region:
-            raise _NeedsBoto3("region")
-        endpoint = find_endpoint(service, region, environment, endpoint_url)
-        if endpoint is None:
-            raise _NeedsBoto3("endpoint")
+            raise _unsupported("AWS_DEFAULT_REGION is not set")
+        endpoint = find_endpoint(service, region, self._environment, endpoint_url)
         return SignedClient(
             SERVICES[service],
             region,
@@ -118,7 +120,7 @@ class AwsClients:
             retries,
             on_request=self._on_request,
             clock=self._clock,
-            environment=environment,
+            environment=self._environment,
         )
 
     @property
@@ -128,45 +130,101 @@ class AwsClients:
     @cached_property
     def _credentials(self) -> CredentialSource:
         """The source for all clients: a container is asked once for all of them."""
-        credentials = find_credentials(self._environment, self._ca_bundle)
+        credentials = find_credentials(self._environment)
         if credentials is None:
-            raise _NeedsBoto3("credentials")
+            raise _unsupported("no credentials are in the environment variables that Lambda sets")
         return credentials
 
 
-class _NeedsBoto3(Exception):
-    """The environment has a configuration that only boto3 understands."""
+def find_endpoint(
+    service: str, region: str, environment: Mapping[str, str], endpoint_url: str | None = None
+) -> SplitResult:
+    """Return the endpoint of a service in a Region of the partition `aws`, or the configured one.
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    `endpoint_url` overrides both. Raises SettingsError for a URL with userinfo, a query or a fragment.
 
-
-def _boto3_feature(environment: Mapping[str, str]) -> str | None:
-    """Return which feature of boto3 the environment asks for; None if it asks for none."""
-    if any(environment[name] for name in environment if name.lower() in _PROXIES):
-        return "proxy"
-    if any(environment.get(name) for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")):
-        return "profile"
-    if _has_file(environment, "AWS_CONFIG_FILE", "config"):
-        return "shared_config"
-    if environment.get("AWS_ACCOUNT_ID_ENDPOINT_MODE", "").lower() == "required":
-        return "account_id_endpoint"
-    # Only a key in environment variables comes before these sources.
-    is_other = environment.get("AWS_WEB_IDENTITY_TOKEN_FILE") or _has_file(
-        environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"
-    )
-    return "credentials" if is_other and not environment.get("AWS_ACCESS_KEY_ID") else None
-
-
-def _has_file(environment: Mapping[str, str], variable: str, name: str) -> bool:
-    """Return whether a file of the AWS CLI exists: the variable's, or ~/.aws/`name`.
-
-    As in botocore, a file in a home directory that is unknown or not accessible does not exist. pathlib would
-    raise an error.
+    https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
     """
-    path = environment.get(variable) or f"~/.aws/{name}"
-    return os.path.isfile(os.path.expanduser(path))
+    name = _SERVICE_IDS.get(service, service.upper())
+    configured = environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL")
+    url = endpoint_url or configured or f"https://{service}.{region}.amazonaws.com"
+    if endpoint := parse_endpoint(url):
+        return endpoint
+    raise _unsupported(f"the endpoint of {service} is {url!r:.200}, which is not a URL of a host and a path")
+
+
+def _unsupported(reason: str) -> SettingsError:
+    return SettingsError("MCP_AWS_CLIENT", f"is signed, and {reason}; correct that, or set it to boto3")
+
+
+class SignedClient(Struct, eq=False):
+    """An `AwsClient` of one service. Several threads may use it.
+
+    Each attempt connects in 1 s, and sends the request and reads the response in 2 s or `timeout_s`.
+    `clock` returns epoch seconds.
+    """
+
+    service: Service
+    region: str
+    endpoint: SplitResult
+    credentials: CredentialSource
+    connections: Connections
+    retries: Retries
+    on_request: OnRequest = ignore_request
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    environment: Mapping[str, str] = os.environ
+    read_timeout_s: float = READ_TIMEOUT_S
+
+    __repr__ = object.__repr__  # that of a Struct would show the environment, which has credentials
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        request = self.service.format_request(operation, parameters)
+        attempt = 1
+        while True:
+            try:
+                return self._attempt(operation, request, timeout_s or self.read_timeout_s)
+            except AwsError as error:
+                pause_s = self.retries(error, attempt)
+                if pause_s is None:
+                    raise
+            self.sleep(pause_s)
+            attempt += 1
+
+    def close(self) -> None:
+        self.connections.close()
+
+    def _attempt(self, operation: str, request: ServiceRequest, timeout_s: float) -> dict[str, Any]:
+        path = self.endpoint.path.rstrip("/") + request.path
+        headers = self._headers(path, request)
+        self.on_request(self.service.name, operation)
+        try:
+            response = self.connections.request("POST", path, headers, request.body, timeout_s)
+        except ValueError as error:
+            raise AwsError("invalid_header") from error
+        return self.service.parse_response(response)
+
+    def _headers(self, path: str, request: ServiceRequest) -> list[tuple[str, str]]:
+        headers = [("Host", self.endpoint.netloc), *request.headers]
+        headers += sign(
+            "POST",
+            path,
+            "",
+            headers,
+            request.body,
+            credentials=self.credentials(),
+            region=self.region,
+            service=self.service.name,
+            at=self.clock(),
+        )
+        return [*headers, ("User-Agent", USER_AGENT), *self._trace_header()]
+
+    def _trace_header(self) -> list[tuple[str, str]]:
+        """Return Lambda's trace id, with which AWS traces requests and stops recursive invocations."""
+        trace = self.environment.get("_X_AMZN_TRACE_ID")
+        if not trace or "AWS_LAMBDA_FUNCTION_NAME" not in self.environment:
+            return []
+        return [("X-Amzn-Trace-Id", percent_encode(trace, safe="-=;:+&[]{}\"',"))]
 
 
 def s3_client(region: str | None = None, endpoint_url: str | None = None) -> S3Client:

@@ -10,17 +10,26 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
-from mcp_roundtrip.aws.expressions import build_expressions, from_attributes, to_attributes
-from mcp_roundtrip.aws.services import MAX_CODE
+from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.tasks.changes import Change, Item, Value
+from mcp_roundtrip.tasks.changes import (
+    Above,
+    Absent,
+    AllOf,
+    AnyOf,
+    Below,
+    Change,
+    Condition,
+    Equals,
+    Item,
+    Value,
+)
 from mcp_roundtrip.tasks.store import MAX_ITEM, Update, check_item_size
 
 T = TypeVar("T")
@@ -68,7 +77,7 @@ class DynamoStore:
         check_item_size(item)
         write_id = self._random_bytes(16)
         try:
-            with _as_write_errors():
+            with _as_store_errors():
                 self._client.call(
                     "PutItem",
                     TableName=self._table_name,
@@ -77,11 +86,10 @@ class DynamoStore:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except _ConditionFailed as failed:
-            present = failed.present or self._get(
-                str(item["pk"]), str(item["sk"])
-            )  # dynalite does not return it
+            # dynalite does not return it.
+            present = failed.present or self._get(str(item["pk"]), str(item["sk"]))
             if present is None:  # it expired since then; None would mean that this item was written
-                raise StoreError(_FAILED) from None
+                raise
             return None if present.get(WRITE_ID) == write_id else _without_write_id(present)
         return None
 
@@ -113,26 +121,20 @@ class DynamoStore:
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         check_item_size({"pk": pk, "sk": sk, **change.set})
         write_id = self._random_bytes(16)
+        parameters = {
+            "TableName": self._table_name,
+            "Key": to_attributes({"pk": pk, "sk": sk}),
+            "ReturnValues": "ALL_NEW",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            **build_expressions(replace(change, set={**change.set, WRITE_ID: write_id})),
+        }
         try:
             updated = self._repeat_on_conflict(
-                lambda: from_attributes(
-                    self._client.call(
-                        "UpdateItem",
-                        TableName=self._table_name,
-                        Key=to_attributes({"pk": pk, "sk": sk}),
-                        ReturnValues="ALL_NEW",
-                        ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                        **build_expressions(replace(change, set={**change.set, WRITE_ID: write_id})),
-                    )["Attributes"]
-                )
+                lambda: from_attributes(self._client.call("UpdateItem", **parameters)["Attributes"])
             )
         except _ConditionFailed as failed:
-            present = failed.present
-            return (
-                _without_write_id(present)
-                if present is not None and present.get(WRITE_ID) == write_id
-                else None
-            )
+            present = failed.present or {}
+            return _without_write_id(present) if present.get(WRITE_ID) == write_id else None
         return _without_write_id(updated)
 
     def put_new_and_update(self, item: Item, *updates: Update) -> bool:
@@ -167,7 +169,7 @@ class DynamoStore:
         """Repeat a write that conflicts with a transaction in progress."""
         for attempt in range(CONFLICT_ATTEMPTS):
             try:
-                with _as_write_errors():
+                with _as_store_errors():
                     return write()
             except StoreError as error:
                 if error.reason not in _CONFLICTS or attempt == CONFLICT_ATTEMPTS - 1:
@@ -183,25 +185,16 @@ class DynamoStore:
             return from_attributes(answer["Item"]) if "Item" in answer else None
 
 
-class _ConditionFailed(Exception):
+class _ConditionFailed(StoreError):
     """The condition of a write does not hold. `present` is the existing item, if DynamoDB returned it."""
 
     def __init__(self, present: Item | None) -> None:
-        super().__init__()
+        super().__init__(_FAILED)
         self.present = present
 
 
 @contextmanager
 def _as_store_errors() -> Iterator[None]:
-    try:
-        with _as_write_errors():
-            yield
-    except _ConditionFailed as failed:  # a read has no condition
-        raise StoreError(_FAILED) from failed
-
-
-@contextmanager
-def _as_write_errors() -> Iterator[None]:
     """Map errors of AWS and malformed answers to StoreError, ItemTooLarge and _ConditionFailed."""
     try:
         try:
@@ -238,3 +231,88 @@ def _map_cancellation(codes: Sequence[str]) -> Exception:
 
 def _without_write_id(item: Item) -> dict[str, Value]:
     return {name: value for name, value in item.items() if name != WRITE_ID}
+
+
+# -- items and changes in requests: API Reference, AttributeValue; Developer Guide, Expressions
+
+
+def to_attributes(item: Item) -> dict[str, Any]:
+    """Convert an item to AttributeValues."""
+    return {name: _to_attribute(value) for name, value in item.items()}
+
+
+def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
+    """Convert AttributeValues to an item. Raises ValueError if they are not those of an item."""
+    if not isinstance(attributes, Mapping):
+        raise ValueError("not an item")
+    return {name: _from_attribute(attribute) for name, attribute in attributes.items()}
+
+
+def build_expressions(change: Change) -> dict[str, Any]:
+    """Return the condition and the update of a change as parameters of UpdateItem."""
+    return _Expressions().build(change)
+
+
+_OPERATORS: Final[Mapping[type, str]] = {
+    **{Equals: "=", Below: "<", Above: ">"},
+    **{AllOf: " AND ", AnyOf: " OR "},
+}
+
+
+class _Expressions:
+    """Writes expressions with placeholders, because many names are reserved words."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Any] = {}
+
+    def build(self, change: Change) -> dict[str, Any]:
+        clauses = {
+            "SET": [f"{self._name(name)} = {self._value(value)}" for name, value in change.set.items()],
+            "ADD": [f"{self._name(name)} {self._value(amount)}" for name, amount in change.add.items()],
+            "REMOVE": [self._name(name) for name in change.remove],
+        }
+        return {
+            "ConditionExpression": self._condition(change.condition),
+            "UpdateExpression": " ".join(f"{verb} {', '.join(of)}" for verb, of in clauses.items() if of),
+            "ExpressionAttributeNames": {placeholder: name for name, placeholder in self._names.items()},
+            "ExpressionAttributeValues": self._values,
+        }
+
+    def _condition(self, condition: Condition) -> str:
+        match condition:
+            case Equals(name, value) | Below(name, value) | Above(name, value):
+                return f"{self._name(name)} {_OPERATORS[type(condition)]} {self._value(value)}"
+            case Absent(name):
+                return f"attribute_not_exists({self._name(name)})"
+            case AllOf(conditions) | AnyOf(conditions):
+                terms = [self._condition(each) for each in conditions]
+                # DynamoDB refuses redundant parentheses, such as those around a single term.
+                return terms[0] if len(terms) == 1 else f"({_OPERATORS[type(condition)].join(terms)})"
+
+    def _name(self, name: str) -> str:
+        return self._names.setdefault(name, f"#{len(self._names)}")
+
+    def _value(self, value: Value) -> str:
+        placeholder = f":{len(self._values)}"
+        self._values[placeholder] = _to_attribute(value)
+        return placeholder
+
+
+def _to_attribute(value: Value) -> dict[str, str | bytes]:
+    if isinstance(value, int):
+        return {"N": str(value)}
+    return {"S": value} if isinstance(value, str) else {"B": value}
+
+
+def _from_attribute(attribute: Mapping[str, Any]) -> Value:
+    if not isinstance(attribute, Mapping) or len(attribute) != 1:
+        raise ValueError("not an AttributeValue")
+    [kind] = attribute
+    if type(attribute[kind]) is not _TYPES.get(kind):
+        raise ValueError("not an AttributeValue of a text, a number or bytes")
+    read: Value = int(attribute[kind]) if kind == "N" else attribute[kind]
+    return read
+
+
+_TYPES: Final[Mapping[str, type]] = {"S": str, "N": str, "B": bytes}

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from msgspec import Struct
 
-from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
+from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.state.epochs import short_key_id
 from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S, retry_pause_s
@@ -53,26 +52,6 @@ class PublicHalf(Struct, frozen=True):
         return cls(public_key, kid_of(public_key))
 
 
-class SigningKey(Protocol):
-    """A KMS key that signs, and whose public half can be loaded."""
-
-    @property
-    def arn(self) -> str: ...
-
-    @property
-    def kid(self) -> str | None:
-        """The id of its public half; None if that was never loaded."""
-        ...
-
-    def loaded_public_half(self) -> PublicHalf:
-        """Return the public half, trusted or not. Raises KeyServiceError if it was never loaded."""
-        ...
-
-    def trusted_public_half(self) -> PublicHalf:
-        """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
-        ...
-
-
 class PinnedKey(Struct, frozen=True):
     """A key whose public half is part of the deployment.
 
@@ -84,6 +63,7 @@ class PinnedKey(Struct, frozen=True):
 
     @property
     def kid(self) -> str:
+        """The key id in tokens."""
         return self.public_half.kid
 
     def loaded_public_half(self) -> PublicHalf:
@@ -126,12 +106,15 @@ class KmsKey:
 
     @property
     def kid(self) -> str | None:
+        """The key id in tokens; None while the public half was never loaded."""
         return None if self._loaded is None else self._loaded.kid
 
     def loaded_public_half(self) -> PublicHalf:
+        """Return the public half, trusted or not. Raises KeyServiceError if it was never loaded."""
         return self._loaded or self.trusted_public_half()
 
     def trusted_public_half(self) -> PublicHalf:
+        """Return the public half if it is trusted now. Raises KeyServiceError otherwise."""
         now = self._clock()
         if not self._attempted_at <= now < self._next_attempt_at:  # or the clock was set back
             self._confirm(now)
@@ -161,6 +144,10 @@ class KmsKey:
         self._failures += 1
         pause_s = retry_pause_s(self._failures) if self._loaded is None else RENEWAL_RETRY_S
         self._next_attempt_at = self._clock() + pause_s
+
+
+SigningKey = PinnedKey | KmsKey
+"""A KMS key that signs, and its public half."""
 
 
 class KmsPublicKeys:
@@ -254,12 +241,7 @@ class KmsMacKey:
 def _as_key_service_errors() -> Iterator[None]:
     try:
         yield
-    except AwsError as error:
-        raise KeyServiceError(error.code) from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise KeyServiceError("malformed_answer") from error
-    except Exception as error:
-        # The codec takes any other exception for a fault of the token.
-        if isinstance(error, KeyServiceError):
-            raise
-        raise KeyServiceError(f"unexpected_{type(error).__name__}") from error
+    except KeyServiceError:
+        raise
+    except Exception as error:  # the codec takes any other exception for a fault of the token
+        raise KeyServiceError(error.code if isinstance(error, AwsError) else "malformed_answer") from error

@@ -1,4 +1,4 @@
-"""The wire formats of AWS services: operations to HTTP requests, and HTTP responses to members.
+"""The interface of a client of an AWS service, its errors, and the wire formats of the services.
 
 https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html
 https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
@@ -7,20 +7,72 @@ https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 from __future__ import annotations
 
 import json
-import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from mcp_roundtrip.aws.client_interface import AwsError, NoResponse
 from mcp_roundtrip.aws.sigv4 import Headers, percent_encode
 
 if TYPE_CHECKING:
     from http.client import HTTPMessage
 
-
 MAX_CODE: Final = 128
 """Characters of an error code, which becomes a reason in the log and a dimension of a metric."""
+
+OnRequest = Callable[[str, str], None]
+"""Called with the names of the service and of the operation for each request, retries included."""
+
+
+def ignore_request(service: str, operation: str) -> None:
+    """Do nothing: the default of `OnRequest`."""
+
+
+class AwsClient(Protocol):
+    """A client of one AWS service: a `SignedClient` or a `Boto3Client`. Several threads may use it."""
+
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        """Call an operation with the names of its API Reference, and return the members of its response.
+
+        Binary members are bytes. `timeout_s` limits the wait for the response. Raises AwsError.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the idle connections. The client can still be used."""
+        ...
+
+
+class AwsError(Exception):
+    """A call failed. Only the code is part of the text, because AWS's messages may quote the request.
+
+    `code` is AWS's error code or, without a response, `timeout` or the name of the error in botocore.
+    `members` are those of the error response, `status` is its HTTP status. `retry_after_s` is AWS's wish.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str = "",
+        members: Mapping[str, Any] | None = None,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(code)
+        self.code = code
+        self.message = message
+        self.members = members or {}
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class NotSent(AwsError):
+    """No connection could be opened, so AWS did not get the request."""
+
+
+class NoResponse(AwsError):
+    """The connection failed, or the response is damaged. AWS may have executed the request."""
 
 
 class ServiceRequest(NamedTuple):
@@ -38,21 +90,6 @@ class ServiceResponse(NamedTuple):
     headers: HTTPMessage
     """A mapping that ignores the case of names."""
     body: bytes
-
-
-class Service(Protocol):
-    """The format of one service."""
-
-    @property
-    def name(self) -> str:
-        """The name of the service in its endpoints, in signatures and in boto3."""
-        ...
-
-    def format_request(self, operation: str, parameters: Mapping[str, Any]) -> ServiceRequest: ...
-
-    def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
-        """Return the members. Raises AwsError for an error response, NoResponse for a damaged one."""
-        ...
 
 
 def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
@@ -87,15 +124,10 @@ class JsonService:
         return ServiceRequest("/", headers, json.dumps(parameters, default=_base64).encode())
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
-        _verify_checksum(response)
+        members = _read_members(response, self._decode)
         if response.status >= 300:
-            refusal = _error_members(response, self._decode)
-            raise _error(response, self._error_code(response, refusal), refusal)
-        try:
-            members = self._decode(response.body or b"{}")
-        except ValueError:
-            raise AwsError("malformed_answer", status=response.status) from None
-        if not isinstance(members, dict):
+            raise _error(response, self._error_code(response, members or {}), members or {})
+        if members is None:
             raise AwsError("malformed_answer", status=response.status)
         return members
 
@@ -121,9 +153,9 @@ class InvokeService:
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
         if response.status >= 300:
-            members = _error_members(response, read_json)
-            code = response.headers.get("x-amzn-errortype") or members.get("code") or members.get("Code")
-            raise _error(response, code or members.get("__type"), members)
+            refusal = _read_members(response, read_json) or {}
+            code = response.headers.get("x-amzn-errortype") or refusal.get("code") or refusal.get("Code")
+            raise _error(response, code or refusal.get("__type"), refusal)
         members = {"StatusCode": response.status, "Payload": response.body}
         if "x-amz-function-error" in response.headers:
             members["FunctionError"] = response.headers["x-amz-function-error"]
@@ -151,10 +183,6 @@ def _decode_kms(body: bytes) -> Any:
     return members
 
 
-def _decode_dynamodb(body: bytes) -> Any:
-    return read_json(body, _decode_binary)
-
-
 def _decode_binary(found: dict[str, Any]) -> dict[str, Any]:
     """Decode an AttributeValue of type B. An attribute with the name B is not a string, but such a value."""
     if len(found) == 1 and isinstance(value := found.get("B"), str):
@@ -162,12 +190,16 @@ def _decode_binary(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _error_members(response: ServiceResponse, decode: Callable[[bytes], Any]) -> dict[str, Any]:
+_decode_dynamodb: Final = partial(read_json, object_hook=_decode_binary)
+
+
+def _read_members(response: ServiceResponse, decode: Callable[[bytes], Any]) -> dict[str, Any] | None:
+    """Return the members of a response; None if it is not a JSON object."""
     try:
-        members = decode(response.body)
+        members = decode(response.body or b"{}")
     except ValueError:
-        return {}
-    return members if isinstance(members, dict) else {}
+        return None
+    return members if isinstance(members, dict) else None
 
 
 def _error(response: ServiceResponse, code: Any, members: Mapping[str, Any]) -> AwsError:
@@ -189,20 +221,13 @@ def _retry_after_s(response: ServiceResponse) -> float | None:
     return int(value) / 1000 if value.isascii() and value.isdecimal() and len(value) < 10 else None
 
 
-def _verify_checksum(response: ServiceResponse) -> None:
-    """Compare DynamoDB's checksum of the body. Other services send none."""
-    expected = response.headers.get("x-amz-crc32")
-    if expected is not None and expected != str(zlib.crc32(response.body)):
-        raise NoResponse("checksum_mismatch")
-
+Service = JsonService | InvokeService
+"""The format of one service. Its `name` is that in its endpoints, in signatures and in boto3."""
 
 SERVICES: Final[Mapping[str, Service]] = {
     "lambda": InvokeService(),
     "kms": JsonService("kms", "1.1", "TrentService", _decode_kms),
-    # Compressed responses would have another checksum.
-    "dynamodb": JsonService(
-        "dynamodb", "1.0", "DynamoDB_20120810", _decode_dynamodb, (("Accept-Encoding", "identity"),)
-    ),
+    "dynamodb": JsonService("dynamodb", "1.0", "DynamoDB_20120810", _decode_dynamodb),
     "logs": JsonService("logs", "1.1", "Logs_20140328"),
     "sqs": JsonService("sqs", "1.0", "AmazonSQS", extra_headers=(("x-amzn-query-mode", "true"),)),
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.observing.tracing import Attribute, Tracer
 
 _SERVICES: Final[Mapping[str, str]] = {

@@ -29,10 +29,8 @@ _EVERY_FUNCTION: Final = (
     # skills
     *("entry.skills", "server.skill_files", "server.skills"),
     # tasks
-    *("aws.clients", "aws.dispatchers", "aws.dynamodb", "aws.http_connection", "aws.trust"),
-    *("server.task_methods", "tasks.service"),
+    *("aws.clients", "aws.dynamodb", "aws.invocation", "server.task_methods", "tasks.service"),
 )
-_FRONT_DOOR: Final = ("aws.forwarder",)
 _SERVER: Final = (
     # arguments and steps
     *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.patterns"),
@@ -62,13 +60,13 @@ _PYDANTIC: Final = ("pydantic._internal._dataclasses", "pydantic.plugin._loader"
 """pydantic imports these for the first type that it validates."""
 
 
-def _modules(own: Sequence[str]) -> tuple[str, ...]:
+def _modules(own: Sequence[str] = ()) -> tuple[str, ...]:
     return (*(f"mcp_roundtrip.{name}" for name in (*_EVERY_FUNCTION, *own)), *_LIBRARIES)
 
 
 MODULES: Final[Mapping[Function, tuple[str, ...]]] = MappingProxyType(
     {
-        "front_door": _modules(_FRONT_DOOR),
+        "front_door": _modules(),
         "server": (*_modules(_SERVER), *_PYDANTIC),
     }
 )

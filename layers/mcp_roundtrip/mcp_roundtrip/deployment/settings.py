@@ -104,7 +104,10 @@ class Settings(Struct, frozen=True):
     trusted_state_encryption_key_arns: tuple[str, ...] = ()
     """More keys whose states are decrypted, comma-separated."""
     aws_client: Literal["signed", "boto3"] = "signed"
-    """Whether AWS may be called without boto3, whose import takes longer than a call."""
+    """Whether AWS is called without boto3, whose import takes longer than a call, or with it.
+
+    `signed` is for the Regions of the partition `aws`, without proxies, profiles, FIPS and dual stack.
+    """
     allowed_origins: frozenset[str] = frozenset()
     """The origins of browsers that may call, comma-separated."""
     owners: Mapping[str, str] | str | None = None
@@ -231,6 +234,16 @@ class Settings(Struct, frozen=True):
         return SettingsError(PREFIX + name.upper(), problem)
 
 
+_BOTO3_VARIABLES: Final = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+    *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"),
+    *("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
+)
+"""Variables that change how an SDK calls AWS, and that the client `signed` does not have."""
+
+_WITHOUT_EFFECT: Final = frozenset({"", "false", "preferred", "disabled", "/dev/null"})
+"""Values of these variables with which an SDK calls AWS as without them."""
+
 DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
     dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
 )
@@ -258,11 +271,30 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     if environment.get("AWS_LAMBDA_EXEC_WRAPPER") == ADOT_WRAPPER:
         values.setdefault("traces", "on")
     try:
-        return convert(values, Settings)
+        settings = convert(values, Settings)
     except ValidationError as error:
         # The path is last; a value before it may look like one.
         name = re.findall(r"\w+", str(error).rpartition("$.")[2])[0]
         raise SettingsError(PREFIX + name.upper(), _problem(name)) from None
+    if settings.aws_client == "signed":
+        _check_signed_client(environment)
+    return settings
+
+
+def _check_signed_client(environment: Mapping[str, str]) -> None:
+    """Raise SettingsError if AWS has to be called in a way that only boto3 knows.
+
+    The partition `aws` has the Regions with three parts, except for those in China.
+    """
+    for name in _BOTO3_VARIABLES:
+        if environment.get(name, "").lower() not in _WITHOUT_EFFECT:
+            raise SettingsError("MCP_AWS_CLIENT", f"must be boto3 with {name}; set it, or remove {name}")
+    region = environment.get("AWS_DEFAULT_REGION", "")
+    parts = region.split("-")
+    is_commercial = len(parts) == 3 and parts[0] != "cn" and parts[2].isdecimal()
+    if region and not is_commercial and not any(name.startswith("AWS_ENDPOINT_URL") for name in environment):
+        problem = f"must be boto3 in the Region {region:.100}, which is not one of the partition aws; set it"
+        raise SettingsError("MCP_AWS_CLIENT", problem)
 
 
 def _problem(name: str) -> str:

@@ -17,8 +17,8 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.key_renewal import RenewalBackoff
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.aws.client_interface import AwsClient
     from mcp_roundtrip.aws.clients import AwsClients
+    from mcp_roundtrip.aws.services import AwsClient
     from mcp_roundtrip.state.codec import RequestStateCodec
     from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer

@@ -27,7 +27,7 @@ from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
-    from mcp_roundtrip.aws.forwarder import LambdaForwarder
+    from mcp_roundtrip.aws.invocation import LambdaForwarder
     from mcp_roundtrip.deployment.prewarm import Function
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
     from mcp_roundtrip.observing.tracing import Tracer
@@ -186,14 +186,13 @@ def _aws_clients(settings: Settings) -> AwsClients:
     return make(
         signs=settings.aws_client == "signed",
         on_request=lambda service, operation: observer().count_aws_call(service),
-        on_boto3=lambda reason: observer().record("boto3_needed", reason=reason),
         time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
     )
 
 
 def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
-    from mcp_roundtrip.aws.dispatchers import AwsDispatcher
     from mcp_roundtrip.aws.dynamodb import DynamoStore
+    from mcp_roundtrip.aws.invocation import AwsDispatcher
     from mcp_roundtrip.tasks.service import Tasks
 
     table = settings.required("task_table")
@@ -227,7 +226,7 @@ def _audit_log(settings: Settings, clients: Callable[[], AwsClients]) -> AuditLo
 
 
 def _forwarder(clients: AwsClients) -> LambdaForwarder:
-    from mcp_roundtrip.aws.forwarder import LambdaForwarder
+    from mcp_roundtrip.aws.invocation import LambdaForwarder
 
     return LambdaForwarder(clients.invoke_client())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 
-from mcp_roundtrip.aws.signed_client import SignedClient
+from mcp_roundtrip.aws.clients import SignedClient
 from mcp_roundtrip.deadline import Deadline
 
 LOGGED_PARAMETERS = (
@@ -48,7 +48,7 @@ def authorized_as(operation: str, params: Mapping[str, Any]) -> list[tuple[str, 
 def print_signed_call(
     client: SignedClient, operation: str, *, timeout_s: float | None = None, **parameters: Any
 ) -> Any:
-    log_call(client._service.name, operation, parameters)
+    log_call(client.service.name, operation, parameters)
     return call(client, operation, timeout_s=timeout_s, **parameters)
 
 

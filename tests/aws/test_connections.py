@@ -2,9 +2,9 @@
 
 import pytest
 
-from mcp_roundtrip.aws import http_connection
-from mcp_roundtrip.aws.client_interface import NoResponse
-from mcp_roundtrip.aws.retries import ConnectRetry
+from mcp_roundtrip.aws import connections
+from mcp_roundtrip.aws.retries import retry_connection
+from mcp_roundtrip.aws.services import NoResponse
 from support.scripted_server import respond, send
 from support.signed_callers import calling, fails_with
 
@@ -27,7 +27,7 @@ INCOMPLETE = {
 @pytest.mark.parametrize("wire", INCOMPLETE.values(), ids=INCOMPLETE)
 def test_an_incomplete_response_is_no_response(wire):
     reply = send(wire, close=True)
-    with calling(reply, retries=ConnectRetry()) as call, fails_with("ConnectionClosedError", NoResponse):
+    with calling(reply, retries=retry_connection) as call, fails_with("ConnectionClosedError", NoResponse):
         call()
     assert len(call.server.requests) == 1
 
@@ -45,7 +45,7 @@ def test_an_incomplete_response_is_no_response(wire):
     ],
 )
 def test_an_invalid_response_is_no_response(wire):
-    with calling(send(wire), retries=ConnectRetry()) as call:
+    with calling(send(wire), retries=retry_connection) as call:
         with fails_with("ConnectionClosedError", NoResponse):
             call()
         assert call() == {}
@@ -67,7 +67,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize(("start", "more"), ENDLESS.values(), ids=ENDLESS)
 def test_a_response_that_is_too_large_is_not_read_to_its_end(monkeypatch, start, more):
-    monkeypatch.setattr(http_connection, "MAX_RESPONSE", 10_000)
+    monkeypatch.setattr(connections, "MAX_RESPONSE", 10_000)
 
     def stream(connected):
         connected.socket.sendall(start)
@@ -89,21 +89,21 @@ REUSABLE = {
 
 @pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
 def test_the_connection_of_a_complete_response_is_used_again(wire):
-    with calling(send(wire), retries=ConnectRetry()) as call:
+    with calling(send(wire), retries=retry_connection) as call:
         assert call() == call() == {}
     assert call.connections_used == [1, 1]
 
 
 @pytest.mark.parametrize("wire", REUSABLE.values(), ids=REUSABLE)
 def test_a_response_with_more_bytes_than_its_own_ends_the_use_of_the_connection(wire):
-    with calling(send(wire + OK), retries=ConnectRetry()) as call:
+    with calling(send(wire + OK), retries=retry_connection) as call:
         assert call() == call() == {}
     assert call.connections_used == [1, 2]
 
 
 def test_a_response_of_http_1_0_ends_the_use_of_the_connection():
     wire = b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-    with calling(send(wire), retries=ConnectRetry()) as call:
+    with calling(send(wire), retries=retry_connection) as call:
         assert call() == call() == {}
     assert call.connections_used == [1, 2]
 

@@ -7,9 +7,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mcp_roundtrip.aws import trust
-from mcp_roundtrip.aws.client_interface import NoResponse
-from mcp_roundtrip.aws.retries import ConnectRetry
+from mcp_roundtrip.aws import connections
+from mcp_roundtrip.aws.retries import retry_connection
+from mcp_roundtrip.aws.services import NoResponse
 from support.certificates import Authority
 from support.signed_callers import calling, fails_with
 
@@ -40,7 +40,7 @@ def test_a_server_with_a_wrong_certificate_gets_no_request(authority, tmp_path, 
     with (
         calling(
             tls=authority.context(tmp_path, name, days=days),
-            retries=ConnectRetry(),
+            retries=retry_connection,
             ca_bundle=authority.bundle(tmp_path),
         ) as call,
         fails_with("SSLError", NoResponse),
@@ -82,17 +82,17 @@ def system(monkeypatch, tmp_path):
         monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
         monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
 
-    trust.trust_amazon.cache_clear()
-    trust.trust_all.cache_clear()
-    monkeypatch.setattr(trust, "AMAZON_HOSTS", ("127.0.0.1",))
+    connections.amazon_tls_context.cache_clear()
+    connections.tls_context.cache_clear()
+    monkeypatch.setattr(connections, "AMAZON_HOSTS", ("127.0.0.1",))
     yield trusting
-    trust.trust_amazon.cache_clear()
-    trust.trust_all.cache_clear()
+    connections.amazon_tls_context.cache_clear()
+    connections.tls_context.cache_clear()
 
 
 def is_amazon(authority, monkeypatch):
     digest = sha256(authority.certificate.public_bytes(Encoding.DER)).hexdigest()
-    monkeypatch.setattr(trust, "AMAZON_AUTHORITIES", frozenset({digest}))
+    monkeypatch.setattr(connections, "AMAZON_AUTHORITIES", frozenset({digest}))
 
 
 def test_a_server_with_a_certificate_by_amazon_needs_no_other_authority(
@@ -102,10 +102,10 @@ def test_a_server_with_a_certificate_by_amazon_needs_no_other_authority(
     is_amazon(authority, monkeypatch)
     with calling(tls=authority.context(tmp_path, LOOPBACK)) as call:
         assert call() == {}
-    context = trust.trust_amazon()
+    context = connections.amazon_tls_context()
     assert context is not None
     assert context.cert_store_stats()["x509"] == 1
-    assert trust.trust_all.cache_info().currsize == 0
+    assert connections.tls_context.cache_info().currsize == 0
 
 
 def test_a_server_with_another_certificate_is_called_if_the_system_trusts_its_authority(
@@ -114,7 +114,7 @@ def test_a_server_with_another_certificate_is_called_if_the_system_trusts_its_au
     amazon = Authority("Amazon")
     system(amazon, authority)
     is_amazon(amazon, monkeypatch)
-    with calling(tls=authority.context(tmp_path, LOOPBACK), retries=ConnectRetry()) as call:
+    with calling(tls=authority.context(tmp_path, LOOPBACK), retries=retry_connection) as call:
         for _ in range(2):
             assert call() == {}
             call.client.close()
@@ -128,11 +128,11 @@ def test_an_authority_of_amazon_that_the_system_does_not_trust_is_not_trusted(
     system(Authority("Another"))
     is_amazon(authority, monkeypatch)
     with (
-        calling(tls=authority.context(tmp_path, LOOPBACK), retries=ConnectRetry()) as call,
+        calling(tls=authority.context(tmp_path, LOOPBACK), retries=retry_connection) as call,
         fails_with("SSLError", NoResponse),
     ):
         call()
-    assert trust.trust_amazon() is None
+    assert connections.amazon_tls_context() is None
     assert call.server.requests == []
 
 
@@ -142,9 +142,9 @@ def test_a_system_without_a_file_of_authorities_is_no_error(system, monkeypatch,
     if content is not None:
         bundle.write_text(content)
     monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
-    assert trust.trust_amazon() is None
+    assert connections.amazon_tls_context() is None
 
 
 def test_the_names_of_endpoints_outside_amazon_s_partitions_are_none_of_amazon():
     hosts = ["kms.cn-north-1.amazonaws.com.cn", "kms.us-iso-east-1.c2s.ic.gov", "amazonaws.com.evil.test"]
-    assert [host for host in hosts if host.endswith(trust.AMAZON_HOSTS)] == []
+    assert [host for host in hosts if host.endswith(connections.AMAZON_HOSTS)] == []

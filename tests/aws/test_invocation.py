@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
-from mcp_roundtrip.aws.forwarder import LambdaForwarder
+from mcp_roundtrip.aws.invocation import LambdaForwarder
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import FUNCTION
 from support.scripted_server import Reply, ScriptedServer, hang, reset, respond, respond_and_close, scripted

@@ -1,0 +1,153 @@
+"""Invoke functions: forward a call to the owner of its tool, and dispatch the workers of tasks.
+
+Workers are invoked asynchronously, or a message is sent to the queue that invokes them.
+
+https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
+https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Final
+
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
+from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
+from mcp_roundtrip.protocol.canonical import compact_json, parse_json
+
+MAX_DELAY_S: Final = 900
+"""The longest delay of an SQS message. `wake_ups.wake` sends a message that arrives early again."""
+
+
+class LambdaForwarder:
+    """Invokes a function synchronously, and at most once."""
+
+    def __init__(self, client: AwsClient) -> None:
+        """Forward with a client of Lambda that sends no request twice: `AwsClients.invoke_client`."""
+        self._client = client
+
+    def __call__(
+        self, function: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
+    ) -> Any:
+        """Return the function's response to `event`; `custom` becomes its `client_context.custom`.
+
+        Raises ForwardingFailed if the function could not be invoked, failed, or did not respond within
+        `timeout_s`.
+        """
+        try:
+            response = self._client.call(
+                "Invoke",
+                timeout_s=timeout_s,
+                FunctionName=function,
+                Payload=_payload(event),
+                ClientContext=b64encode(compact_json({"custom": custom}).encode()).decode(),
+            )
+        except AwsError as error:
+            raise ForwardingFailed(error.code) from None
+        return _parse_response(response["Payload"], is_failure="FunctionError" in response)
+
+
+def _parse_response(payload: bytes, *, is_failure: bool) -> dict[str, Any]:
+    try:
+        answer = parse_json(payload)
+    except ValueError:
+        raise ForwardingFailed("malformed_answer") from None
+    if is_failure:  # only the type: the runtime's message may quote the event
+        kind = answer.get("errorType") if isinstance(answer, dict) else None
+        raise ForwardingFailed(kind[:MAX_CODE] if isinstance(kind, str) else "unhandled")
+    if not isinstance(answer, dict):
+        raise ForwardingFailed("malformed_answer")
+    return answer
+
+
+def _payload(event: Mapping[str, Any]) -> bytes:
+    """Encode an event in UTF-8, as API Gateway does: escapes would triple some texts of at most 6 MB."""
+    try:
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return compact_json(event).encode()
+
+
+class AwsDispatcher:
+    """Dispatches each worker by its address: the ARN of a function, or the URL of a standard queue.
+
+    An ARN has the version that created the task. `queue` is the URL of the queue that wakes the sleeping
+    tasks of a function, because Lambda cannot delay an invocation. Without it, the next poll wakes them.
+
+    Needs lambda:InvokeFunction or sqs:SendMessage, and sqs:ChangeMessageVisibility for `hide_message`. Raises
+    StoreError.
+    """
+
+    def __init__(self, clients: AwsClients, clock_ms: Callable[[], int], queue: str | None = None) -> None:
+        self._clients = clients
+        self._clock_ms = clock_ms
+        self._queue = queue
+
+    def dispatch(self, worker: str, pk: str) -> None:
+        with _as_store_errors():
+            if not _is_function(worker):
+                self._send(worker, {"task": pk}, delay_s=0)
+                return
+            try:
+                self._invoke(worker, pk)
+            except AwsError as error:
+                if error.code != "ResourceNotFoundException":
+                    raise
+                # The version was deleted. The newest code runs the task, or fails it with Drift.
+                self._invoke(_unqualified(worker), pk)
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        queue = self._queue if _is_function(worker) else worker
+        if queue is not None:
+            delay_s = -(-max(at_ms - self._clock_ms(), 0) // 1000)
+            with _as_store_errors():
+                self._send(queue, {"task": pk, "wake": at_ms}, delay_s=min(delay_s, MAX_DELAY_S))
+
+    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
+        """Hide a received message from other consumers for so long from now on."""
+        with _as_store_errors():
+            self._sqs.call(
+                "ChangeMessageVisibility",
+                QueueUrl=queue,
+                ReceiptHandle=receipt_handle,
+                VisibilityTimeout=duration_s,
+            )
+
+    def _invoke(self, function: str, pk: str) -> None:
+        payload = compact_json({"task": pk}).encode()
+        self._lambda.call("Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
+
+    def _send(self, queue: str, message: Mapping[str, Any], *, delay_s: int) -> None:
+        body = compact_json({**message, "queue": queue})  # its worker hides it
+        self._sqs.call("SendMessage", QueueUrl=queue, MessageBody=body, DelaySeconds=delay_s)
+
+    @cached_property
+    def _lambda(self) -> AwsClient:
+        return self._clients.client("lambda")
+
+    @cached_property
+    def _sqs(self) -> AwsClient:
+        return self._clients.client("sqs")
+
+
+def _is_function(worker: str) -> bool:
+    return worker.startswith("arn:")
+
+
+def _unqualified(arn: str) -> str:
+    """Return arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME without the version that may follow."""
+    return ":".join(arn.split(":")[:7])
+
+
+@contextmanager
+def _as_store_errors() -> Iterator[None]:
+    try:
+        yield
+    except AwsError as error:
+        raise StoreError(error.code) from error
