@@ -70,7 +70,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.task_methods": "for tasks",
     "mcp_roundtrip.server.tool_variants": "for lists",
     "mcp_roundtrip.protocol.client_behavior": "for calls that run out of time",
-    "mcp_roundtrip.server.answer_tool": "for clients that show views",
     "mcp_roundtrip.server.presenters.app": "for clients that show views",
     "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",

@@ -178,7 +178,6 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "a complete deployment does not need it": "deployment.missing_settings",
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
-        "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
             arguments.lenient_arguments aws.traced_clients observing.audit_logs observing.tracers
@@ -195,7 +194,6 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             server.message_span
         """,
         "browsers need it": "server.question_page",
-        "clients cache it": "server.server_card",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
             asyncio observing.author_logs deployment.state_codec_factory protocol.parameter_headers

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip.protocol.jsonrpc import TOO_MANY_REQUESTS
-from mcp_roundtrip.server.task_objects import POLL_INTERVAL_MS
+from mcp_roundtrip.server.task_methods import POLL_INTERVAL_MS
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation, skips

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.forms.form import one_of
     from mcp_roundtrip.protocol.trace import TraceContext
     from mcp_roundtrip.server.completions import Completion
-    from mcp_roundtrip.server.hook_call import Call
+    from mcp_roundtrip.server.hooks import Call
 
 __all__ = [
     "AsyncContext",
@@ -91,7 +91,7 @@ __all__ = [
 _MODULES = {
     "AsyncContext": "mcp_roundtrip.engine.async_context",
     "Audio": "mcp_roundtrip.content.blocks",
-    "Call": "mcp_roundtrip.server.hook_call",
+    "Call": "mcp_roundtrip.server.hooks",
     "Completion": "mcp_roundtrip.server.completions",
     "Context": "mcp_roundtrip.engine.context",
     "DefinitionError": "mcp_roundtrip.errors",

@@ -41,7 +41,7 @@ _SERVER: Final = (
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
     *("forms.form_schema", "schema.json_schema"),
-    *("server.answer_tool", "server.carriers.state", "server.plan", "server.rounds"),
+    *("server.views", "server.carriers.state", "server.plan", "server.rounds"),
     *("server.presenters.app", "server.presenters.client", "server.presenters.model"),
     *("state.codec", "state.delegation", "state.links", "deployment.state_codec_factory"),
     # calls that become tasks, are parked, or start again

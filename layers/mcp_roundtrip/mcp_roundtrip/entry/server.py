@@ -165,7 +165,7 @@ class Server(Registry):
         return context.params.get("name") == ANSWER_TOOL and self._tool_methods.has_views
 
     def _answer(self, context: RequestContext) -> Reply:
-        from mcp_roundtrip.server.answer_tool import AnswerTool  # most clients show no views
+        from mcp_roundtrip.server.views import AnswerTool  # most clients show no views
 
         call = AnswerTool(self._options, self.tools).find_call(context)
         return call if isinstance(call, Reply) else run_call(call)

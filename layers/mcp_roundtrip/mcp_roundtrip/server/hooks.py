@@ -1,25 +1,199 @@
 """Hooks: an author's code around every pass over a function of the server (`Server.around`).
 
 A hook is a generator that yields once. It takes no context and gets neither the answers nor the result, so
-it cannot change what the journal replays. A pass without hooks does not load this module.
+it cannot change what the journal replays. It sees the pass as a `Call`, to which it adds fields of the log,
+the span and the audit record. A pass without hooks does not load this module.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+import math
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import Context, copy_context
+from copy import deepcopy
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import call_parameters, check_callable, function_name, unwrap_function
-from mcp_roundtrip.engine.outcome import Failed, Outcome
-from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.server.hook_call import Call, end_call
+from mcp_roundtrip.engine.outcome import Failed, Outcome, OutcomeName, outcome_name
+from mcp_roundtrip.errors import DefinitionError, ProtocolError, ToolError, UsageError
+from mcp_roundtrip.internal_errors import ArgumentsError
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.auth.principal import Principal
     from mcp_roundtrip.engine.run import Run
     from mcp_roundtrip.server.model import FeatureCall
+
+
+MAX_FIELDS: Final = 16
+"""Fields that the hooks of one pass may add: every following log line carries them."""
+
+MAX_FIELD_CHARACTERS: Final = 256
+"""Characters of a field's text. The rest is cut off."""
+
+MAX_FIELD_NUMBER: Final = 2**63
+"""No integer of a span reaches it."""
+
+SPAN_FIELD: Final = "mcp_roundtrip.field."
+"""What the names of fields begin with in a span: it shadows no attribute of another convention."""
+
+_FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+
+PassOutcome = OutcomeName | Literal["tool_error", "protocol_error", "arguments_refused", "raised"]
+"""How a pass ended."""
+
+
+class Call:
+    """One pass of a call, as a hook sees it. A hook can read it, add fields to the log, and change nothing.
+
+    `outcome` and `error_type` are None before the hook's `yield`. HTTP headers are not part of it, because
+    they contain the caller's token.
+    """
+
+    __slots__ = ("_call", "_fields", "_outcome", "_run")
+
+    def __init__(self, call: FeatureCall, run: Run) -> None:
+        self._call = call
+        self._run = run
+        self._fields: dict[str, str | int | float | bool] = {}
+        self._outcome: Outcome | None = None
+
+    @property
+    def kind(self) -> Literal["tool", "prompt", "resource"]:
+        """What is called."""
+        return self._call.feature.kind  # type: ignore[return-value]  # `Feature.kind` is one of the three
+
+    @property
+    def name(self) -> str:
+        """The name of the tool or prompt; of a resource, its URI or URI template."""
+        return self._call.feature.name
+
+    @property
+    def method(self) -> str:
+        """The MCP method, such as "tools/call". A worker has the one of the request that became the task."""
+        return self._call.context.request.method
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """A copy of the arguments as the client sent them: they are validated after the hooks have begun."""
+        return deepcopy(dict(self._call.params.arguments))
+
+    @property
+    def principal(self) -> Principal | None:
+        """The authenticated caller; None if the deployment allows anonymous callers."""
+        return self._call.context.principal
+
+    @property
+    def scopes(self) -> frozenset[str] | None:
+        """The scopes that the caller was granted; None in a worker, which has no token."""
+        return None if self._run.is_task else self._call.context.scopes
+
+    @property
+    def client(self) -> Mapping[str, Any] | None:
+        """The client's name and version, self-reported: for display and logs only, not for decisions."""
+        info = self._call.context.request.meta.info
+        return None if info is None else deepcopy(dict(info))
+
+    @property
+    def protocol_version(self) -> str:
+        """The protocol version of the request."""
+        return self._call.context.request.meta.protocol_version
+
+    @property
+    def flow_id(self) -> str:
+        """The id that all passes of a call share. The log has it as `flow`."""
+        return self._run.history.journal.flow_id
+
+    @property
+    def task_id(self) -> str | None:
+        """The id of the task; None outside of a worker."""
+        return str(self._call.context.request.id) if self._run.is_task else None
+
+    @property
+    def is_first_pass(self) -> bool:
+        """Whether the call begins with this pass. A client may repeat a request, so it can be True twice."""
+        return not self._run.inputs.is_resumed
+
+    @property
+    def remaining_ms(self) -> int:
+        """The milliseconds until this pass has to end."""
+        return self._run.services.deadline.remaining_ms()
+
+    @property
+    def correlation_id(self) -> str:
+        """The id that every log line of the request has."""
+        return self._call.context.invocation.correlation_id
+
+    @property
+    def outcome(self) -> PassOutcome | None:
+        """How the pass ended; None before it has."""
+        ended = self._outcome
+        if ended is None or not isinstance(ended, Failed):
+            return None if ended is None else outcome_name(ended)
+        match _single_error(ended.error):
+            case ArgumentsError():
+                return "arguments_refused"
+            case ToolError():
+                return "tool_error"
+            case ProtocolError():
+                return "protocol_error"
+        return "raised"
+
+    @property
+    def error_type(self) -> str | None:
+        """The name of the exception's class if the function, or an inner hook, raised one."""
+        ended = self._outcome
+        return type(_single_error(ended.error)).__name__ if isinstance(ended, Failed) else None
+
+    def add_fields(self, **fields: str | int | float | bool) -> None:
+        """Add fields to the following log lines of this request, below `fields`, to the span and the audit.
+
+        A name has up to 40 lower-case letters, digits and underscores. A pass may have 16 names; a later
+        value replaces an earlier one. A text is cut after 256 characters. Raises UsageError.
+        """
+        merged = self._fields | {name: _checked(name, value) for name, value in fields.items()}
+        if len(merged) > MAX_FIELDS:
+            raise UsageError(f"hooks added {len(merged)} fields to one pass; add at most {MAX_FIELDS}")
+        self._fields = merged
+        context = self._call.context
+        context.tag(fields=merged)
+        if context.ports.tracer is not None:
+            context.ports.tracer.annotate({f"{SPAN_FIELD}{name}": merged[name] for name in fields})
+
+
+def end_call(call: Call, outcome: Outcome) -> None:
+    """Let the hooks know how the pass ended."""
+    call._outcome = outcome
+
+
+def _single_error(error: BaseException) -> BaseException:
+    """Return the exception that decides the reply."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    from mcp_roundtrip.engine.exception_groups import single_exception  # few tools raise a group
+
+    return single_exception(error)
+
+
+def _checked(name: str, value: Any) -> str | int | float | bool:
+    """Return the value of a field, cut to its limit. Raises UsageError."""
+    if not _FIELD_NAME.fullmatch(name):
+        raise UsageError(
+            f"add_fields: the name {name!r:.100} is not allowed; use lower-case letters, digits and "
+            "underscores, and at most 40 characters"
+        )
+    if isinstance(value, str):
+        return value[:MAX_FIELD_CHARACTERS].encode("utf-8", "replace").decode()
+    if isinstance(value, int) and abs(value) < MAX_FIELD_NUMBER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise UsageError(
+        f"add_fields: {name} is {type(value).__name__}; use a string, a finite number of 64 bits or a boolean"
+    )
+
 
 _ENDED: Final = object()
 

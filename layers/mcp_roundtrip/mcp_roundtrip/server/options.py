@@ -28,7 +28,7 @@ MAX_DESCRIPTION: Final = 100
 """Characters of a description (SEP-2127, and the MCP registry)."""
 
 ANSWER_TOOL: Final = "answer_questions"
-"""The tool through which views answer questions (`server.answer_tool`). No other tool can have its name."""
+"""The tool through which views answer questions (`views.AnswerTool`). No other tool can have its name."""
 
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which a model passes on the answers of the user (`server.presenters.model`)."""

@@ -1,18 +1,27 @@
-"""The documents of an endpoint that need no authorization: question page, Server Card, resource metadata."""
+"""The documents of an endpoint that need no authorization: question page, Server Card, resource metadata.
+
+The Server Card is what a client reads before it connects (SEP-2127, a draft, which reserves
+`GET <endpoint>/server-card` for it): the name, the address and the protocol versions of a server. It lists no
+tools, because a card is public. The resource metadata (RFC 9728) is also in challenges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
-from mcp_roundtrip.auth.protected_resource import ProtectedResource
+from mcp_roundtrip.auth.protected_resource import MAX_AGE_S, ProtectedResource
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
+from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Operation
-from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.server.resource_metadata import challenge_headers, metadata_response
+from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 from mcp_roundtrip.server.responses import log_fault
 
 
@@ -58,13 +67,11 @@ class PublicDocuments(Struct, frozen=True):
         card_name = self.ports.config.server_card
         if card_name is None or self.options is None or not request.path.endswith("/server-card"):
             return None
-        from mcp_roundtrip.server import server_card  # clients cache it
-
         uri = self.ports.config.audience()
-        if not server_card.is_server_card(request, uri):
+        if not is_server_card(request, uri):
             return None
-        card = server_card.make_card(card_name, self.options, uri, serves_legacy=self.serves_legacy)
-        response = server_card.card_response(request, card)
+        card = make_card(card_name, self.options, uri, serves_legacy=self.serves_legacy)
+        response = card_response(request, card)
         self.ports.observer.record("request_completed", outcome="server_card", status=response.status)
         return response
 
@@ -84,3 +91,110 @@ class PublicDocuments(Struct, frozen=True):
             return None
         servers = (config.authorization_server,)
         return ProtectedResource(config.audience(), servers, self.scopes, self.name, config.scope_prefix)
+
+
+# -- resource metadata --------------------------------------------------------------------------------------
+
+_CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
+
+_METADATA_PREFLIGHT: Final[Mapping[str, str]] = {
+    **_CORS,
+    "access-control-allow-methods": "GET",
+    # Clients in browsers send their MCP-Protocol-Version here, too.
+    "access-control-allow-headers": "*",
+    "access-control-max-age": str(MAX_AGE_S),
+}
+
+
+def metadata_response(method: str, metadata: ProtectedResource) -> HttpResponse | None:
+    """Return the response to GET, HEAD or a preflight request, from any origin; None for other methods."""
+    if method == "OPTIONS":
+        return HttpResponse(204, headers=_METADATA_PREFLIGHT)
+    if method not in ("GET", "HEAD"):
+        return None
+    headers = {**JSON_HEADERS, **_CORS, "cache-control": f"public, max-age={MAX_AGE_S}"}
+    return HttpResponse(200, compact_json(metadata.document()) if method == "GET" else "", headers)
+
+
+def challenge_headers(
+    refusal: Unauthorized | InsufficientScope, metadata: ProtectedResource
+) -> dict[str, str]:
+    """Return the WWW-Authenticate header that leads a refused client to the metadata."""
+    if isinstance(refusal, InsufficientScope):
+        return {"www-authenticate": metadata.challenge("insufficient_scope", refusal.scopes)}
+    return {"www-authenticate": metadata.challenge(refusal.error)}
+
+
+# -- Server Card --------------------------------------------------------------------------------------------
+
+CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+CARD_MEDIA_TYPE: Final = "application/mcp-server-card+json"
+
+CARD_MAX_AGE_S: Final = 3_600
+"""How long clients may cache a card."""
+
+MAX_CARD_VERSION: Final = 255
+"""Characters of a version: the limit of the schema."""
+
+_CARD_METHODS: Final = ("GET", "HEAD", "OPTIONS")
+
+# SEP-2127, "CORS Requirements". Clients in browsers send their MCP-Protocol-Version here, too.
+_CARD_CORS: Final[Mapping[str, str]] = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "Content-Type, If-None-Match, MCP-Protocol-Version",
+    "access-control-expose-headers": "ETag",
+}
+
+
+def is_server_card(request: HttpRequest, endpoint_uri: str) -> bool:
+    """Return whether a request is for the card: its path is that of `<endpoint_uri>/server-card`.
+
+    Event sources leave a stage or a base path out of the path, so the path may begin later than the URL's.
+    """
+    expected = f"{urlsplit(endpoint_uri).path.rstrip('/')}/server-card"
+    return request.method in _CARD_METHODS and request.path[:1] == "/" and expected.endswith(request.path)
+
+
+def make_card(
+    name: str, options: ServerOptions, endpoint_uri: str, *, serves_legacy: bool = True
+) -> dict[str, Any]:
+    """Build the card. `name` is in reverse DNS format, such as `com.example/weather`."""
+    info = options.server_info
+    title = info.get("title")
+    versions = [*SUPPORTED_VERSIONS, *(LEGACY_VERSIONS if serves_legacy else ())]
+    return {
+        "$schema": CARD_SCHEMA,
+        "name": name,
+        "version": info["version"][:MAX_CARD_VERSION],
+        "description": options.description or (title or info["name"])[:MAX_DESCRIPTION],
+        **({"title": title[:MAX_DESCRIPTION]} if title else {}),
+        **options.branding,
+        "remotes": [
+            {"type": "streamable-http", "url": endpoint_uri, "supportedProtocolVersions": versions},
+        ],
+    }
+
+
+def card_response(request: HttpRequest, card: Mapping[str, Any]) -> HttpResponse:
+    """Return the response to GET, HEAD or a preflight request, from any origin."""
+    if request.method == "OPTIONS":
+        return HttpResponse(204, headers={**_CARD_CORS, "access-control-max-age": str(CARD_MAX_AGE_S)})
+    body = compact_json(card)
+    etag = f'"{sha256(body.encode()).hexdigest()[:32]}"'
+    headers = {
+        **_CARD_CORS,
+        "content-type": CARD_MEDIA_TYPE,
+        "cache-control": f"public, max-age={CARD_MAX_AGE_S}",
+        "etag": etag,
+        "x-content-type-options": "nosniff",
+    }
+    if _matches(request.headers.get("if-none-match", ""), etag):
+        return HttpResponse(304, headers=headers)
+    return HttpResponse(200, body if request.method == "GET" else "", headers)
+
+
+def _matches(if_none_match: str, etag: str) -> bool:
+    """Return whether the client has this version already (RFC 9110 §13.1.2, weak comparison)."""
+    given = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
+    return etag in given or given == ["*"]

@@ -1,4 +1,10 @@
-"""Runs the tool of a task for a worker: one pass over its function, and the conclusion once it has ended."""
+"""Runs the tool of a task for a worker: one pass over its function, and the conclusion once it has ended.
+
+A task that waits for answers on the page ends, and its call is parked. Few clients show the `statusMessage`
+of a task, so the user may not see a link there. Clients show the result of a task. It is the reply of a
+parked call: it names the link, and asks the model to call the tool again. That call continues from the task's
+journal, as a new task where the tool calls `ctx.run_as_task`.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +24,22 @@ from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
-from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
+from mcp_roundtrip.server.carriers.stored import conclusion_of, final_reply, parked_caller, too_many_answers
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
+from mcp_roundtrip.server.presenters import page, standing
+from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
+from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
-from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.model import Task, WorkState
+from mcp_roundtrip.tasks.parked import ParkedCalls
+from mcp_roundtrip.tasks.question_links import PAGE
 from mcp_roundtrip.tasks.recorder import TaskRecorder
-from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult, TaskError
+from mcp_roundtrip.tasks.worker import RETRYABLE, EndWith, PassResult, TaskError
 
 MAX_STATUS_MESSAGE: Final = 4_096
 """Characters of a `statusMessage`: every poll reads it."""
@@ -89,10 +100,8 @@ class TaskRunner(Struct, frozen=True):
             case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
                 return PassResult(run, outcome, conclusion_of(too_many_answers(this_round, key)))
             case NeedsInput(channel="page"):
-                from mcp_roundtrip.server.carriers import task_parking  # most clients show questions
-
-                if task_parking.can_park(this_round, task):
-                    move = partial(task_parking.park, this_round, task, history.call, outcome)
+                if _can_park(this_round, task):
+                    move = partial(_park, this_round, task, history.call, outcome)
                     return PassResult(run, outcome, move=move)
         return PassResult(run, outcome)
 
@@ -108,3 +117,32 @@ class TaskRunner(Struct, frozen=True):
         params = CallParams(task_call.arguments, {}, None)
         options = replace(self.tool_methods.options, server_info=task_call.server_info)
         return FeatureCall(tool, tool.name, params, context, options)
+
+
+def _can_park(this_round: Round, task: Task) -> bool:
+    """Return whether an equal call of the task's client would find the call if it were parked."""
+    return task.dialect == "extension" and this_round.call.plan.parks
+
+
+def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:
+    """Park the call, and end the task with the reply that names the link, in one transaction.
+
+    Returns False if the task has changed. Raises StoreError, and ItemTooLarge for an entry.
+    """
+    call = this_round.call
+    calls = ParkedCalls.of(call.context.ports.tasks().tasks)
+
+    def end(parked: Task) -> Change:
+        if parked.requests and parked.work_state is WorkState.AWAITING:
+            requests = {key: asked.request for key, asked in parked.requests.items()}
+            reply = page.ask(this_round, requests, Repetition.of(call, parked))
+        else:
+            reply = standing.wait(this_round, parked)
+        assert isinstance(reply.body, dict)
+        return end_with(reply.body)
+
+    parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
+    if parked is not None:
+        observer, asked = call.context.ports.observer, sorted(outcome.requests)
+        observer.record("call_parked", **call.log_identity, asked=asked, channel=PAGE, task=task.task_id)
+    return parked is not None

@@ -1,6 +1,13 @@
 """Views: the HTML documents in which hosts show results (MCP Apps, SEP-1865).
 
 A view has a `ui://` URI. Clients that show views read it with `resources/read`; lists of resources omit it.
+
+A view answers the questions of a call through the answer tool. Hosts pass the name and the arguments of a
+view's `tools/call`, and nothing else. So what a retry has beside its arguments, the state and the answers,
+are arguments of the tool. The call inside is the one that asked: the same tool with the same arguments, for
+the same caller, whose scopes and state are checked as in any retry. A model cannot call the answer tool if
+its host keeps the promises of MCP Apps: it neither lists app-only tools to the model nor shows it the state.
+Without a valid state, a call changes nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +21,12 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
-from mcp_roundtrip.server.admission import UnknownResource, authorize
-from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.admission import UnknownResource, authorize, unknown_item
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
+from mcp_roundtrip.server.tools import Tool
 
 SCHEME: Final = "ui://"
 
@@ -49,7 +58,7 @@ ANSWER_TOOL_DEFINITION: Final[Mapping[str, Any]] = {
     },
     "_meta": {"ui": {"visibility": ["app"]}},
 }
-"""The Tool object of `server.answer_tool`, in lists for clients to whose views a tool may show questions."""
+"""The Tool object of `AnswerTool`, in lists for clients to whose views a tool may show questions."""
 
 
 class View(Struct, frozen=True):
@@ -154,3 +163,53 @@ def with_view(requests: Mapping[str, Mapping[str, Any]], uri: str) -> dict[str, 
 def _is_form(request: Mapping[str, Any]) -> bool:
     is_elicitation: bool = request["method"] == "elicitation/create"
     return is_elicitation and request["params"]["mode"] == "form"
+
+
+# -- the answer tool ----------------------------------------------------------------------------------------
+
+
+class _Answer(Struct, frozen=True):
+    tool: str
+    arguments: Mapping[str, Any]
+    state: str
+    answers: Mapping[str, Any]
+
+
+class AnswerTool(Struct, frozen=True):
+    """The handler of calls of the answer tool."""
+
+    options: ServerOptions
+    tools: Mapping[str, Tool]
+
+    def find_call(self, context: RequestContext) -> FeatureCall | Reply:
+        """Return the call that asked, which continues with the answers; a reply to malformed arguments.
+
+        Raises ProtocolError for a client that shows no views and for an unknown tool, and InsufficientScope
+        for the scopes of the tool that asked.
+        """
+        if not shows_apps(context.request.meta.capabilities):
+            raise unknown_item("tool", ANSWER_TOOL)
+        given = _read(CallParams.read(context.params))
+        if isinstance(given, str):
+            error = results.tool_error(context.server_info(self.options), given)
+            return Reply(error, log_fields={"tool": ANSWER_TOOL, "outcome": "arguments_refused"})
+        tool = authorize(
+            self.options, self.tools.get(given.tool), context, lambda: unknown_item("tool", given.tool)
+        )
+        return self._inner_call(tool, given, context)
+
+    def _inner_call(self, tool: Tool, given: _Answer, context: RequestContext) -> FeatureCall:
+        """Return the call that asked. A view can answer neither input requests of the client nor tasks."""
+        params = CallParams(given.arguments, given.answers, given.state, is_retry=True, is_in_app=True)
+        context, takes_rounds = context.without_input_capabilities(), not context.request.is_legacy
+        return FeatureCall(tool, tool.name, params, context, self.options, takes_rounds)
+
+
+def _read(params: CallParams) -> _Answer | str:
+    """Return the arguments, or the text that says what is wrong with them."""
+    values = params.arguments
+    for name, kind in (("tool", str), ("arguments", dict), ("state", str), ("answers", dict)):
+        if not isinstance(values.get(name), kind):
+            expected = "a string" if kind is str else "an object"
+            return f"{name}: Input should be {expected}"
+    return _Answer(values["tool"], values["arguments"], values["state"], values["answers"])

@@ -29,7 +29,7 @@ from mcp_roundtrip.server.carriers.stored import creation_error, parked_caller, 
 from mcp_roundtrip.server.execution import new_run
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.presenters import app, client, model, page, standing
-from mcp_roundtrip.server.presenters.repetition import Repetition
+from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks

@@ -10,8 +10,7 @@ from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput,
 from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.server.carriers import task as task_carrier
-from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
-from mcp_roundtrip.server.carriers.stored import creation_error
+from mcp_roundtrip.server.carriers.stored import conclusion_of, creation_error, final_reply, too_many_answers
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round

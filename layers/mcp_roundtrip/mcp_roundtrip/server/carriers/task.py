@@ -20,7 +20,7 @@ from mcp_roundtrip.server.carriers.stored import creation_error, session_caller,
 from mcp_roundtrip.server.errors import ClientError, invalid_state
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.server.task_objects import task_members
+from mcp_roundtrip.server.task_methods import task_members
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import DIALECT

@@ -1,4 +1,7 @@
-"""The methods of 2025-11-25 and 2025-06-18, served without sessions: see `protocol.session_id`."""
+"""The methods of 2025-11-25 and 2025-06-18, and what these versions have of a result.
+
+They are served without sessions: see `protocol.session_id`.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,33 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
-from mcp_roundtrip.server.legacy.results import has_tasks, legacy_result
 from mcp_roundtrip.server.listing import FeatureList, Listable
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions, TaskSupport
 from mcp_roundtrip.server.plan import ClientAbilities
 from mcp_roundtrip.server.tool_variants import ListedTool, ToolList
+
+_LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
+"""Members of results that these versions do not have."""
+
+
+def has_tasks(version: str) -> bool:
+    """Return whether this version of the protocol has tasks."""
+    return version == LEGACY_VERSION
+
+
+def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result without the members that these versions do not have."""
+    later = _LATER_MEMBERS | ({"resultType"} if result.get("resultType") == "complete" else set())
+    return {name: member for name, member in call_tool_result(result).items() if name not in later}
+
+
+def call_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a CallToolResult without structured content that is no object: `content` has it as text."""
+    if isinstance(result.get("structuredContent", {}), dict):
+        return dict(result)
+    return {name: member for name, member in result.items() if name != "structuredContent"}
+
 
 RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""

@@ -27,10 +27,9 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.legacy.results import call_tool_result, has_tasks
+from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
-from mcp_roundtrip.server.task_methods import run_task_operation
-from mcp_roundtrip.server.task_objects import task_members
+from mcp_roundtrip.server.task_methods import run_task_operation, task_members
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.service import Tasks
 

@@ -2,7 +2,7 @@
 
 The result of the call is complete for the model. Its `_meta`, which hosts pass to the view and not to the
 model, holds what the view needs: the questions, and a state that is bound to the caller, the tool and the
-arguments. The view answers through an app-only tool (`server.answer_tool`).
+arguments. The view answers through an app-only tool (`server.views.AnswerTool`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.presenters.repetition import Repetition
 from mcp_roundtrip.server.round import Round, asked_through
+from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.tasks.model import Status
 
 META_QUESTIONS: Final = "mcp-roundtrip/questions"
