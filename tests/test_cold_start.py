@@ -57,10 +57,9 @@ NEVER_LOADED = {
     "mcp_roundtrip.content.members": "for content blocks and declared metadata",
     "mcp_roundtrip.arguments.raw_arguments": "for a raw input_schema",
     "mcp_roundtrip.arguments.string_arguments": "for prompts and resources",
-    "mcp_roundtrip.server.plan": "for calls that ask",
     "mcp_roundtrip.server.completions": "for completions",
     "mcp_roundtrip.server.discovery": "for clients that connect",
-    "mcp_roundtrip.server.legacy": "for clients of the earlier versions",
+    "mcp_roundtrip.server.legacy.methods": "for clients of the earlier versions",
     "mcp_roundtrip.server.listing": "for lists",
     "mcp_roundtrip.server.carriers.parked": "for calls that ask on the question page",
     "mcp_roundtrip.server.prompts": "for prompts",
@@ -69,7 +68,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.skills": "for clients that read skills",
     "mcp_roundtrip.server.task_methods": "for tasks",
     "mcp_roundtrip.server.tool_variants": "for lists",
-    "mcp_roundtrip.protocol.client_behavior": "for calls that run out of time",
     "mcp_roundtrip.server.presenters.app": "for clients that show views",
     "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",
@@ -77,8 +75,8 @@ NEVER_LOADED = {
 }
 """Modules that a plain call must never load, with their cost or purpose."""
 
-PACKAGE_BUDGET = 75
-"""Modules of this package that a plain call may load; one adds up to a millisecond. (74 today.)"""
+PACKAGE_BUDGET = 86
+"""Modules of this package that a plain call may load; one adds up to a millisecond. (85 today.)"""
 
 LIBRARY_BUDGET = 69
 """Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""

@@ -167,12 +167,12 @@ def test_a_start_is_cold_if_the_first_request_waits_for_it(
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
-            difflib auth.scopes engine.context content.members arguments.docstring
+            difflib engine.context content.members arguments.docstring
             arguments.raw_arguments arguments.string_arguments
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
-            engine.exception_groups engine.unawaited_errors engine.usage_errors observing.redaction
+            engine.unawaited_errors engine.usage_errors observing.redaction
             schema.explanation schema.json_errors arguments.type_errors
         """,
         "a complete deployment does not need it": "deployment.missing_settings",
@@ -185,7 +185,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         """,
     },
     "front_door": {
-        "options of the front door import them": "difflib auth.scopes content.members",
+        "options of the front door import them": "difflib content.members",
         "errors need them": "observing.redaction traceback",
         "the owners run the calls": "engine.channels",
         "a complete deployment does not need it": "deployment.missing_settings",

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from mcp_roundtrip.errors import DefinitionError
 
-_SCOPE_TOKEN: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}")
+_ALLOWED: Final = r"[\x21\x23-\x5b\x5d-\x7e]{1,256}"
 """RFC 6749 §3.3; the limit of 256 characters is not from there."""
 
 OFFLINE_ACCESS: Final = "offline_access"
@@ -20,7 +20,7 @@ OFFLINE_ACCESS: Final = "offline_access"
 def validate_scopes(given: Iterable[str]) -> tuple[str, ...]:
     """Return the scopes without duplicates, in their order. Raises DefinitionError if they are invalid."""
     scopes = () if isinstance(given, str) else tuple(dict.fromkeys(given))
-    if isinstance(given, str) or not all(isinstance(s, str) and _SCOPE_TOKEN.fullmatch(s) for s in scopes):
+    if isinstance(given, str) or not all(isinstance(s, str) and re.fullmatch(_ALLOWED, s) for s in scopes):
         raise DefinitionError(
             f"scopes={given!r:.200} are not scopes; use a list of str such as ['orders.read'], without "
             "spaces, quotes and backslashes"

@@ -39,7 +39,7 @@ _SERVER: Final = (
     # lines that tools log with Powertools
     "observing.author_logs",
     # calls that ask, and their states
-    *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests"),
+    *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests", "engine.url_polling"),
     *("forms.form_schema", "schema.json_schema"),
     *("server.views", "server.carriers.state", "server.plan", "server.rounds"),
     *("server.presenters.app", "server.presenters.client", "server.presenters.model"),

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.signature import Signature, check_callable, function_name
 from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.auth.scopes import validate_scopes
 from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declarable_path
@@ -47,8 +48,6 @@ def check_scopes(name: str, given: Sequence[str]) -> tuple[str, ...]:
     """Return the scopes of a feature without duplicates. Raises DefinitionError."""
     if not given:
         return ()
-    from mcp_roundtrip.auth.scopes import validate_scopes  # only servers with scopes need it
-
     try:
         return validate_scopes(given)
     except DefinitionError as error:

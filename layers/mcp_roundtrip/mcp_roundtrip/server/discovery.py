@@ -24,6 +24,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.views import view_capabilities
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
@@ -58,8 +59,6 @@ def discovery_methods(
     def discover(context: RequestContext) -> Reply:
         if not has_views or not shows_apps(context.request.meta.capabilities):
             return Reply(result)
-        from mcp_roundtrip.server.views import view_capabilities  # few clients show views
-
         return Reply({**result, "capabilities": view_capabilities(capabilities), "cacheScope": "private"})
 
     return {

@@ -17,6 +17,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import call_parameters, check_callable, function_name, unwrap_function
+from mcp_roundtrip.engine.exception_groups import single_exception
 from mcp_roundtrip.engine.outcome import Failed, Outcome, OutcomeName, outcome_name
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -172,8 +173,6 @@ def _single_error(error: BaseException) -> BaseException:
     """Return the exception that decides the reply."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    from mcp_roundtrip.engine.exception_groups import single_exception  # few tools raise a group
-
     return single_exception(error)
 
 

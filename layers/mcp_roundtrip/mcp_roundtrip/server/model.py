@@ -23,11 +23,18 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import ValidRequest
 from mcp_roundtrip.server.invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import ServerOptions
+from mcp_roundtrip.server.plan import (
+    Carrier,
+    ClientAbilities,
+    Plan,
+    abilities_of,
+    carrier_of_unfinished,
+    plan_call,
+)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channels
     from mcp_roundtrip.server.feature import Feature
-    from mcp_roundtrip.server.plan import Carrier, ClientAbilities, Plan
     from mcp_roundtrip.state.claims import Binding
 
 WireInputRequests = Mapping[str, Mapping[str, Any]]
@@ -74,8 +81,6 @@ class RequestContext(Struct, frozen=True):
 
     def client_abilities(self, *, takes_rounds: bool) -> ClientAbilities:
         """Return what the client can do during a call. `takes_rounds`: see `FeatureCall`."""
-        from mcp_roundtrip.server.plan import abilities_of  # most calls do not ask
-
         meta = self.request.meta
         return abilities_of(
             meta,
@@ -200,8 +205,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
     @cached_property
     def plan(self) -> Plan:
         """How the call is asked, and how it continues."""
-        from mcp_roundtrip.server.plan import plan_call  # most calls do not ask
-
         feature = self.feature
         client = self.context.client_abilities(takes_rounds=self.takes_rounds)
         if feature.kind != "tool":  # only the call of a tool can be made again by a model
@@ -239,8 +242,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
     @property
     def carrier_if_unfinished(self) -> Carrier | None:
         """Where the call waits if it is out of time; None if it cannot continue."""
-        from mcp_roundtrip.server.plan import carrier_of_unfinished  # most calls have time left
-
         return carrier_of_unfinished(
             self.plan, is_in_app=self.params.is_in_app, may_start_task=self.may_start_task
         )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
+from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.auth.scopes import ScopeHierarchy
 
 PAGE_SIZE: Final = 1_000
 """Default number of items in one page of a list."""
@@ -152,8 +150,6 @@ def scope_hierarchy(scopes: Mapping[str, Sequence[str]]) -> ScopeHierarchy | Non
     """Build the hierarchy of the option `scopes`; None if it is empty. Raises DefinitionError."""
     if not scopes:
         return None
-    from mcp_roundtrip.auth.scopes import ScopeHierarchy  # only servers with scopes need it
-
     return ScopeHierarchy.from_direct(scopes)
 
 
@@ -161,8 +157,6 @@ def check_initial_scopes(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the option `initial_scopes` without duplicates. Raises DefinitionError."""
     if given is None:
         return None
-    from mcp_roundtrip.auth.scopes import validate_scopes  # only servers with scopes need it
-
     return validate_scopes(given)
 
 
@@ -176,6 +170,4 @@ def initial_scopes(
     needed = set(required)
     if chosen is not None or not needed:
         return chosen or ()
-    from mcp_roundtrip.auth.scopes import ScopeHierarchy  # only servers with scopes need it
-
     return (hierarchy or ScopeHierarchy()).narrowest(needed)

@@ -12,10 +12,10 @@ from mcp_roundtrip.engine.outcome import Done, Failed
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.server.errors import ClientError, client_error
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.errors import ClientError
     from mcp_roundtrip.state.claims import OpenState
     from mcp_roundtrip.tasks.call_index import Flow
 
@@ -114,8 +114,6 @@ class Round(Struct, frozen=True):
 
     def reply_for_exception(self, error: BaseException) -> Reply:
         """Build the reply for an exception of the feature, and log it."""
-        from mcp_roundtrip.server.errors import client_error  # most calls do not fail
-
         return self.error_reply(client_error(self.call, error))
 
     def error_reply(self, failure: ClientError) -> Reply:

@@ -31,8 +31,21 @@ from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput,
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.server.carriers import state as state_carrier
+from mcp_roundtrip.server.errors import (
+    TASK_REQUESTS,
+    asked_after_steps,
+    invalid_state,
+    out_of_time_error,
+    require_feature_capabilities,
+    too_many_rounds,
+    unaskable_error,
+)
 from mcp_roundtrip.server.execution import new_run, run_pass
+from mcp_roundtrip.server.legacy import calls
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.plan import carrier_of_questions
+from mcp_roundtrip.server.presenters import client
 from mcp_roundtrip.server.round import Round
 
 if TYPE_CHECKING:
@@ -42,8 +55,6 @@ if TYPE_CHECKING:
 def run_call(call: FeatureCall) -> Reply:
     """Run one round of a call. Raises ProtocolError for one that is refused before the function runs."""
     if not (call.takes_rounds or call.params.is_in_app):
-        from mcp_roundtrip.server.legacy import calls  # most clients are of 2026-07-28
-
         call = calls.adapt(call)
     reply = _run(call)
     if call.params.is_in_app:
@@ -55,8 +66,6 @@ def run_call(call: FeatureCall) -> Reply:
 
 def _run(call: FeatureCall) -> Reply:
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
-        from mcp_roundtrip.server.errors import require_feature_capabilities, unaskable_error
-
         try:
             require_feature_capabilities(call)
         except MissingClientCapability as error:
@@ -95,19 +104,17 @@ def _load(call: FeatureCall) -> Round | Reply:
     """
     if call.params.request_state is None:
         return _load_parked(call) or _first_round(call)
-    from mcp_roundtrip.server.carriers import state  # most calls have none
-
     try:
-        opened = state.open_state(call, call.params.request_state)
+        opened = state_carrier.open_state(call, call.params.request_state)
     except StateRejected as rejected:
         return _refuse_state(call, rejected)
-    if (task_id := state.parked_task(opened, for_view=call.params.is_in_app)) is not None:
+    if (task_id := state_carrier.parked_task(opened, for_view=call.params.is_in_app)) is not None:
         from mcp_roundtrip.server.carriers import parked  # most states have a journal
 
         return parked.continue_named(call, task_id)
-    journal = state.journal_of(call, opened)
+    journal = state_carrier.journal_of(call, opened)
     # No later round could run what the last one puts off.
-    has_reserve = opened.round < state.max_rounds(call, journal) or call.may_start_task
+    has_reserve = opened.round < state_carrier.max_rounds(call, journal) or call.may_start_task
     this_round = _round(call, journal, opened, has_reserve=has_reserve)
     if call.feature.task is None or not call.context.ports.config.has_task_table:
         return this_round
@@ -116,8 +123,6 @@ def _load(call: FeatureCall) -> Round | Reply:
 
 def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
     """Return the reply to a view whose state is not valid. Raises ProtocolError for the state of a client."""
-    from mcp_roundtrip.server.errors import invalid_state  # most states are valid
-
     error = invalid_state(call, rejected)
     if not call.params.is_in_app:
         raise error from None
@@ -128,8 +133,6 @@ def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
 
 def _first_round(call: FeatureCall) -> Round:
     if not call.takes_rounds:
-        from mcp_roundtrip.server.legacy import calls  # most clients are of 2026-07-28
-
         return calls.first_round(call)
     return _round(call, Journal(call.context.ports.random_bytes(16).hex()))
 
@@ -183,8 +186,6 @@ def _run_round(this_round: Round) -> Reply:
         require_room(call, this_round.run)
     outcome = run_pass(call, this_round.run)
     if this_round.visits is not None:
-        from mcp_roundtrip.server.legacy import calls  # most clients are of 2026-07-28
-
         while (again := calls.second_pass(this_round, outcome)) is not None:
             this_round, outcome = again, run_pass(call, again.run)
     return _reply_to(this_round, outcome)
@@ -210,8 +211,6 @@ def _reply_to(this_round: Round, outcome: Outcome) -> Reply:
 
 def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
     """Save the journal, and present the questions of a pass."""
-    from mcp_roundtrip.server.plan import carrier_of_questions  # most calls do not ask
-
     call, requests, journal, channel = this_round.call, outcome.requests, outcome.journal, outcome.channel
     has_effects = bool(journal.lost_effects)
     match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
@@ -222,8 +221,6 @@ def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
         case "restart" if channel == "model":
             return _ask_model(this_round, outcome)
         case "restart":
-            from mcp_roundtrip.server.legacy import calls
-
             return calls.ask_at_urls(this_round, requests, journal)
     return _ask_with_state(this_round, requests, journal, in_app=channel == "app")
 
@@ -232,8 +229,6 @@ def _ask_model(this_round: Round, outcome: NeedsInput) -> Reply:
     from mcp_roundtrip.server.presenters import model  # few tools choose it
 
     if outcome.journal.lost_effects:  # the next call runs from its start
-        from mcp_roundtrip.server.errors import asked_after_steps
-
         failure = asked_after_steps(this_round.call, outcome.requests, outcome.journal)
         return this_round.error_reply(failure)
     return model.ask(this_round, outcome.requests)
@@ -243,9 +238,6 @@ def _ask_with_state(
     this_round: Round, requests: WireInputRequests, journal: Journal, *, in_app: bool
 ) -> Reply:
     """Present questions with a state; without any, the state has the call continue at once."""
-    from mcp_roundtrip.server.carriers import state as state_carrier  # most calls need none
-    from mcp_roundtrip.server.presenters import app, client
-
     call = this_round.call
     if not in_app and this_round.number > state_carrier.max_rounds(call, journal):
         return _end_rounds(this_round, requests, journal)
@@ -254,13 +246,13 @@ def _ask_with_state(
         return state
     if not in_app:
         return client.ask(this_round, requests, state)
+    from mcp_roundtrip.server.presenters import app  # few clients show views
+
     return app.ask(this_round, requests, state) if requests else app.work(this_round, state)
 
 
 def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
     """Continue a call after its last round as a task, or end it."""
-    from mcp_roundtrip.server.errors import TASK_REQUESTS, too_many_rounds  # most calls end before
-
     call = this_round.call
     if call.may_start_task and all(each["method"] in TASK_REQUESTS for each in requests.values()):
         return _become_task(this_round, journal)
@@ -268,10 +260,9 @@ def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal
 
 
 def _become_task(this_round: Round, journal: Journal) -> Reply:
-    from mcp_roundtrip.engine.url_polling import TASK_TTL_MS  # few calls become a task by themselves
     from mcp_roundtrip.server.carriers import task as task_carrier
 
-    return task_carrier.save(this_round, journal, TASK_TTL_MS)
+    return task_carrier.save(this_round, journal, task_carrier.TTL_MS)
 
 
 def _continue(this_round: Round, journal: Journal) -> Reply:
@@ -286,6 +277,4 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
             from mcp_roundtrip.server.carriers import parked
 
             return parked.save(this_round, {}, journal)
-    from mcp_roundtrip.server.errors import out_of_time_error  # most calls can continue
-
     return this_round.error_reply(out_of_time_error(call))

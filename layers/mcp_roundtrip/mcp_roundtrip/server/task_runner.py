@@ -24,7 +24,8 @@ from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
-from mcp_roundtrip.server.carriers.stored import conclusion_of, final_reply, parked_caller, too_many_answers
+from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
+from mcp_roundtrip.server.carriers.stored import parked_caller
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext

@@ -24,9 +24,9 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.server.admission import UnknownResource, authorize, unknown_item
+from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
-from mcp_roundtrip.server.tools import Tool
 
 SCHEME: Final = "ui://"
 
@@ -151,20 +151,6 @@ def view_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     return {"resources": {}, **capabilities, "extensions": extensions}
 
 
-def with_view(requests: Mapping[str, Mapping[str, Any]], uri: str) -> dict[str, dict[str, Any]]:
-    """Add to forms the view in which the host may show them (draft SEP-3118)."""
-    hint = {"_meta": {"ui": {"resourceUri": uri}}}
-    return {
-        key: {**request, "params": {**request["params"], **(hint if _is_form(request) else {})}}
-        for key, request in requests.items()
-    }
-
-
-def _is_form(request: Mapping[str, Any]) -> bool:
-    is_elicitation: bool = request["method"] == "elicitation/create"
-    return is_elicitation and request["params"]["mode"] == "form"
-
-
 # -- the answer tool ----------------------------------------------------------------------------------------
 
 
@@ -179,7 +165,7 @@ class AnswerTool(Struct, frozen=True):
     """The handler of calls of the answer tool."""
 
     options: ServerOptions
-    tools: Mapping[str, Tool]
+    tools: Mapping[str, Feature]
 
     def find_call(self, context: RequestContext) -> FeatureCall | Reply:
         """Return the call that asked, which continues with the answers; a reply to malformed arguments.
@@ -198,7 +184,7 @@ class AnswerTool(Struct, frozen=True):
         )
         return self._inner_call(tool, given, context)
 
-    def _inner_call(self, tool: Tool, given: _Answer, context: RequestContext) -> FeatureCall:
+    def _inner_call(self, tool: Feature, given: _Answer, context: RequestContext) -> FeatureCall:
         """Return the call that asked. A view can answer neither input requests of the client nor tasks."""
         params = CallParams(given.arguments, given.answers, given.state, is_retry=True, is_in_app=True)
         context, takes_rounds = context.without_input_capabilities(), not context.request.is_legacy

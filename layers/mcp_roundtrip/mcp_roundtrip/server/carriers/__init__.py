@@ -5,5 +5,5 @@
 `task`    in a task, which a worker runs
 
 The fourth way is to keep nothing: the call is made again, and starts from its beginning (`restart` in
-`server.plan`). `stored` is what tasks and parked calls share.
+`server.plan`). `stored` and `ending` are what tasks and parked calls share.
 """

@@ -7,10 +7,10 @@ from msgspec import Struct
 from mcp_roundtrip.engine.host import TaskOptions
 from mcp_roundtrip.engine.inputs import ClientInputs
 from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
-from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.server.carriers import task as task_carrier
-from mcp_roundtrip.server.carriers.stored import conclusion_of, creation_error, final_reply, too_many_answers
+from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
+from mcp_roundtrip.server.carriers.stored import creation_error
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
@@ -58,7 +58,7 @@ class ParkedPass(Struct):
             case TaskRequested(ttl_ms=ttl_ms):
                 return self._become_task(self.round, task, outcome, ttl_ms)
             case Checkpointed() if call.may_start_task:
-                return self._become_task(self.round, task, outcome, TASK_TTL_MS)
+                return self._become_task(self.round, task, outcome, task_carrier.TTL_MS)
             case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
                 self.reply = too_many_answers(self.round, key)
             case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:

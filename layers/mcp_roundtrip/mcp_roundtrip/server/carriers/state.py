@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.server.errors import invalid_state, unsealed_state_error
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import Round
 
@@ -54,8 +55,6 @@ def journal_of(call: FeatureCall, opened: OpenState) -> Journal:
     try:
         return Journal.from_json(opened.payload)
     except StateRejected as rejected:
-        from mcp_roundtrip.server.errors import invalid_state  # most states are valid
-
         raise invalid_state(call, rejected) from None
 
 
@@ -71,8 +70,6 @@ def save(this_round: Round, requests: WireInputRequests, journal: Journal) -> st
     except KeyServiceError as error:
         return _unavailable(this_round, error)
     except (StateRejected, StateTooLarge) as error:
-        from mcp_roundtrip.server.errors import unsealed_state_error  # most states can be sealed
-
         return this_round.error_reply(unsealed_state_error(call, error, requests, journal))
     if len(state) > LARGE_STATE:
         call.context.ports.observer.record("state_large", **call.log_identity, characters=len(state))

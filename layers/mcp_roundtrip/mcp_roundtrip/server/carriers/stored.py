@@ -1,7 +1,4 @@
-"""How a call is stored, as a task or as a parked call, and how it ends there.
-
-It ends with a result or an error; so does a call that cannot be stored.
-"""
+"""How a call is stored, as a task or as a parked call, and the errors of one that cannot be."""
 
 from __future__ import annotations
 
@@ -11,21 +8,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import caller_binding
-from mcp_roundtrip.engine.outcome import Done, Failed
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import ToolError, ProtocolError
-from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError, ResultTooLarge
+from mcp_roundtrip.errors import ToolError
+from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError
 from mcp_roundtrip.protocol.canonical import canonical_json, compact_json
-from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, payload_size
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RETRY_AFTER_S, TOO_MANY_REQUESTS
-from mcp_roundtrip.server.errors import ClientError, describe_open_questions
-from mcp_roundtrip.server.model import FeatureCall, Reply
-from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
+from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
+from mcp_roundtrip.server.errors import ClientError
+from mcp_roundtrip.server.model import FeatureCall
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.parked import ParkedCaller
-from mcp_roundtrip.tasks.worker import Completed, TaskError
 
 _ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
 """What stands for the principal of an anonymous caller in the identity of a call."""
@@ -111,44 +103,3 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
         text += f" These steps have run, and will run again then: {', '.join(lost)}."
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
     return Refusal(reason, TOO_MANY_REQUESTS, text, data, http_status=429)
-
-
-# -- end ----------------------------------------------------------------------------------------------------
-
-RESPONSE_OVERHEAD: Final = 16_384
-"""Bytes of a response that are reserved for what surrounds the result of a stored call."""
-
-
-def final_reply(this_round: Round, outcome: Done | Failed) -> Reply:
-    """Return the reply of a pass that ended its call, with a result that the table can hold."""
-    call = this_round.call
-    observer = call.context.ports.observer
-    if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
-        observer.record_failure("task_too_large", outcome.error, tool=call.feature.name)
-        return this_round.reply(ProtocolError(INTERNAL_ERROR, str(outcome.error)), None)
-    reply = this_round.reply_for(outcome)
-    if isinstance(reply.body, ProtocolError):
-        return reply
-    if payload_size(compact_json(reply.body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
-        return reply
-    error = ResultTooLarge(MAX_RESPONSE_BYTES)
-    observer.record_failure("result_too_large", error, tool=call.feature.name)
-    return this_round.error_reply(ClientError(ToolError(str(error)), "result_too_large"))
-
-
-def too_many_answers(this_round: Round, key: str) -> Reply:
-    """Return the reply that ends a call whose question had no accepted answer."""
-    text = (
-        f"This call was ended: its question {key!r} was asked {MAX_ASKED} times, and no answer was accepted."
-        f"{describe_open_questions(this_round.run)} A new call starts from the beginning."
-    )
-    return this_round.error_reply(ClientError(CallAborted(text), "too_many_answers"))
-
-
-def conclusion_of(reply: Reply) -> Completed | TaskError:
-    """Return the result of the call, or the JSON-RPC error in which it ends."""
-    body = reply.body
-    if not isinstance(body, ProtocolError):
-        return Completed(body)
-    error = {"code": body.code, "message": body.message}
-    return TaskError(error if body.data is None else {**error, "data": dict(body.data)})

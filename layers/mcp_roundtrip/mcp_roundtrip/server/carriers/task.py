@@ -8,6 +8,7 @@ that has become a task continues there, and the answers in the repetition do not
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.errors import StateRejected
@@ -24,6 +25,9 @@ from mcp_roundtrip.server.task_methods import task_members
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import DIALECT
+
+TTL_MS: Final = 3_600_000
+"""Time to live of a task that a call becomes by itself, because it is out of time or out of rounds."""
 
 # -- load ---------------------------------------------------------------------------------------------------
 

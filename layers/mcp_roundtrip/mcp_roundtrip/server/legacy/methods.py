@@ -31,6 +31,7 @@ from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions, TaskSupport
 from mcp_roundtrip.server.plan import ClientAbilities
 from mcp_roundtrip.server.tool_variants import ListedTool, ToolList
+from mcp_roundtrip.server.views import view_capabilities
 
 _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
 """Members of results that these versions do not have."""
@@ -117,8 +118,6 @@ class LegacyMethods(Struct, frozen=True, dict=True):  # dict: the lists are crea
         if self.tasks and has_tasks(version):
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
         if self.has_views and shows_apps(context.params["capabilities"]):
-            from mcp_roundtrip.server.views import view_capabilities  # few clients show views
-
             capabilities = view_capabilities(capabilities)
         instructions = self.options.instructions
         result = {

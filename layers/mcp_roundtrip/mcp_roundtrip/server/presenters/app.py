@@ -16,8 +16,8 @@ from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.server.presenters.standing import Repetition
+from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 
 META_QUESTIONS: Final = "mcp-roundtrip/questions"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
 from mcp_roundtrip.server.model import Reply, WireInputRequests
@@ -19,9 +22,16 @@ def ask(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
 
 
 def _in_view(uri: str | None, requests: WireInputRequests) -> WireInputRequests:
-    """Name the view of the feature in its forms."""
+    """Add to forms the view in which the host may show them (draft SEP-3118)."""
     if uri is None:
         return requests
-    from mcp_roundtrip.server.views import with_view  # few clients show forms in views
+    hint = {"_meta": {"ui": {"resourceUri": uri}}}
+    return {
+        key: {**request, "params": {**request["params"], **(hint if _is_form(request) else {})}}
+        for key, request in requests.items()
+    }
 
-    return with_view(requests, uri)
+
+def _is_form(request: Mapping[str, Any]) -> bool:
+    is_elicitation: bool = request["method"] == "elicitation/create"
+    return is_elicitation and request["params"]["mode"] == "form"

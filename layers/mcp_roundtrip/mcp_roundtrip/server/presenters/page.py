@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp_roundtrip.engine.inputs import own_message
 from mcp_roundtrip.server.model import Reply, WireInputRequests
-from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.server.presenters.standing import Repetition
+from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 
 
