@@ -50,8 +50,7 @@ MAY_IMPORT = {
         *("observing.audit", "observing.tracing"),
     },
     "deployment": {
-        *("internal_errors", "protocol", "auth", "deadline", "state", "tasks", "aws"),
-        *("observing", "server.endpoint"),
+        *("internal_errors", "protocol", "auth", "deadline", "state", "tasks", "aws", "observing"),
     },
     "entry": {
         *("errors", "internal_errors", "auth.principal", "deadline"),

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip.deployment.variables import PREFIX, SHARED
+from mcp_roundtrip.deployment.settings import PREFIX, SHARED, Settings
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.observing.log_lines import DEFAULT_NAMESPACE
 from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS, WARNING_EVENTS, LogObserver

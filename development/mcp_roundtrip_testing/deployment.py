@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip.deployment.missing_settings import missing_settings
+from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 
 __tracebackhide__ = True  # pytest shows the line of the test
@@ -24,7 +24,7 @@ class SettingMissing(UserWarning):
 
 
 def unset_settings(app: Path) -> frozenset[str]:
-    """Return the settings without a value in the function whose code is this file (`Settings.unset`).
+    """Return the settings without a value in the function whose code is this file (`find_unset_settings`).
 
     They are those of the nearest template.yaml in the folders above. Without one, with a template that has no
     function with this code, without PyYAML (extra ``local``), and with settings that need the values of
@@ -62,7 +62,7 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
     found: dict[Path, frozenset[str]] = {}
     for function in application.functions.values():
         if any(name.startswith("MCP_") for name in function.environment):
-            unset = load_settings(function.environment).unset
+            unset = find_unset_settings(load_settings(function.environment))
             file = (function.code / function.module).resolve()
             other = found.get(file, unset)
             found[file] = (unset | other) - (_ABOUT_WORKERS - (unset & other))

@@ -175,7 +175,6 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             engine.unawaited_errors engine.usage_errors observing.redaction
             schema.explanation schema.json_errors arguments.type_errors
         """,
-        "a complete deployment does not need it": "deployment.missing_settings",
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
@@ -188,7 +187,6 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "options of the front door import them": "difflib content.members",
         "errors need them": "observing.redaction traceback",
         "the owners run the calls": "engine.channels",
-        "a complete deployment does not need it": "deployment.missing_settings",
         "off by default": """
             aws.traced_clients observing.audit_logs observing.tracers observing.tracing server.auditing
             server.message_span

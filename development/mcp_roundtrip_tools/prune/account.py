@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.deployment.variables import read_variables
+from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip.tasks.model import TASK, WorkState
 from mcp_roundtrip_tools.prune.plan import Use, Version
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.deployment.variables import PREFIX
+from mcp_roundtrip.deployment.settings import PREFIX, load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, is_true
 from mcp_roundtrip_tools.template.model import Function, TemplateError

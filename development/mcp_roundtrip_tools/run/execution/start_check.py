@@ -87,7 +87,7 @@ def _of_layer(module: ModuleType, handler: Any, warnings: list[str]) -> Iterator
 
 
 def _needs(servers: list[Any], handler: Any) -> dict[str, list[str]]:
-    """Return what the settings of the layer are needed for: see `mcp_roundtrip.server.endpoint`."""
+    """Return what settings are needed for: see `mcp_roundtrip.deployment.missing_settings`."""
     if getattr(handler, "__name__", "") == "worker_handler":
         return {"work": [name for server in servers for name in server.endpoint.needs["tasks"]]}
     owner = getattr(handler, "__self__", None)

@@ -1,4 +1,4 @@
-"""Decide which settings the features of a function lack. Imported only if they lack one."""
+"""Decide which settings the features of a function lack."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from typing import Final
 
 from msgspec import Struct
 
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS
-
-PREFIX: Final = "MCP_"
 
 MAX_NAMES: Final = 5
 """Features that a message names."""
 
-_CONSEQUENCES: Final[Mapping[str, str]] = MappingProxyType(
+_NEEDS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = MappingProxyType(
     {
-        "tasks": "calls of {} cannot become tasks",
-        "work": "the worker has no task of {}",
-        "task methods": "the tasks of {} cannot be polled",
-        "forwarding": "no call reaches {}",
-        "states": "{} cannot ask, nor continue a call that is out of time",
-        "page": "{} cannot ask users whose client has neither elicitation nor MCP Apps",
-        "scopes": "no caller has the scopes that {} requires",
+        "tasks": (("task_table", "task_worker", "task_queue", "audience"), "calls of {} cannot become tasks"),
+        "work": (("task_table", "task_queue"), "the worker has no task of {}"),
+        "task methods": (("task_table", "audience"), "the tasks of {} cannot be polled"),
+        "forwarding": (("owners",), "no call reaches {}"),
+        "states": (
+            ("state_key_arn", "state_encryption_key_arn", "audience"),
+            "{} cannot ask, nor continue a call that is out of time",
+        ),
+        "page": (
+            ("task_table",),
+            "{} cannot ask users whose client has neither elicitation nor MCP Apps",
+        ),
+        "scopes": (("scope_context_key",), "no caller has the scopes that {} requires"),
     }
 )
+"""What features do -> the settings without which they cannot do it, and what happens then."""
 
 _REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -57,14 +63,31 @@ class MissingSetting(Struct, frozen=True):
     is_error: bool
 
 
+def find_unset_settings(settings: Settings) -> frozenset[str]:
+    """Return the settings that features may need in this deployment, and that have no value."""
+    names = {"state_key_arn", "owners", "task_table"}
+    if settings.task_delivery == "invoke":
+        names.add("task_worker")
+    if settings.task_delivery == "queue" or settings.task_worker is None:  # as in a worker function
+        names.add("task_queue")
+    if settings.state_encryption == "enabled":
+        names.add("state_encryption_key_arn")
+    if not settings.derives_audience:
+        names.add("audience")
+    if settings.auth_mode is AuthMode.LAMBDA:
+        names.add("scope_context_key")
+    return frozenset(name for name in names if not getattr(settings, name))
+
+
 def missing_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str]) -> list[MissingSetting]:
     """Return the settings that are missing, each once, errors first.
 
-    `needs` are the names of features by the keys of `NEEDED_SETTINGS`, `unset` the settings without a value.
+    `needs`: the names of features by what they do (`server.endpoint.Endpoint.needs`).
+    `unset`: the settings without a value (`find_unset_settings`).
     """
     found: dict[str, MissingSetting] = {}
     for need in sorted(needs, key=_NEEDS_WITHOUT_ERROR.__contains__):
-        for setting in NEEDED_SETTINGS[need] if needs[need] else ():
+        for setting in _NEEDS[need][0] if needs[need] else ():
             if setting in unset:
                 found.setdefault(setting, _missing(need, needs[need], setting))
     return sorted(found.values(), key=lambda missing: not missing.is_error)
@@ -72,7 +95,7 @@ def missing_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str])
 
 def _missing(need: str, names: Sequence[str], setting: str) -> MissingSetting:
     listed = ", ".join([*names[:MAX_NAMES], *(["…"] if len(names) > MAX_NAMES else [])])
-    consequence, remedy = _CONSEQUENCES[need].format(listed), _REMEDIES[setting]
+    consequence, remedy = _NEEDS[need][1].format(listed), _REMEDIES[setting]
     is_error = need not in _NEEDS_WITHOUT_ERROR
     if need == "work" and setting == "task_queue":
         consequence, is_error = f"a task of {listed} that sleeps continues when its client polls", False

@@ -95,7 +95,7 @@ class DeploymentConfig(Struct, frozen=True):
     `issuer`, `audience`: the claims of states. They raise SettingsError if the setting is missing.
     `authorization_server`: the issuer from which clients obtain tokens, if there is one.
     `scope_prefix`: what clients put before the name of a scope when they request it.
-    `unset`: the settings that features may need, and that have no value (`settings.Settings.unset`).
+    `unset`: the settings that features may need, and that have no value (`missing_settings`).
     `server_card`: the name in the Server Card; None if none is served.
     """
 

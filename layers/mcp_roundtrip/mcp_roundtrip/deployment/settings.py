@@ -1,46 +1,53 @@
-"""The settings of a deployment, and what the text of each must be."""
+"""The settings of a deployment: lines of `MCP_SETTINGS` and variables of their own, which take precedence."""
 
 # Annotations are not postponed: msgspec would evaluate each text again, half a millisecond of a cold start.
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_args
 
-from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec import Meta, Struct, ValidationError, convert
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.deployment.variables import FORMATS, ISSUER, PREFIX, read_value, read_variables
+from mcp_roundtrip.deployment.aws_client_check import check_signed_client
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
+
+PREFIX: Final = "MCP_"
+
+SHARED: Final = "MCP_SETTINGS"
+"""The variable with the settings that the functions of a deployment share: lines `MCP_NAME=value`."""
+
+_SAM_LOCAL: Final = "MCP_AUTH_MODE=none\nMCP_ISSUER=sam-local\nMCP_AUDIENCE=http://127.0.0.1:3000/mcp"
 
 ADOT_WRAPPER: Final = "/opt/otel-instrument"
 """The script of an OpenTelemetry layer for Python that starts the function."""
 
-MAX_ROUND_TTL_S: Final = 3_600
-"""One epoch, so that a state can be encrypted with the key of one of two epochs only."""
-
-MAX_DELEGATED_TTL_S: Final = 1_200
-"""With delegated signing, a certificate of 1,800 s must outlast the states that it certifies."""
+# A state lasts at most one epoch, so that one of two keys encrypted it; a certificate of 1,800 s outlasts it.
+_MAX_ROUND_TTL_S: Final = MappingProxyType({"direct": 3_600, "delegated": 1_200})
 
 _MAX_COUNT: Final = 10**9 - 1
 
-_Count = Annotated[int, Meta(ge=1, le=_MAX_COUNT)]
 
-_MODES_OF: Final = MappingProxyType(
-    {
-        "principal_context_key": (AuthMode.LAMBDA,),
-        "scope_context_key": (AuthMode.LAMBDA,),
-        "token_issuer": (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA),
-        "token_jwks_uri": (AuthMode.BEARER,),
-        "token_algorithms": (AuthMode.BEARER,),
-        "token_type": (AuthMode.BEARER,),
-        "token_audience": (AuthMode.BEARER,),
-        "scope_prefix": (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA),
-        "iam_principal": (AuthMode.IAM,),
-    }
-)
-"""Setting -> the modes that use it. With another mode it would have no effect, so it is refused."""
+def _number(least: int, most: int = _MAX_COUNT) -> Meta:
+    """Return the bounds of a setting. Its description is what the error says."""
+    bounds = f"of at least {least}" if most == _MAX_COUNT else f"from {least} to {most}"
+    return Meta(ge=least, le=most, description=f"must be a whole number {bounds}")
+
+
+def _text(pattern: str, problem: str) -> Meta:
+    """Return the pattern of a text, or of each item of a list, and what the error says.
+
+    Not `Meta(pattern=...)`, with which msgspec would compile all of them at every cold start.
+    """
+    return Meta(description=problem, extra={"pattern": pattern})
+
+
+# Keys fetched without TLS cannot be trusted, except from a development issuer on the same computer.
+_ISSUER: Final = r"(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^?#\s]*)?"
+_URL_PROBLEM: Final = "must be an https URL without a fragment, and an issuer's without a query"
 
 
 class Audit(Struct, frozen=True):
@@ -50,104 +57,111 @@ class Audit(Struct, frozen=True):
     log_group: str
 
 
-class Settings(Struct, frozen=True):
+_OF_MODES: Final = MappingProxyType(
+    {
+        (AuthMode.LAMBDA,): ("principal_context_key", "scope_context_key"),
+        (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA): ("token_issuer", "scope_prefix"),
+        (AuthMode.BEARER,): ("token_jwks_uri", "token_algorithms", "token_type", "token_audience"),
+        (AuthMode.IAM,): ("iam_principal",),
+    }
+)
+"""Modes -> settings that have an effect only with one of them, so they are refused with another."""
+
+
+class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
     """The settings of a deployment. Each is the environment variable `MCP_` and the field in upper case.
 
-    Raises SettingsError for settings that contradict each other. Not a pydantic model, because building one
-    would take longer at a cold start than everything it could validate here.
+    docs/reference/settings.md explains each. Raises SettingsError for settings that contradict each other.
     """
 
     auth_mode: AuthMode
     """Required, unless `MCP_TOKEN_ISSUER` is set: then it is `bearer`."""
     principal_context_key: str = "principalId"
-    """With `lambda`: the member of the authorizer context that identifies the caller."""
     scope_context_key: str | None = None
-    """With `lambda`: the member of the authorizer context that holds the scopes, separated by spaces."""
-    token_issuer: str | None = None
-    """The `iss` of access tokens. With `jwt` and `lambda` it is only shown to clients."""
-    token_jwks_uri: str | None = None
-    """With `bearer`: the URL of the issuer's keys, if its metadata does not have it."""
-    token_algorithms: tuple[str, ...] = ("RS256", "ES256")
-    """With `bearer`: the accepted signature algorithms, comma-separated."""
+    token_issuer: Annotated[str | None, _text(_ISSUER, _URL_PROBLEM)] = None
+    token_jwks_uri: Annotated[str | None, _text(_ISSUER + r"(\?[^#\s]*)?", _URL_PROBLEM)] = None
+    token_algorithms: Annotated[
+        tuple[str, ...],
+        _text(
+            r"EdDSA|(ES|PS|RS)(256|384|512)",
+            "must be among ES256, ES384, ES512, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512",
+        ),
+    ] = ("RS256", "ES256")
     token_type: Literal["any", "at+jwt"] = "any"  # noqa: S105 - no secret
-    """With `bearer`: the accepted `typ`; `at+jwt` refuses the issuer's other tokens."""
     token_audience: tuple[str, ...] = ()
-    """With `bearer`: the accepted `aud`, comma-separated, if the issuer cannot write the endpoint's URI."""
-    scope_prefix: str = ""
-    """What the issuer puts before the names of scopes; `{audience}` in it is the endpoint's URI."""
+    scope_prefix: Annotated[
+        str,  # RFC 6749 §3.3
+        _text(r"[\x21\x23-\x5b\x5d-\x7e]*", "must be the start of a scope, without spaces and quotes"),
+    ] = ""
     iam_principal: Literal["role", "session"] = "role"
-    """With `iam`: whether the sessions of a role are one caller."""
     issuer: str | None = None
-    """The issuer of states: the same for all functions behind one endpoint. By default it is the audience."""
     audience: str | None = None
-    """The endpoint's canonical URI (RFC 8707): the same for all functions behind it.
-
-    Without it and without a table of tasks, each request has the audience that its event tells
-    (`adapters.endpoint_uri`).
-    """
+    """The endpoint's canonical URI (RFC 8707): the same for all functions behind it."""
     state_key_arn: str | None = None
-    """The KMS key (ECC_NIST_P256) that signs states."""
     trusted_state_key_arns: tuple[str, ...] = ()
-    """More keys whose states are accepted, comma-separated: the next and the previous key in a rotation."""
-    state_public_keys: Mapping[str, bytes] = field(default_factory=dict)
-    """Key id -> public key (SubjectPublicKeyInfo), as `<key id>:<Base64>`, comma-separated.
-
-    With it, no public key is fetched from KMS.
-    """
+    state_public_keys: Annotated[
+        Mapping[str, bytes], _text("[^:]+:.+", "must hold <key id>:<Base64>, comma-separated")
+    ] = {}
+    """Key id -> public key (SubjectPublicKeyInfo). With it, no public key is fetched from KMS."""
     state_signing: Literal["direct", "delegated"] = "direct"
-    revoked_certificates: frozenset[str] = frozenset()
-    """The `jti` of revoked certificates, comma-separated."""
+    revoked_certificates: Annotated[
+        frozenset[str], _text("[0-9a-f]{32}", "must hold 32 lower-case hexadecimal digits for each")
+    ] = frozenset()
     state_encryption: Literal["enabled", "disabled"] = "enabled"
     """Whether states are encrypted; if so, states that are not encrypted are refused."""
     state_encryption_key_arn: str | None = None
-    """The KMS key (HMAC_256) that epoch keys are derived from."""
     trusted_state_encryption_key_arns: tuple[str, ...] = ()
-    """More keys whose states are decrypted, comma-separated."""
     aws_client: Literal["signed", "boto3"] = "signed"
-    """Whether AWS is called without boto3, whose import takes longer than a call, or with it.
-
-    `signed` is for the Regions of the partition `aws`, without proxies, profiles, FIPS and dual stack.
-    """
-    allowed_origins: frozenset[str] = frozenset()
-    """The origins of browsers that may call, comma-separated."""
-    owners: Mapping[str, str] | str | None = None
-    """On the front door: a JSON object, owner -> function name or ARN; or a name or ARN with * for it."""
+    allowed_origins: Annotated[
+        # As browsers send it (RFC 6454 §6.2). One with a slash at the end, or "*", would match no browser.
+        frozenset[str],
+        _text(r"[a-z][a-z0-9+.-]*://[^\s/?#*]+", "must be origins such as https://app.example"),
+    ] = frozenset()
+    owners: Annotated[
+        # The characters of a function's name or ARN with an alias or $LATEST.
+        Mapping[str, str] | str | None,
+        _text(
+            r"(?s:\{.*)|[A-Za-z0-9:$_-]*\*[A-Za-z0-9:$_-]*",
+            "must be a JSON object with one function name or ARN for each owner, or a function's name or ARN "
+            "with one * in it",
+        ),
+    ] = None
     task_table: str | None = None
-    """The DynamoDB table of tasks."""
-    task_worker: str | None = None
-    """On functions with tasks: the worker function's ARN with its version, or the URL of a queue."""
-    task_queue: str | None = None
-    """On these and their workers: the URL of the worker's queue, which wakes sleeping tasks; or polls do."""
+    task_worker: Annotated[
+        str | None,
+        _text(
+            r"arn:[a-z-]+:lambda:.+|https?://.+",
+            "must be the ARN of a Lambda function or the URL of a queue",
+        ),
+    ] = None
+    task_queue: Annotated[str | None, _text("https?://.+", "must be the URL of a queue")] = None
     task_delivery: Literal["invoke", "queue"] = "invoke"
-    """Whether a new task is dispatched to the worker function or to its queue."""
-    task_lease_s: Annotated[int, Meta(ge=15, le=900)] = 60
-    """How long a worker's lease lasts without a renewal, and how long a lost worker can stay unnoticed.
-
-    A lease is renewed after a third of it, and a request to DynamoDB may take ten seconds with its retries.
-    Lambda's longest timeout is 900 s.
-    """
-    max_open_tasks: Annotated[int, Meta(ge=0, le=100)] = 10
-    """Open tasks that one principal may have; 0 is no limit. All anonymous callers are one principal.
-
-    A call over the limit reads each of them, one after the other.
-    """
-    max_rounds: _Count = 9
+    task_lease_s: Annotated[int, _number(15, 900)] = 60
+    """A lease is renewed after a third of it; a request to DynamoDB, with its retries, takes up to 10 s."""
+    max_open_tasks: Annotated[int, _number(0, 100)] = 10
+    """Open tasks of one principal; 0 is no limit. A call over it reads each of them, one after the other."""
+    max_rounds: Annotated[int, _number(1)] = 9
     """InputRequiredResults that one call may get. The clients of the SDKs stop after ten."""
-    round_ttl_s: _Count = 600
-    flow_ttl_s: _Count = 3_600
-    max_body_bytes: Annotated[int, Meta(ge=1, le=MAX_EVENT_BYTES)] = MAX_BODY_BYTES
-    """Limit of a request body."""
-    max_json_values: _Count = MAX_JSON_VALUES
-    """Limit of JSON values in a request body. The memory and time of a request grow with them."""
-    audit: Audit | None = None
-    """How audit records identify callers, and their log group: `principal:<group>` or `hash:<group>`.
-
-    With `hash`, the KMS key `alias/<issuer>-audit` derives the key of the hashes: it needs `MCP_ISSUER`.
-    """
+    round_ttl_s: Annotated[int, _number(1)] = 600
+    flow_ttl_s: Annotated[int, _number(1)] = 3_600
+    max_body_bytes: Annotated[int, _number(1, MAX_EVENT_BYTES)] = MAX_BODY_BYTES
+    max_json_values: Annotated[int, _number(1)] = MAX_JSON_VALUES
+    audit: Annotated[
+        Audit | None,
+        # The API Reference of CloudWatch Logs, `logGroupName`.
+        _text(
+            r"(principal|hash):[\w./#-]{1,512}",
+            "must be principal or hash, a colon, and the name of a log group",
+        ),
+    ] = None
     traces: Literal["off", "on"] = "off"
-    """Whether requests and tasks are traced; by default, if a layer such as ADOT starts the function."""
-    server_card: str | None = None
-    """The name in the Server Card, such as `com.example/weather`; without it, no card is served."""
+    server_card: Annotated[
+        str | None,  # SEP-2127, `ServerCard.name`: 200 characters
+        _text(
+            r"(?=.{1,200}$)[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+",
+            "must be a reverse domain name, a slash and a name, such as com.example/weather",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         self._check_authorization()
@@ -160,49 +174,28 @@ class Settings(Struct, frozen=True):
             raise SettingsError(
                 "MCP_STATE_ENCRYPTION", "is disabled, and there are keys to encrypt with; remove one of them"
             )
-        is_delegated = self.state_signing == "delegated"
-        if self.round_ttl_s > (most := MAX_DELEGATED_TTL_S if is_delegated else MAX_ROUND_TTL_S):
+        if self.round_ttl_s > (most := _MAX_ROUND_TTL_S[self.state_signing]):
             problem = f"must be at most {most} with MCP_STATE_SIGNING {self.state_signing}"
             raise SettingsError("MCP_ROUND_TTL_S", problem)
 
     def _check_authorization(self) -> None:
-        for name, modes in _MODES_OF.items():
-            if self.auth_mode not in modes and getattr(self, name) != DEFAULTS[name]:
-                problem = (
-                    f"is set, and MCP_AUTH_MODE is {self.auth_mode}; remove it, or use {' and '.join(modes)}"
-                )
-                raise SettingsError(PREFIX + name.upper(), problem)
+        for modes, names in _OF_MODES.items():
+            for name in names if self.auth_mode not in modes else ():
+                if getattr(self, name) != DEFAULTS[name]:
+                    problem = f"is set, and MCP_AUTH_MODE is {self.auth_mode}; remove it, or use "
+                    raise SettingsError(PREFIX + name.upper(), problem + " and ".join(modes))
         if self.auth_mode is AuthMode.BEARER:
             self.required("token_issuer")
         if self.token_issuer is None or self.derives_audience:
             return
         # The URL of the protected resource metadata is derived from the audience.
-        if not re.fullmatch(ISSUER, self.required("audience")):
+        if not re.fullmatch(_ISSUER, self.required("audience")):
             raise SettingsError("MCP_AUDIENCE", "must be an https URL without a query and a fragment")
 
     @property
     def derives_audience(self) -> bool:
-        """Whether each request has the audience that its event tells.
-
-        Not with a table: tasks outlive their requests, and links to the question page begin with it.
-        """
+        """Whether each request has the audience that its event tells: not if tasks outlive their requests."""
         return self.audience is None and self.task_table is None
-
-    @property
-    def unset(self) -> frozenset[str]:
-        """The settings that features may need, and that have no value."""
-        names = {"state_key_arn", "owners", "task_table"}
-        if self.task_delivery == "invoke":
-            names.add("task_worker")
-        if self.task_delivery == "queue" or self.task_worker is None:  # as in a worker function
-            names.add("task_queue")
-        if self.state_encryption == "enabled":
-            names.add("state_encryption_key_arn")
-        if not self.derives_audience:
-            names.add("audience")
-        if self.auth_mode is AuthMode.LAMBDA:
-            names.add("scope_context_key")
-        return frozenset(name for name in names if not getattr(self, name))
 
     @property
     def needs_audience(self) -> bool:
@@ -234,76 +227,104 @@ class Settings(Struct, frozen=True):
         return SettingsError(PREFIX + name.upper(), problem)
 
 
-_BOTO3_VARIABLES: Final = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
-    *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"),
-    *("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
-)
-"""Variables that change how an SDK calls AWS, and that the client `signed` does not have."""
-
-_WITHOUT_EFFECT: Final = frozenset({"", "false", "preferred", "disabled", "/dev/null"})
-"""Values of these variables with which an SDK calls AWS as without them."""
-
-DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
-    dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
-)
-"""Setting -> its default. The first setting, the mode, has none."""
-
 VARIABLES: Final = MappingProxyType({PREFIX + name.upper(): name for name in Settings.__struct_fields__})
 """Variable -> setting."""
+
+# The first setting, the mode, has no default.
+DEFAULTS: Final = MappingProxyType(
+    dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
+)
 
 
 def load_settings(environment: Mapping[str, str]) -> Settings:
     """Read the settings. Raises SettingsError that names the first variable that is missing or wrong."""
     texts = read_variables(environment, VARIABLES)
-    values = {
-        VARIABLES[variable]: read_value(VARIABLES[variable], text, DEFAULTS)
-        for variable, text in texts.items()
-    }
-    values = {name: value for name, value in values.items() if value != []}  # without items, it is not set
-    if "auth_mode" not in values:
-        if "token_issuer" not in values:
-            problem = (
-                f"must be one of {', '.join(AuthMode)}; it has a default only with MCP_TOKEN_ISSUER: bearer"
-            )
-            raise SettingsError("MCP_AUTH_MODE", problem)
-        values["auth_mode"] = AuthMode.BEARER
+    values = {name: value for name, text in texts.items() if (value := _read_value(name, text)) != []}
+    if "MCP_AUTH_MODE" not in values:
+        if "MCP_TOKEN_ISSUER" not in values:
+            raise _wrong("MCP_AUTH_MODE", "; it has a default only with MCP_TOKEN_ISSUER: bearer")
+        values["MCP_AUTH_MODE"] = AuthMode.BEARER
     if environment.get("AWS_LAMBDA_EXEC_WRAPPER") == ADOT_WRAPPER:
-        values.setdefault("traces", "on")
+        values.setdefault("MCP_TRACES", "on")
     try:
         settings = convert(values, Settings)
     except ValidationError as error:
         # The path is last; a value before it may look like one.
-        name = re.findall(r"\w+", str(error).rpartition("$.")[2])[0]
-        raise SettingsError(PREFIX + name.upper(), _problem(name)) from None
+        variable = re.findall(r"\w+", str(error).rpartition("$.")[2])[0]
+        raise _wrong(variable) from None
     if settings.aws_client == "signed":
-        _check_signed_client(environment)
+        check_signed_client(environment)
     return settings
 
 
-def _check_signed_client(environment: Mapping[str, str]) -> None:
-    """Raise SettingsError if AWS has to be called in a way that only boto3 knows.
+def read_variables(environment: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
+    """Return the known variables that are set, or all of them, without white space around their texts.
 
-    The partition `aws` has the Regions with three parts, except for those in China.
+    A variable of its own replaces its line in `MCP_SETTINGS`; an empty one unsets it. Raises SettingsError
+    for a line that is not `NAME=value`, and for a name in the lines that is not known or is there twice.
     """
-    for name in _BOTO3_VARIABLES:
-        if environment.get(name, "").lower() not in _WITHOUT_EFFECT:
-            raise SettingsError("MCP_AWS_CLIENT", f"must be boto3 with {name}; set it, or remove {name}")
-    region = environment.get("AWS_DEFAULT_REGION", "")
-    parts = region.split("-")
-    is_commercial = len(parts) == 3 and parts[0] != "cn" and parts[2].isdecimal()
-    if region and not is_commercial and not any(name.startswith("AWS_ENDPOINT_URL") for name in environment):
-        problem = f"must be boto3 in the Region {region:.100}, which is not one of the partition aws; set it"
-        raise SettingsError("MCP_AWS_CLIENT", problem)
+    texts: dict[str, str] = {}
+    for number, line in enumerate(_shared_lines(environment), 1):
+        name, separator, text = (part.strip() for part in line.partition("="))
+        if not separator:
+            if name:
+                raise SettingsError(SHARED, f"must hold lines such as MCP_ISSUER=shop; line {number} is none")
+        elif known and name not in known:
+            problem = (
+                f"names {name}, which this version of the package does not have; check the name, or run "
+                "`mcp-roundtrip upgrade` if the platform has another version than the package"
+            )
+            raise SettingsError(SHARED, problem)
+        elif name in texts:
+            raise SettingsError(SHARED, f"names {name} twice; remove one of the lines")
+        else:
+            texts[name] = text
+    texts |= {name: environment[name].strip() for name in known or environment if name in environment}
+    return {name: text for name, text in texts.items() if text}
 
 
-def _problem(name: str) -> str:
-    """Return what the error says about the value of a setting, from its format or its type."""
-    if name in FORMATS:
-        return FORMATS[name][1]
-    declared = get_type_hints(Settings, include_extras=True)[name]
-    choices = get_args(declared) or tuple(declared)
-    if not isinstance(bounds := choices[-1], Meta):
-        return f"must be one of {', '.join(choices)}"
-    limits = f"of at least {bounds.ge}" if bounds.le == _MAX_COUNT else f"from {bounds.ge} to {bounds.le}"
-    return f"must be a whole number {limits}"
+def _shared_lines(environment: Mapping[str, str]) -> list[str]:
+    text = environment.get(SHARED)
+    if text is None:
+        return []
+    # For outputs of nested stacks, sam local passes an empty text or a reference. A deployment never does.
+    if "AWS_SAM_LOCAL" in environment and "=" not in text:
+        text = _SAM_LOCAL
+    if not text.strip():
+        raise SettingsError(SHARED, "is empty; set it to the output Settings of the platform, or remove it")
+    return text.split("\n")
+
+
+def _wrong(variable: str, more: str = "") -> SettingsError:
+    """Return the error for a value that does not have the type of its setting."""
+    declared: Any = Settings.__annotations__[VARIABLES[variable]]
+    if metadata := getattr(declared, "__metadata__", ()):
+        return SettingsError(variable, metadata[0].description)
+    return SettingsError(variable, f"must be one of {', '.join(get_args(declared) or declared)}{more}")
+
+
+def _read_value(variable: str, text: str) -> Any:
+    """Split lists and pairs, and read numbers and objects: what is left to check are types and bounds.
+
+    The default of a setting says whether it is a list or a number. Raises SettingsError.
+    """
+    name = VARIABLES[variable]
+    is_list = name == "state_public_keys" or isinstance(DEFAULTS.get(name), tuple | frozenset)
+    items = [each for item in text.split(",") if (each := item.strip())] if is_list else [text]
+    metadata = getattr(Settings.__annotations__[name], "__metadata__", ())
+    patterns = [meta.extra["pattern"] for meta in metadata if meta.extra]
+    if not all(re.fullmatch(pattern, each) for pattern in patterns for each in items):
+        raise _wrong(variable)
+    if name == "state_public_keys":
+        return dict(each.split(":", 1) for each in items)
+    if name == "audit":
+        return dict(zip(("mode", "log_group"), text.split(":"), strict=True))
+    if name == "owners" and text.startswith("{"):
+        try:
+            return parse_json(text)
+        except ValueError as error:
+            problem = f"must be a JSON object from owners to functions ({error})"
+            raise SettingsError(variable, problem) from None
+    if isinstance(DEFAULTS.get(name), int) and text.isdecimal() and len(text) < 10:
+        return int(text)
+    return items if is_list else text

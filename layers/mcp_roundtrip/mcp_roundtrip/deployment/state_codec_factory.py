@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_key
 from mcp_roundtrip.aws.retries import kernel_random
-from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip.deployment.variables import PREFIX
+from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits

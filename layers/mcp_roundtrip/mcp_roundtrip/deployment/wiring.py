@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
+from mcp_roundtrip.deployment.missing_settings import find_unset_settings
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings
-from mcp_roundtrip.deployment.variables import read_variables
+from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
@@ -127,7 +127,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
             settings.token_issuer,
             settings.max_body_bytes,
             settings.max_json_values,
-            settings.unset,
+            find_unset_settings(settings),
             prefix,
             settings.server_card,
         ),

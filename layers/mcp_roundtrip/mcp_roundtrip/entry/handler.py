@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.missing_settings import missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.http import (
@@ -19,7 +20,7 @@ from mcp_roundtrip.protocol.http import (
     HttpResponse,
     body_within_limit,
 )
-from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS, Endpoint
+from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.invocation import Forwarded, Invocation, internal_error, invocation_id
 from mcp_roundtrip.server.responses import log_fault, plain_error_response
 
@@ -70,12 +71,7 @@ def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
 
 def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> None:
     """Log the settings that features need, and that the deployment has not."""
-    unset = ports.config.unset
-    if all(unset.isdisjoint(NEEDED_SETTINGS[need]) for need, features in needs.items() if features):
-        return
-    from mcp_roundtrip.deployment.missing_settings import missing_settings  # most deployments have all
-
-    for missing in missing_settings(needs, unset):
+    for missing in missing_settings(needs, ports.config.unset):
         if missing.is_error:
             ports.observer.record_failure("setting_missing", missing.error)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,19 +37,6 @@ from mcp_roundtrip.server.responses import error_response, log_fault, result_res
 if TYPE_CHECKING:
     from mcp_roundtrip.server.public_documents import PublicDocuments
 
-NEEDED_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "tasks": ("task_table", "task_worker", "task_queue", "audience"),
-        "work": ("task_table", "task_queue"),
-        "task methods": ("task_table", "audience"),
-        "forwarding": ("owners",),
-        "states": ("state_key_arn", "state_encryption_key_arn", "audience"),
-        "page": ("task_table",),
-        "scopes": ("scope_context_key",),
-    }
-)
-"""What features do -> the settings without which they cannot do it (`deployment.missing_settings`)."""
-
 OwnerResponse = Callable[[HttpRequest, Ports, Invocation], HttpResponse | None]
 
 
@@ -60,7 +47,7 @@ class Endpoint(Struct, frozen=True):
     `name`, `scopes`: the name of the resource and the scopes to request first, for the resource metadata.
     `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
     `options`: the options of the server, for its Server Card.
-    `needs`: the names of the features by the keys of `NEEDED_SETTINGS`.
+    `needs`: the names of features by what they need settings for (`deployment.missing_settings`).
     """
 
     handlers: Mapping[str, Handler]

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.deployment.missing_settings import _CONSEQUENCES, _REMEDIES, missing_settings
+from mcp_roundtrip.deployment.missing_settings import _NEEDS, _REMEDIES, find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.server.endpoint import NEEDED_SETTINGS
 from mcp_roundtrip.server.options import Fallback
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
@@ -59,7 +58,7 @@ def missing(
 ) -> dict[str, bool]:
     """Return the missing settings, with whether each is an error, without the `changes` that are empty."""
     settings = load_settings({**environment, **{f"MCP_{name}": value for name, value in changes.items()}})
-    found = missing_settings(needs, settings.unset)
+    found = missing_settings(needs, find_unset_settings(settings))
     return {each.error.setting: each.is_error for each in found}
 
 
@@ -131,15 +130,14 @@ def test_the_message_names_setting_features_and_remedy() -> None:
 
 
 def test_errors_come_first_and_each_setting_once() -> None:
-    unset = {setting for needed in NEEDED_SETTINGS.values() for setting in needed}
+    unset = set(_REMEDIES)
     found = missing_settings({**NEEDS, **WORK, "forwarding": ["a"]}, unset)
     assert [each.is_error for each in found] == sorted((each.is_error for each in found), reverse=True)
     assert len({each.error.setting for each in found}) == len(found) == len(unset)
 
 
-def test_every_need_and_setting_has_its_words() -> None:
-    assert _CONSEQUENCES.keys() == NEEDED_SETTINGS.keys()
-    assert _REMEDIES.keys() == {setting for needed in NEEDED_SETTINGS.values() for setting in needed}
+def test_every_setting_that_a_feature_needs_has_a_remedy() -> None:
+    assert _REMEDIES.keys() == {setting for needed, _ in _NEEDS.values() for setting in needed}
 
 
 def test_a_front_door_needs_its_owners_and_the_table_of_their_tasks(tmp_path: Path) -> None:
