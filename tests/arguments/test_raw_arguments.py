@@ -141,6 +141,9 @@ def doubling(steps, part=lambda schema: schema, *, is_cycle=False):
     return {"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": definitions}
 
 
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
@@ -150,6 +153,12 @@ def doubling(steps, part=lambda schema: schema, *, is_cycle=False):
         doubling(30, lambda schema: {"items": schema}),
         doubling(30, lambda schema: {"additionalProperties": schema}, is_cycle=True),
         {"type": "object", "anyOf": [{"minimum": 10**4000}]},
+        {"type": "object", "dependentRequired": {key: [*map(str, range(300))] for key in "abcdefgh"}},
+        {**DRAFT_7, "type": "object", "dependencies": {key: [*map(str, range(300))] for key in "abcdefgh"}},
+        {"type": "object", "dependentSchemas": {key: {"required": [*map(str, range(900))]} for key in "abc"}},
+        {"type": "object", "propertyNames": {"anyOf": [{"format": "uri"}] * 50}},
+        {"type": "object", "patternProperties": {f"^{n}$": {"format": "uri"} for n in range(50)}},
+        {"type": "object", "properties": {"a": {"contains": {"enum": [[n] for n in range(300)]}}}},
         {"type": "object", "properties": {"a": {"anyOf": [{"format": "email"}] * 50}}},
         {"type": "object", "properties": {"a": {"items": {"enum": [{"a": n} for n in range(300)]}}}},
     ],

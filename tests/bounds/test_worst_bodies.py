@@ -142,6 +142,8 @@ RULES = st.sampled_from(
         {"enum": [1, "a", [1], {"a": 1}]},
         {"uniqueItems": True},
         {"required": ["a", "b"]},
+        {"dependentRequired": {"a": ["b"], "b": ["a"]}},
+        {"dependentSchemas": {"a": {"minProperties": 1}}},
         {"format": "idn-hostname"},
         {"pattern": SEARCH},
         {"propertyNames": {"maxLength": 0}},

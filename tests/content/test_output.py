@@ -24,6 +24,7 @@ from pydantic import (
     Field,
     Json,
     PlainSerializer,
+    WrapSerializer,
     computed_field,
 )
 from typing_extensions import TypeAliasType, TypedDict
@@ -116,12 +117,34 @@ UNSTRUCTURED = [
     tuple[Image, ...],
     list[Image] | str,
     Annotated[str, "a note"],
+    Annotated[str, AfterValidator(str.upper)],
+    Annotated[Text, "a note"],
 ]
 
 
 @pytest.mark.parametrize("annotation", UNSTRUCTURED)
 def test_content_and_any_have_no_output_schema(annotation):
     assert returning(annotation).json_schema() is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "data"),
+    [
+        (Annotated[str, PlainSerializer(str.upper, return_type=str)], "a", "A"),
+        (Annotated[str, PlainSerializer(len, return_type=int)], "abc", 3),
+        (Annotated[str, WrapSerializer(lambda text, write: write(text) + "!")], "a", "a!"),
+        (Annotated[str | None, PlainSerializer(bool, return_type=bool)], None, False),
+    ],
+)
+def test_text_with_a_serializer_is_a_value(annotation, value, data):
+    output = returning(annotation)
+    assert output.json_schema() is not None
+    assert output.dump(value) == ([{"type": "text", "text": json.dumps(data)}], data)
+
+
+def test_content_blocks_beside_text_with_a_serializer_are_refused():
+    with pytest.raises(DefinitionError, match="return either"):
+        returning(list[Text | Annotated[str, PlainSerializer(str.upper)]])
 
 
 def test_a_function_without_annotation_has_no_output_schema():

@@ -3,6 +3,7 @@
 import functools
 import gc
 import math
+import sys
 import time
 import weakref
 from collections.abc import Awaitable
@@ -16,7 +17,17 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, computed_field, field_serializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Json,
+    PlainSerializer,
+    PlainValidator,
+    computed_field,
+    field_serializer,
+)
 from typing_extensions import TypedDict
 
 from mcp_roundtrip.engine.step_values import NO_ANNOTATION, check_annotation, dump, return_annotation, revive
@@ -263,6 +274,78 @@ def test_data_that_violates_a_new_type_is_a_value_error_without_values(annotatio
         revive(data, annotation)
     assert type(caught.value) is ValueError
     assert SECRET not in str(caught.value)
+
+
+# Recorded results of an earlier type
+
+
+class Stay(BaseModel):
+    at: datetime
+    nights: int = 1
+    tags: set[str] = set()
+    day: Annotated[date, Field(ge=date(2026, 1, 1))] = date(2026, 7, 28)
+
+    @computed_field
+    @property
+    def label(self) -> str:
+        return "stay"
+
+
+SplitText = Annotated[list[str], BeforeValidator(lambda text: text.split()), PlainSerializer(" ".join)]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "data"),
+    [
+        (int, "3"),
+        (int, True),
+        (bool, 1),
+        (bool, "yes"),
+        (float, "1.5"),
+        (str | None, 3),
+        (list[int], ["1"]),
+        (Level, "1"),
+        (datetime, "1700000000"),
+        (datetime, 1_700_000_000),
+        (date, "2026-07-28T00:00:00"),
+        (timedelta, "1 day"),
+        (timedelta, 60),
+        (Stay, {"at": "2026-07-28T10:00:00", "nights": "1"}),
+        (Stay, {"at": "2026-07-28T10:00:00", "tags": ["a", "a"]}),
+        (Stay, {"at": "2026-07-28T10:00:00", "nights": True, "label": "stay"}),
+        (UUID, "{12345678-1234-4678-9234-567812345678}"),
+        (dict[str, Decimal], {"a": 1}),
+    ],
+)
+def test_a_recorded_result_that_the_schema_refuses_does_not_count(annotation, data):
+    with pytest.raises(ValueError, match="result"):
+        revive(data, annotation)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "data", "expected"),
+    [
+        (int, 2.0, 2),
+        (float, 2, 2.0),
+        (Stay, {"at": "2026-07-28T10:00:00"}, Stay(at=datetime(2026, 7, 28, 10))),
+        (datetime, "2026-07-28T10:00:00+00:00", datetime(2026, 7, 28, 10, tzinfo=UTC)),
+        (SplitText, "a b", ["a", "b"]),
+        (set[str], ["b", "a"], {"a", "b"}),
+        (Json[list[int]], "[1]", [1]),
+        (Annotated[str, Field(pattern="(?i)^a$")], "A", "A"),
+        (Annotated[str, PlainValidator(str.strip)], " a", "a"),
+    ],
+)
+def test_a_recorded_result_counts_if_the_schema_accepts_it(annotation, data, expected):
+    assert revive(data, annotation) == expected
+
+
+def test_a_result_that_is_read_as_it_was_written_needs_no_json_schema(monkeypatch):
+    class Night(Stay): ...
+
+    monkeypatch.setitem(sys.modules, "mcp_roundtrip.schema.json_schema", None)
+    for annotation, value in ((Night, Night(at=datetime(2026, 7, 28))), (list[Point], [Point(1)])):
+        assert through(value, annotation) == value
 
 
 # return_annotation

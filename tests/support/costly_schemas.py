@@ -9,6 +9,9 @@ SEARCH = r"\w{1,100}-"
 
 NESTED = "(a{1,90}){1,20}[bc]"
 
+MEMBERS = [f"a{number:07}" for number in range(40)]
+"""Names of members that require each other."""
+
 STRICT_OBJECTS = {
     "type": "object",
     "properties": {
@@ -76,6 +79,12 @@ RAW: dict[str, dict[str, Any]] = {
                 "patternProperties": {f"^x{n}$": {"type": "integer"} for n in range(30)},
                 "additionalProperties": {"type": "integer"},
             },
+        },
+    },
+    "raw_dependent": {
+        "type": "object",
+        "properties": {
+            "items": {"items": {"anyOf": [{"dependentRequired": dict.fromkeys(MEMBERS, MEMBERS)}]}}
         },
     },
     "raw_numbers": {

@@ -198,6 +198,9 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     ),
     "raw: names": lambda: tool("raw_names", "items", members("1", most=600, prefix="A")),
     "raw: names of no pattern": lambda: tool("raw_names", "last", members("1", most=MANY)[:-1] + ',"z":""}'),
+    "raw: members that require members": lambda: tool(
+        "raw_dependent", "items", repeated(members("1", most=40), most=MANY // 41)
+    ),
     "raw: long numbers": lambda: tool("raw_numbers", "items", repeated("9" * 4_300)),
     "raw: small numbers": lambda: tool("raw_numbers", "items", repeated("1.1e-300", most=MANY)),
     "raw: references": lambda: tool("raw_references", "items", '{"a1":1}'),

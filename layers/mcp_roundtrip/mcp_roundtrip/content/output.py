@@ -23,7 +23,7 @@ from mcp_roundtrip.arguments.signature import (
 )
 from mcp_roundtrip.content.block_base import ContentBlock, text_block
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.core_schemas import is_plain_to_write
+from mcp_roundtrip.schema.core_schemas import is_plain_to_write, nodes
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     JsonResult,
@@ -275,13 +275,21 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     annotation = unwrap_alias(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _is_content(arguments[0], item=item)
+        return _is_content(arguments[0], item=item) and not _has_serializer(annotation)
     if origin in _UNION:
         return all(_is_content(member, item=item) for member in arguments)
     if origin in _SEQUENCE and not item:
         members = [member for member in arguments if member is not Ellipsis]
         return _mentions_block(annotation) and all(_is_content(member, item=True) for member in members)
     return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
+
+
+def _has_serializer(annotation: Any) -> bool:
+    try:
+        schema = type_adapter(annotation).core_schema
+    except Exception:  # an author's annotation may raise anything; lists and checks say what
+        return False
+    return any("serialization" in node for node in nodes(schema))
 
 
 def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:

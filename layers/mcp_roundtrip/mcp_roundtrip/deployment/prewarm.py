@@ -34,7 +34,7 @@ _EVERY_FUNCTION: Final = (
 _SERVER: Final = (
     # arguments and steps
     *("engine.steps", "protocol.parameter_headers", "schema.core_schema_text", "schema.patterns"),
-    *("schema.schema_validator", "schema.typed_validator", "schema.union_choices"),
+    *("schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
     # lines that tools log with Powertools
     "observing.author_logs",

@@ -2,6 +2,9 @@
 
 `revive(dump(value, annotation), annotation) == value` for all types that pydantic can serialize. Members have
 the names of the fields, because serialization and validation may have different aliases.
+
+A recorded result counts if its type writes it in this form, or if it is valid by the JSON Schema of its type:
+it may be older than the type, and pydantic would read "3" as 3.
 """
 
 from __future__ import annotations
@@ -9,17 +12,22 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import lru_cache
 from inspect import Signature, isclass
-from typing import Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 from weakref import WeakKeyDictionary
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.schema.core_schemas import is_plain_to_read
 from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, RepeatedName, to_json, type_adapter
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator
 
 NO_ANNOTATION: Final = Signature.empty
 _EXACT_IN_JSON = frozenset({bool, int, str})
@@ -46,20 +54,64 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
 def revive(data: Any, annotation: Any) -> Any:
     """Return the value that `dump` got from its JSON data; without an annotation, a copy of the data.
 
-    Raises ValueError, which quotes no value, for data that does not fit the annotation.
+    Raises ValueError, which quotes no value, for data that the annotation's JSON Schema refuses.
     """
     if type(data) is annotation and annotation in _EXACT_IN_JSON:
         return data
     if _is_untyped(annotation):  # a copy: the tool may change it, the journal must not change
         return json.loads(compact_json(data)) if isinstance(data, (dict, list)) else data
     try:
-        return type_adapter(annotation, base64_bytes=True).validate_json(
-            compact_json(data), by_alias=False, by_name=True
-        )
+        return _read_recorded(type_adapter(annotation, base64_bytes=True), data)
     except ValidationError as error:
         raise ValueError(_problems(error)) from None
     except TYPE_ERRORS as error:
         raise ValueError(_unusable(annotation, error)) from None
+
+
+def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
+    text = compact_json(data)
+    if _is_plain(types):
+        with suppress(ValidationError):
+            return types.validate_json(text, strict=True, by_alias=False, by_name=True)
+    value = types.validate_json(text, by_alias=False, by_name=True)
+    if not _is_written_as(types, value, data):
+        _refuse_invalid(types, data)
+    return value
+
+
+def _refuse_invalid(types: TypeAdapter[Any], data: Any) -> None:
+    validator = _schema_validator(types)
+    if validator is not None and not validator.is_valid(data):
+        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
+
+        raise ValueError("\n".join(problem_lines(validator, data, "result")))
+
+
+@lru_cache(maxsize=256)
+def _is_plain(types: TypeAdapter[Any]) -> bool:
+    return is_plain_to_read(types.core_schema)
+
+
+def _is_written_as(types: TypeAdapter[Any], value: Any, data: Any) -> bool:
+    """Return whether a value is recorded as `data`; to Python, `1`, `1.0` and `True` are equal."""
+    try:
+        written = _to_data(types, value)
+        return json.dumps(written, sort_keys=True) == json.dumps(data, sort_keys=True)
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=256)
+def _schema_validator(types: TypeAdapter[Any]) -> SchemaValidator | None:
+    """Return the validator of what a type records; None for a type that JSON Schema cannot describe."""
+    from mcp_roundtrip.schema.json_schema import RecordedSchemaGenerator, build_json_schema
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator  # few results need both
+
+    try:
+        schema = build_json_schema(types, "serialization", RecordedSchemaGenerator, by_alias=False)
+        return SchemaValidator.compile(schema)
+    except (DefinitionError, *TYPE_ERRORS):
+        return None
 
 
 def check_annotation(annotation: Any) -> None:
@@ -123,7 +175,7 @@ def _dump_untyped(value: Any) -> Any:
 def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
     try:
         types = type_adapter(annotation, base64_bytes=True)
-        data = types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
+        data = _to_data(types, value)
         text = _STRICT.encode(data).encode()
     except TYPE_ERRORS as error:
         raise UsageError(_unusable(annotation, error)) from None
@@ -140,6 +192,10 @@ def _dump_typed(value: Any, annotation: Any) -> tuple[Any, Any]:
         became = type(result).__name__ if type(result) is not type(value) else "another value"
         raise UsageError(_unreadable(value, annotation, f"it becomes {became}"))
     return data, result
+
+
+def _to_data(types: TypeAdapter[Any], value: Any) -> Any:
+    return types.dump_python(value, mode="json", round_trip=True, by_alias=False, warnings="error")
 
 
 def _unreadable(value: Any, annotation: Any, problem: str) -> str:

@@ -19,6 +19,16 @@ _WITHOUT_SCHEMAS: Final = frozenset(
 )
 """Members of core schemas that contain no schemas for validation."""
 
+JSON_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("int", "float", "bool", "none"), "number"),
+    **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
+    **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
+    **dict.fromkeys(
+        ("str", "bytes", "date", "datetime", "time", "timedelta", "uuid", "url", "decimal"), "string"
+    ),
+}
+"""Types of core schemas -> what they read. Others may read anything."""
+
 _MEMBERS_BY_NAME: Final = frozenset({"fields", "choices"})
 """Members of core schemas that map names, which the author chose, to schemas."""
 
@@ -84,6 +94,12 @@ def reachable_definitions(schema: CoreSchema, definitions: Mapping[str, CoreSche
         found |= waiting
         waiting = {ref for each in waiting for ref in _references(definitions[each])}
     return found
+
+
+def with_definitions(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a core schema together with those definitions that it uses."""
+    used = [definitions[each] for each in reachable_definitions(schema, definitions)]
+    return {"type": "definitions", "schema": schema, "definitions": used} if used else schema
 
 
 def name_of_type(schema: CoreSchema) -> str:

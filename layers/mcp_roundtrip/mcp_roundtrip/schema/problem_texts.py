@@ -19,7 +19,7 @@ MAX_PROBLEMS: Final = 20
 """The most problems that a message lists."""
 
 ACCEPTED_CHOICE: Final = "\0accepted"
-"""A step in the places of pydantic's errors that stands for no member (see `union_choices`)."""
+"""A step in the places of pydantic's errors that stands for no member (see `typed_validator`)."""
 
 REFUSED_CHOICE: Final = "refused_choice"
 """The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""

@@ -5,7 +5,10 @@ its core schema is changed:
 
 - A boolean equals no number (JSON Schema core, 4.2.2). In a union, pydantic takes one for the other.
 - 2.0 and 1e300 are integers.
-- A union takes an alternative whose JSON Schema accepts the value (`union_choices`).
+- A union takes an alternative whose JSON Schema accepts the value. pydantic reads more: a `datetime` without
+  a time zone, a `timedelta` from "1 day", a set with repeated items. In `datetime | str` it would take the
+  first for a text.
+- Two names of an object that are one key, such as "1" and "1.0" of a `dict[float, ...]`, are refused.
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
 - The alternatives that are compared with values are limited.
@@ -16,18 +19,30 @@ its core schema is changed:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from sys import hash_info
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
+from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticCustomError, SchemaValidator, core_schema
 
 from mcp_roundtrip.protocol.canonical import count_json_values
-from mcp_roundtrip.schema.core_schemas import CoreSchema, children, definitions_of, transform
-from mcp_roundtrip.schema.union_choices import checked_choices
+from mcp_roundtrip.schema.core_schemas import (
+    JSON_KINDS,
+    CoreSchema,
+    children,
+    definitions_of,
+    transform,
+    with_definitions,
+)
+from mcp_roundtrip.schema.problem_texts import ACCEPTED_CHOICE, REFUSED_CHOICE
+from mcp_roundtrip.schema.validation_cost import value_size
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator as JsonSchemaValidator
 
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
@@ -38,15 +53,21 @@ MAX_NESTED_JSON_VALUES: Final = 20_000
 MAX_CHOOSING_US: Final = 500_000
 """Microseconds in which alternatives of unions are chosen for the values of a request."""
 
-_CONTAINERS: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
+_FAIL_FAST: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 
 _HASHED: Final = {
-    "set": "items_schema",
-    "frozenset": "items_schema",
-    "dict": "keys_schema",
-    "counter": "keys_schema",
+    **dict.fromkeys(("set", "frozenset"), "items_schema"),
+    **dict.fromkeys(("dict", "ordered-dict", "counter"), "keys_schema"),
 }
 """Types of core schemas that hash values -> the member that describes those values."""
+
+_ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"})
+"""Types of keys of which each has one name in JSON."""
+
+_CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
+
+_EXACT: Final = frozenset({"int", "float", "bool", "none", "literal", "any"})
+"""Types that read only what the JSON Schema accepts, with the changes made here."""
 
 _RANDOMIZED: Final = frozenset({"str", "bytes", "date", "datetime", "time"})
 """Types whose hashes a client cannot know."""
@@ -96,7 +117,8 @@ class _Changes(Struct, frozen=True):
     definitions: Mapping[str, CoreSchema]
 
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
-        match schema.get("type"):
+        kind = schema.get("type")
+        match kind:
             case "bool":
                 return _before(partial(_refuse_equal, _alike((True, False))), schema)
             case "int" | "enum":
@@ -109,18 +131,115 @@ class _Changes(Struct, frozen=True):
                 del schema["pattern"]
             case "json":
                 return _before(_limit_json_values, schema)
-            case kind if kind in _CONTAINERS:
-                schema["fail_fast"] = True
-        return _limit_hashes(schema)
+        if kind in _FAIL_FAST:
+            schema["fail_fast"] = True
+        if kind in _HASHED:
+            return self._refuse_one_key_twice(_limit_hashes(schema, _HASHED[kind]), original)
+        return schema
 
     def _choices(self, union: dict[str, Any], original: CoreSchema) -> list[tuple[Any, str]]:
         choices = [each for _, each in children(union)]
         if any(each["type"] == "float" for each in choices):
             choices = list(map(_unchanged_integer, choices))
         if self.patterns is not None:
-            choices = checked_choices(original, choices, self.definitions, _limit_choosing)
+            choices = self._checked_choices(original, choices)
         names = [each[1] if isinstance(each, tuple) else _label(each) for each in original["choices"]]
         return list(zip(choices, names, strict=True))
+
+    def _checked_choices(self, union: CoreSchema, changed: list[CoreSchema]) -> list[CoreSchema]:
+        """Return the changed choices of a union, each for those values only that its JSON Schema accepts.
+
+        A choice stays as it is if no other reads its values.
+        """
+        choices = [choice for _, choice in children(union)]
+        kinds = [self._json_kind(each) for each in choices]
+        whole = _JsonSchema({"type": "union", "choices": choices}, self.definitions)
+        checked = []
+        for number, choice in enumerate(choices):
+            others = {kind for other, kind in enumerate(kinds) if other != number}
+            is_ambiguous = not kinds[number] or not others.isdisjoint({kinds[number], ""})
+            if is_ambiguous and choice["type"] not in _EXACT:
+                of_choice = _JsonSchema(choice, self.definitions)
+                changed[number] = _refuse_unless(
+                    partial(_is_chosen, of_choice, whole),
+                    changed[number],
+                    (REFUSED_CHOICE, "Input should fit another alternative"),
+                )
+            checked.append(changed[number])
+        return checked
+
+    def _json_kind(self, choice: CoreSchema) -> str:
+        """Return the kind of JSON that a choice reads, or "" for any."""
+        if choice["type"] == "definition-ref":
+            choice = self.definitions[choice["schema_ref"]]
+        return JSON_KINDS.get(choice["type"], "")
+
+    def _refuse_one_key_twice(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
+        keys = original.get("keys_schema")
+        if keys is None or (keys["type"] in _ONE_SPELLING and keys.keys().isdisjoint(_CONVERSIONS)):
+            return schema
+        names: Any = core_schema.dict_schema(with_definitions(keys, self.definitions))
+        problem = "Input has names that are one key, such as 1 and 1.0; write each key once"
+        return _refuse_unless(
+            partial(_has_each_key_once, SchemaValidator(names)), schema, ("one_key", problem)
+        )
+
+
+def _refuse_unless(accepts: Callable[[Any], bool], schema: Any, error: tuple[str, str]) -> dict[str, Any]:
+    """Return a schema that reads what `accepts` returns True for. `error` is its type and its text."""
+    # A discriminator leaves the input as it is. A validator before the choice would turn JSON into Python's
+    # values, of which strict mode reads no dates.
+    ref = schema.pop("ref", None)  # references lead to the outer schema
+    return {
+        **core_schema.tagged_union_schema(
+            {ACCEPTED_CHOICE: schema},
+            lambda value: ACCEPTED_CHOICE if accepts(value) else None,
+            custom_error_type=error[0],
+            custom_error_message=error[1],
+            ref=ref,
+        )
+    }
+
+
+def _is_chosen(choice: _JsonSchema, union: _JsonSchema, value: Any) -> bool:
+    _limit_choosing(2 * value_size(value)[0] + union.choices // 20)
+    # No choice accepts what a validator around the union has converted: pydantic decides.
+    return choice.accepts(value) or not union.accepts(value)
+
+
+def _has_each_key_once(names: SchemaValidator, value: Any) -> bool:
+    try:
+        return len(names.validate_python(dict.fromkeys(value))) == len(value)
+    except (TypeError, ValueError):  # no object, or a name that is no key: the dict says so
+        return True
+
+
+class _JsonSchema:
+    """The JSON Schema of a choice, which is built for the first value."""
+
+    def __init__(self, schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> None:
+        self._schema = schema
+        self._definitions = definitions
+        self.choices = len(schema.get("choices", ()))
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether JSON data is valid; also for a value that is not JSON, or without a JSON Schema."""
+        try:
+            return self._validator is None or self._validator.is_valid(value)
+        except (TypeError, ValueError):  # an author's validator around the union has made it
+            return True
+
+    @cached_property
+    def _validator(self) -> JsonSchemaValidator | None:
+        # Prompts and most results need neither.
+        from mcp_roundtrip.schema.json_schema import JsonSchemaGenerator
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator
+
+        schema = with_definitions(self._schema, self._definitions)
+        try:
+            return SchemaValidator.compile(JsonSchemaGenerator().generate(schema))
+        except PydanticUserError:  # the JSON Schema of the union is the author's
+            return None
 
 
 def _label(choice: CoreSchema) -> str:
@@ -161,10 +280,7 @@ def _refuse_equal(expected: frozenset[tuple[bool, Any]], value: Any) -> Any:
     return _whole_number(value)
 
 
-def _limit_hashes(schema: dict[str, Any]) -> dict[str, Any]:
-    member = _HASHED.get(str(schema.get("type")))
-    if member is None:
-        return schema
+def _limit_hashes(schema: dict[str, Any], member: str) -> dict[str, Any]:
     hashed = schema.get(member) or core_schema.any_schema()
     if hashed["type"] in _RANDOMIZED:
         return schema

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.core_schemas import (
+    JSON_KINDS,
     CoreSchema,
     children,
     definitions_of,
@@ -20,12 +21,6 @@ from mcp_roundtrip.schema.core_schemas import (
     nodes,
     reachable_definitions,
 )
-
-_JSON_KIND: Final = {
-    **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
-    **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
-}
-"""Types of core schemas that accept JSON arrays or objects."""
 
 _PATTERN_COMPILERS: Final = frozenset(
     {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}
@@ -148,7 +143,7 @@ def _refuse_ambiguous_union(union: CoreSchema, ref: str, definitions: Mapping[st
     kinds: list[str] = []
     for choice in _choices(union, definitions):
         if ref in reachable_definitions(choice, definitions) or choice.get("ref") == ref:
-            kinds += [_JSON_KIND[choice["type"]]] if choice["type"] in _JSON_KIND else []
+            kinds.append(JSON_KINDS.get(choice["type"], ""))
     for kind in ("object", "array"):
         if kinds.count(kind) > 1:
             name = name_of_type(definitions[ref])
@@ -166,7 +161,7 @@ def _choices(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Itera
             yield from _choices(choice[0] if isinstance(choice, tuple) else choice, definitions)
     elif schema["type"] == "definition-ref":
         yield from _choices(definitions[schema["schema_ref"]], definitions)
-    elif schema["type"] not in _JSON_KIND and isinstance(schema.get("schema"), dict):
+    elif schema["type"] not in JSON_KINDS and isinstance(schema.get("schema"), dict):
         yield from _choices(schema["schema"], definitions)
     else:
         yield schema

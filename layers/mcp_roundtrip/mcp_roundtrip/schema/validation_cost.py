@@ -168,7 +168,7 @@ class _Analysis:
             if keyword in schema:
                 yield schema[keyword]
         for keyword in ("dependentSchemas", "dependencies"):
-            yield from _mapping(schema, keyword).values()
+            yield from (each for each in _mapping(schema, keyword).values() if not isinstance(each, list))
 
 
 def _part_cost(costs: _Costs) -> int:
@@ -201,7 +201,10 @@ def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
 
 def _weight(schema: Mapping[str, Any], looked_up: tuple[type, ...] = (int, str)) -> int:
     """Return the cost of a schema without its subschemas for common values."""
-    weight = 1 + len(_list(schema, "required")) + len(_mapping(schema, "dependentRequired"))
+    weight = 1 + len(_list(schema, "required"))
+    for keyword in ("dependentRequired", "dependencies"):
+        names = _mapping(schema, keyword).values()
+        weight += sum(1 + len(each) for each in names if isinstance(each, list))
     weight += sum(each * _number(schema[keyword]) for keyword, each in _LIMITS.items() if keyword in schema)
     weight += _UNIQUE if schema.get("uniqueItems") else 0
     weight += _SLOW_FORMATS.get(str(schema.get("format")), _FORMAT) if "format" in schema else 0
