@@ -13,12 +13,11 @@ from functools import partial
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner
 from mcp_roundtrip.aws.services import AwsClient
-from mcp_roundtrip.state.certificates import TrustedKeys
+from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
-from mcp_roundtrip.state.delegation import Delegation
 from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.key_renewal import RenewalBackoff
+from mcp_roundtrip.state.keys import RenewalBackoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_api import respond
 from state_codecs import BINDING, CONFIGURATIONS

@@ -29,7 +29,7 @@ from mcp_roundtrip.server.options import ANSWER_TOOL
 from mcp_roundtrip.server.presenters.app import META_QUESTIONS
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from mcp_roundtrip_testing.ports import make_codec
 from mcp_roundtrip_testing.task_table import CrashingStore
 from mcp_roundtrip_testing.workers import NEVER
@@ -49,7 +49,7 @@ codec = make_codec(LocalKey.generate(), time.time)
 # It counts its calls, and each of them would be one DynamoDB request.
 store = CrashingStore(MemoryStore(), NEVER, is_done=False)
 tasks = Tasks(store, NullDispatcher(), clock_ms=lambda: int(time.time() * 1000))
-port = TaskPort(tasks, store, NullDispatcher(), lambda: "worker")
+port = TaskPort(tasks, lambda: "worker")
 
 
 def deploy(*, has_table: bool) -> Server:

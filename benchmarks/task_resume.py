@@ -20,7 +20,8 @@ from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from task_server import ANSWER, Deployment, deploy, task_table
 
 RUNS = 15
@@ -54,7 +55,7 @@ def prepare_pass(deployment: Deployment, store: TaskStore, pk: str, steps: int) 
     def resume() -> None:
         history = TaskHistory.from_items(task, store.query(pk))
         lease = Lease(store, pk, "bench", Delivery("", 900_000, 60_000), clock_ms)
-        result = run_pass(task, history, TaskRecorder(store, task, lease, history.next_order, clock_ms))
+        result = run_pass(task, history, TaskRecorder(task, lease, history.next_order))
         assert result.outcome == Done(steps), result
 
     return resume

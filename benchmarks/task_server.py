@@ -13,9 +13,9 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.tasks.dispatching import Dispatcher
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.watchdog import Dispatcher
 
 ANSWER = {"action": "accept", "content": {"value": True}}
 
@@ -84,7 +84,7 @@ def deploy(store: TaskStore, dispatcher: Dispatcher | None = None, *, max_open: 
     """
     used_dispatcher = dispatcher or NullDispatcher()
     tasks = Tasks(store, used_dispatcher, clock_ms=lambda: int(time.time() * 1000), max_open=max_open)
-    port = TaskPort(tasks, store, used_dispatcher, lambda: "worker")
+    port = TaskPort(tasks, lambda: "worker")
     ports = replace(wiring.make_ports(load_settings(os.environ)), tasks=lambda: port)
     server = Server("bench", ports=lambda: ports)
     tools: tuple[Callable[..., int], ...] = (add, steps, texts, questions)

@@ -32,9 +32,9 @@ from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, Update
-from mcp_roundtrip.tasks.wake_ups import wake
+from mcp_roundtrip.tasks.store import Update
 from mcp_roundtrip_testing import FakeClock, make_ports
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from measure import BenchmarkError
 
 COMMENTS = "<!-- make simulate -->\n", "<!-- end of make simulate -->\n"
@@ -174,7 +174,7 @@ class Simulation:
         self._loses_worker: dict[str, Kind] = {}
         self.store = CountingStore(self.counts, self.now_ms)
         self.tasks = Tasks(self.store, self, self.now_ms, max_open=10)
-        port = TaskPort(self.tasks, self.store, self, lambda: "worker:1", lease_ms=LEASE_MS)
+        port = TaskPort(self.tasks, lambda: "worker:1", lease_ms=LEASE_MS)
         self._ports: Ports = msgspec.structs.replace(make_ports(clock=self.clock), tasks=lambda: port)
 
     def now_ms(self) -> int:
@@ -209,7 +209,7 @@ class Simulation:
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         self.counts["wake-up"] += 1
         due_ms = -(-at_ms // 1000) * 1000
-        self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(wake, self.tasks, pk, at_ms))
+        self._at(min(due_ms, self._now_ms + MAX_DELAY_MS), partial(self.tasks.watchdog.wake, pk, at_ms))
 
     def _invoke(self, pk: str, request_id: str) -> None:
         kind = self._loses_worker.pop(pk, None)

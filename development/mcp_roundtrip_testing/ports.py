@@ -21,11 +21,11 @@ from mcp_roundtrip.observing.tracing import Tracer
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
-from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey, MacKey
-from mcp_roundtrip.state.key_renewal import RenewalBackoff
-from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.links import Links
+from mcp_roundtrip.state.epochs import EpochKeys, MacKey
+from mcp_roundtrip.state.keys import LocalKey, RenewalBackoff
+from mcp_roundtrip.state.signed_links import Links
 from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.task_table import TaskTable
 

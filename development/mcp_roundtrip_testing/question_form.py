@@ -15,7 +15,7 @@ from mcp_roundtrip.question_ui.fields import (
     MultipleChoiceField,
 )
 from mcp_roundtrip.question_ui.form import ACTION, PageQuestion, make_questions
-from mcp_roundtrip.tasks.question_links import QuestionLinks
+from mcp_roundtrip.tasks.question_page_links import QuestionLinks
 from mcp_roundtrip_testing.task_table import TaskTable
 
 PAGE_LINK: Final = re.compile(r"https?://\S+/questions\?token=[\w-]+")

@@ -12,8 +12,9 @@ from mcp_roundtrip.deployment.ports import TaskPort
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore, Update
+from mcp_roundtrip.tasks.store import TaskStore, Update
 from mcp_roundtrip_testing.clock import FakeClock
+from mcp_roundtrip_testing.memory_store import MemoryStore
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ class TaskTable:
         tasks = Tasks(
             store, self.dispatcher, now_ms, on_abandoned=self.abandoned.append, max_open=self.max_open
         )
-        return TaskPort(tasks, store, self.dispatcher, lambda: "worker:1")
+        return TaskPort(tasks, lambda: "worker:1")
 
     def task(self, task_id: str) -> Task | None:
         """Return the stored task; None if no worker was dispatched for it."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks.question_links import QuestionLinks
+from mcp_roundtrip.tasks.question_page_links import QuestionLinks
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.client_requests import TOKEN, accepted

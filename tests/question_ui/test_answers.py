@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mcp_roundtrip.question_ui.form import (
     initial_values,
     make_questions,
+    parse_form,
     questions_version,
     read_answers,
 )
-from mcp_roundtrip.question_ui.html import FormPage, render_form
-from mcp_roundtrip.question_ui.posted import parse_form
+from mcp_roundtrip.question_ui.page import FormPage, render_form
 from support.html_form import BrowserForm
 from support.question_links import form as request
 
@@ -106,8 +106,6 @@ def choices(draw: st.DrawFn) -> Case:
         bounds = {"minItems": draw(st.integers(0, len(chosen))), "maxItems": len(chosen) or 1}
         return with_default(draw, {"type": "array", "items": items, **bounds}, st.just(chosen)), chosen
     single = {"enum": options} if titled is None else {"oneOf": titled}
-    if titles is not None and draw(st.booleans()):
-        single = {"enum": options, "enumNames": titles}
     value = draw(st.sampled_from(options))
     return with_default(draw, {"type": "string", **single}, st.just(value)), value
 

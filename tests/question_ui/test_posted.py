@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.question_ui.posted import MAX_VALUES, MalformedForm, only_value, parse_form, query_value
+from mcp_roundtrip.question_ui.form import MAX_VALUES, MalformedForm, only_value, parse_form, query_value
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 

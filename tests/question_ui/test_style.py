@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mcp_roundtrip.question_ui.style import STYLE
+from mcp_roundtrip.question_ui.page import STYLE
 
 CANVAS = {"light": "#ffffff", "dark": "#121212"}
 """The color of an empty page in Chromium, by color scheme."""

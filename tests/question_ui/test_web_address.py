@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.question_ui.web_address import parse_web_address
+from mcp_roundtrip.question_ui.controls import parse_web_address
 
 
 @pytest.mark.parametrize(

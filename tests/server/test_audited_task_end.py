@@ -10,8 +10,8 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.tasks.changes import Above, Change
-from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import TASK, Status
+from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.audit_lines import AuditLines
 from support.deployment import Deployment
@@ -88,8 +88,6 @@ def test_the_end_of_a_task_has_one_record_with_its_caller_and_its_tool(make, not
     deployment = make()
     [created] = deployment.audit.records()
     notice(deployment)
-    if make is abandoned and notice is wake:  # it dispatches a worker, which notices it
-        work_on(deployment)
     for again in (poll, work_on, receive):
         again(deployment)
     assert task_of(deployment).status is Status.FAILED

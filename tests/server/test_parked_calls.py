@@ -11,10 +11,10 @@ from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server, ToolError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
-from mcp_roundtrip.tasks.store import MemoryStore
+from mcp_roundtrip.tasks.recorder import MAX_ASKED
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import APPS, TASKS, accepted, app_status, next_round, text
 from support.deployment import Deployment

@@ -15,7 +15,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.question_ui.style import STYLE_SOURCE
+from mcp_roundtrip.question_ui.page import STYLE_SOURCE
 from mcp_roundtrip.server.question_page import is_question_page
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, event_of

@@ -10,8 +10,8 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Elicit, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import Status, WorkState
+from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore

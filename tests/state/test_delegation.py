@@ -4,11 +4,9 @@ import secrets
 import pytest
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state.certificates import LIFETIME_S, TrustedKeys
+from mcp_roundtrip.state.certificates import LIFETIME_S, Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegation import Delegation
-from mcp_roundtrip.state.key_renewal import RENEWAL_RETRY_S, RenewalBackoff
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.keys import RENEWAL_RETRY_S, LocalKey, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 from support.interpreters import run_program
 from support.tokens import BINDING, NOW, claims_of
@@ -151,9 +149,9 @@ def test_a_certificate_over_the_size_limit_is_not_issued(root, clock):
 CLONES = """
 import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegation import Delegation
+from mcp_roundtrip.state.certificates import Delegation
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.key_renewal import RenewalBackoff
+from mcp_roundtrip.state.keys import RenewalBackoff
 
 ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, RenewalBackoff(time.time))
 delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)

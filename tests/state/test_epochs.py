@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, LocalMacKey, short_key_id
-from mcp_roundtrip.state.key_renewal import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
+from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, short_key_id
+from mcp_roundtrip.state.keys import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
+from mcp_roundtrip_testing.mac_key import LocalMacKey
 
 EPOCH = 500_000
 START = EPOCH * EPOCH_S
@@ -46,22 +47,23 @@ def mac_key():
 class Epochs(EpochKeys):
     """Epoch keys at a settable time."""
 
-    def __init__(self, mac_keys, limits, random, issuer):
-        self.clock = FakeClock(START)
-        options = {"clock": self.clock, "random": random, "renewals": RenewalBackoff(self.clock)}
-        super().__init__(mac_keys, "t+jwt", limits, issuer=issuer, **options)
-
     def current(self, now):
-        self.clock.now = now
+        self._set_clock(now)
         return super().current(now)
 
     def find(self, kid, now):
-        self.clock.now = now
+        self._set_clock(now)
         return super().find(kid, now)
+
+    def _set_clock(self, now):
+        assert isinstance(self.clock, FakeClock)
+        self.clock.now = now
 
 
 def epochs(*mac_keys, limits=LIMITS, random=lambda: 0.0, issuer="stack"):
-    return Epochs(mac_keys, limits, random, issuer)
+    clock = FakeClock(START)
+    options = {"clock": clock, "random": random, "renewals": RenewalBackoff(clock)}
+    return Epochs(mac_keys, "t+jwt", limits, issuer=issuer, **options)
 
 
 def refusal(keys, kid, now=START):

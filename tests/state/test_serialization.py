@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state import serialization
+from mcp_roundtrip.state import jws
 
 ALPHABET = string.ascii_letters + string.digits + "-_"
 
@@ -20,46 +20,46 @@ def refusal(call, *arguments):
 
 @given(st.binary())
 def test_bytes_round_trip_as_base64url_without_padding(data):
-    encoded = serialization.encode(data)
+    encoded = jws.encode(data)
     assert encoded == urlsafe_b64encode(data).rstrip(b"=")
-    assert serialization.decode(encoded) == data
-    assert serialization.encoded_length(len(data)) == len(encoded)
+    assert jws.decode(encoded) == data
+    assert jws.encoded_length(len(data)) == len(encoded)
 
 
 @given(st.text(ALPHABET).map(str.encode))
 def test_every_sequence_of_bytes_has_one_spelling(part):
     with suppress(StateRejected):
-        assert serialization.encode(serialization.decode(part)) == part
+        assert jws.encode(jws.decode(part)) == part
 
 
 @given(st.lists(st.text(ALPHABET).map(str.encode), min_size=1, max_size=6), st.integers(1, 6))
 def test_a_token_is_split_into_the_expected_number_of_parts(parts, count):
     token = b".".join(parts)
     if len(parts) == count:
-        assert serialization.split(token, count) == parts
+        assert jws.split(token, count) == parts
     else:
-        assert refusal(serialization.split, token, count) == "malformed"
+        assert refusal(jws.split, token, count) == "malformed"
 
 
 @given(st.characters(codec="ascii", exclude_characters=ALPHABET))
 def test_characters_outside_base64url_are_refused(character):
     if character != ".":
-        assert refusal(serialization.split, f"AA{character}.AA".encode(), 2) == "malformed"
+        assert refusal(jws.split, f"AA{character}.AA".encode(), 2) == "malformed"
 
 
 @pytest.mark.parametrize("token", [None, 5, True, b"bytes", ["A"], {}])
 def test_a_value_that_is_not_a_string_is_refused(token):
-    assert refusal(serialization.to_ascii, token, 100) == "not_a_string"
+    assert refusal(jws.to_ascii, token, 100) == "not_a_string"
 
 
 @given(st.text())
 def test_a_token_with_other_characters_than_ascii_is_refused(text):
     if text.isascii():
-        assert serialization.to_ascii(text, len(text)) == text.encode()
+        assert jws.to_ascii(text, len(text)) == text.encode()
     else:
-        assert refusal(serialization.to_ascii, text, len(text)) == "malformed"
+        assert refusal(jws.to_ascii, text, len(text)) == "malformed"
 
 
 def test_a_token_over_the_limit_is_refused_unread():
-    assert serialization.to_ascii("A" * 100, 100)
-    assert refusal(serialization.to_ascii, "\ud800" * 101, 100) == "too_long"
+    assert jws.to_ascii("A" * 100, 100)
+    assert refusal(jws.to_ascii, "\ud800" * 101, 100) == "too_long"

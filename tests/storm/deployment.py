@@ -37,7 +37,7 @@ class Delivery(StrEnum):
 
 
 class Deployment:
-    """Dispatches workers (see `mcp_roundtrip.tasks.dispatching`) to environments that `launch` starts.
+    """Dispatches workers (see `mcp_roundtrip.tasks.watchdog`) to environments that `launch` starts.
 
     Each dispatch is delivered `deliveries` times at the same time.
     """

@@ -28,8 +28,8 @@ from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore
 from mcp_roundtrip_testing import make_ports
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from support.lease_lock import holds_lease_lock
 from support.three_steps import take_three_steps
 
@@ -191,7 +191,7 @@ def ports(lease_ms: int) -> Ports:
     store, dispatcher = RemoteStore(), RemoteDispatcher()
     tasks = Tasks(store, dispatcher, now_ms)
     hide = lambda *message: link.call("hide", *message)  # noqa: E731
-    port = TaskPort(tasks, store, dispatcher, lambda: "worker", lease_ms, hide)
+    port = TaskPort(tasks, lambda: "worker", lease_ms, hide)
     return replace(
         make_ports(),
         clock=link.now_s,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from storm.losses import End, Loss
 from storm.plan import Case
 from storm.processes import Zygote

@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
 from mcp_roundtrip.journal import Journal
-from mcp_roundtrip.tasks.call_index import Flow
-from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.items import Flow, TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from mcp_roundtrip_testing.workers import NEVER
 from storm.deployment import Delivery, Deployment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_roundtrip.tasks.question_links import AnswerState, QuestionLinks
+from mcp_roundtrip.tasks.question_page_links import AnswerState, QuestionLinks
 
 
 def form(schema: Mapping[str, Any], message: str = "How large?") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.parked import ParkedCalls
-from mcp_roundtrip.tasks.question_links import PAGE, QuestionLinks, link_to_item, new_token
+from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock

@@ -19,6 +19,14 @@ NEW = Task(
     expires_s=(NOW + TTL_MS + RETENTION_MS) // 1000,
     worker="7",
     flow_id="run",
+    capabilities={},
+    requests={},
+    accepted_keys=(),
+    issued_counts={},
+    attempts=0,
+    dispatched_at_ms=0,
+    dispatch_count=0,
+    dialect="extension",
 )
 
 CLAIM = {"delivery": "request", "max_attempts": MAX_ATTEMPTS}

@@ -9,7 +9,8 @@ import pytest
 from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks.store import MemoryStore, TaskStore
+from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.ministack"]

@@ -10,7 +10,8 @@ from moto import mock_aws
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
-from mcp_roundtrip.tasks.store import MAX_ITEM, MemoryStore, Update, item_size
+from mcp_roundtrip.tasks.store import MAX_ITEM, Update, item_size
+from mcp_roundtrip_testing.memory_store import MemoryStore
 from support.dynamodb_clients import client, new_table
 
 pytest_plugins = ["support.dynalite", "support.ministack"]

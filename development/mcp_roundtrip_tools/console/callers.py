@@ -8,7 +8,7 @@ from typing import Any
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import claims as state_claims
-from mcp_roundtrip.state import serialization
+from mcp_roundtrip.state import jws
 from mcp_roundtrip_tools.run.observation.messages import header
 from mcp_roundtrip_tools.run.observation.records import HttpExchange
 
@@ -33,7 +33,7 @@ def _bearer_claims(exchange: HttpExchange) -> dict[str, Any] | None:
     if scheme.lower() != "bearer":
         return None
     try:
-        parts = serialization.split(serialization.to_ascii(token.strip(), 16_384), 3)
-        return serialization.decode_json_object(parts[1], "payload")
+        parts = jws.split(jws.to_ascii(token.strip(), 16_384), 3)
+        return jws.decode_json_object(parts[1], "payload")
     except StateRejected:
         return None

@@ -16,7 +16,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.canonical import MAX_DEPTH, parse_json
 from mcp_roundtrip.state import claims as state_claims
-from mcp_roundtrip.state import jwe, jws, serialization
+from mcp_roundtrip.state import jwe, jws
 from mcp_roundtrip.state.codec import STATE_TYP
 from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.console.state_keys import StateKeys
@@ -84,7 +84,7 @@ def _more_telling(reason: str, other: str) -> str:
 
 
 def _verified_claims(token: object, keys: StateKeys, now: float) -> Mapping[str, Any]:
-    signed = presented = serialization.to_ascii(token, MAX_LENGTH)
+    signed = presented = jws.to_ascii(token, MAX_LENGTH)
     if keys.epochs is not None:
         epochs = keys.epochs
         signed = jwe.decrypt(presented, STATE_TYP, lambda kid: epochs.find(kid, now))
@@ -101,9 +101,9 @@ def _verified_claims(token: object, keys: StateKeys, now: float) -> Mapping[str,
 
 def _unverified_iat(signed: bytes, default: float) -> float:
     """Return when the token says that it was minted. The signature, verified next, covers it."""
-    payload = serialization.split(signed, 3)[1]
+    payload = jws.split(signed, 3)[1]
     try:
-        iat = parse_json(serialization.decode(payload), max_depth=2 * MAX_DEPTH)["iat"]
+        iat = parse_json(jws.decode(payload), max_depth=2 * MAX_DEPTH)["iat"]
         return float(iat)
     except (ValueError, TypeError, KeyError, StateRejected, OverflowError):
         return default

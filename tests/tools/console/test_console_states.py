@@ -12,13 +12,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.state.certificates import TrustedKeys
+from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
-from mcp_roundtrip.state.delegation import Delegation
-from mcp_roundtrip.state.epochs import EpochKeys, LocalMacKey
-from mcp_roundtrip.state.key_renewal import RenewalBackoff
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.epochs import EpochKeys
+from mcp_roundtrip.state.keys import LocalKey, RenewalBackoff
+from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_tools.console.damage import flip_one_byte
 from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.console.state_keys import state_keys

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.principal import Principal
     from mcp_roundtrip.observing.tracing import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
-    from mcp_roundtrip.state.links import Links
-    from mcp_roundtrip.tasks.dispatching import Dispatcher
-    from mcp_roundtrip.tasks.heartbeat import WaitMs
+    from mcp_roundtrip.state.signed_links import Links
+    from mcp_roundtrip.tasks.lease import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
-    from mcp_roundtrip.tasks.store import TaskStore
 
 
 class StateCodec(Protocol):
@@ -81,8 +79,6 @@ class TaskPort(Struct, frozen=True):
     """
 
     tasks: Tasks
-    store: TaskStore
-    dispatcher: Dispatcher
     worker: Callable[[], str]
     lease_ms: int = 60_000
     hide_message: Callable[[str, str, int], None] = lambda queue, receipt_handle, duration_s: None

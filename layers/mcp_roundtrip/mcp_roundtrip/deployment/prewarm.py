@@ -43,7 +43,7 @@ _SERVER: Final = (
     *("forms.form_schema", "schema.json_schema"),
     *("server.views", "server.carriers.state", "server.plan", "server.rounds"),
     *("server.presenters.app", "server.presenters.client", "server.presenters.model"),
-    *("state.codec", "state.delegation", "state.links", "deployment.state_codec_factory"),
+    *("state.codec", "state.certificates", "state.signed_links", "deployment.state_codec_factory"),
     # calls that become tasks, are parked, or start again
     *("server.carriers.parked", "server.carriers.task", "server.legacy.calls"),
 )

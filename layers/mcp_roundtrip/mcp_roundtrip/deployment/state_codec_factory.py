@@ -13,7 +13,7 @@ from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.key_renewal import RenewalBackoff
+from mcp_roundtrip.state.keys import RenewalBackoff
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.codec import RequestStateCodec
     from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer
-    from mcp_roundtrip.state.links import Links
+    from mcp_roundtrip.state.signed_links import Links
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
@@ -65,7 +65,7 @@ class StateProtection:
 
     @cached_property
     def links(self) -> Links:
-        from mcp_roundtrip.state.links import Links
+        from mcp_roundtrip.state.signed_links import Links
 
         # KMS signs links even with delegated signing, because a link may outlast a certificate.
         signer, keys = self._keys
@@ -93,7 +93,7 @@ class StateProtection:
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:
-        from mcp_roundtrip.state.delegation import Delegation
+        from mcp_roundtrip.state.certificates import Delegation
 
         return Delegation(
             root=root,

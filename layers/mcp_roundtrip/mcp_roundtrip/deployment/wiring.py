@@ -211,8 +211,6 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
     )
     return TaskPort(
         tasks,
-        store,
-        dispatcher,
         settings.worker_address,
         settings.task_lease_s * 1000,
         dispatcher.hide_message,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
 from mcp_roundtrip.deployment.ports import Ports
@@ -16,10 +17,9 @@ from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
-from mcp_roundtrip.tasks import wake_ups
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.watchdog import Watchdog
 from mcp_roundtrip.tasks.worker import Worker
 
 MIN_REMAINING_MS: Final = 10_000
@@ -116,10 +116,10 @@ class WorkerInvocation(Struct, frozen=True):
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(lease_ms)
         if "wake" in message:
-            wake_ups.wake(self._tasks(), pk, int(message["wake"]))
+            self._watchdog().wake(pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            wake_ups.redispatch(self._tasks(), pk)
+            self._watchdog().redispatch(pk)
             return True
         try:
             task = self._work(pk, record["messageId"], partial(hide, lease_ms))
@@ -130,13 +130,13 @@ class WorkerInvocation(Struct, frozen=True):
         self._record_end(pk, task)
         return True
 
-    def _tasks(self) -> Tasks:
+    def _watchdog(self) -> Watchdog:
         ports = self.ports
         if ports.audit is not None:
             from mcp_roundtrip.server.auditing import with_audited_ends  # off by default
 
             ports = with_audited_ends(ports, self.correlation_id)
-        return ports.tasks().tasks
+        return ports.tasks().tasks.watchdog
 
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
         """Claim the task and run a pass. Raises StoreError and LeaseHeld."""
@@ -152,18 +152,17 @@ class WorkerInvocation(Struct, frozen=True):
         return work_with_audit(run, self.ports, invocation)
 
     def _run(self, pk: str, delivery: Delivery, ports: Ports, invocation: Invocation) -> Task | None:
-        port, task_id = ports.tasks(), pk.partition("#")[2]
+        observer, task_id = ports.observer, pk.partition("#")[2]
+
+        def on_abandoned(abandoned: str) -> None:
+            observer.record("task_abandoned", task=abandoned)
+
         worker = Worker(
-            port.store,
-            port.dispatcher,
+            replace(ports.tasks().tasks, on_abandoned=on_abandoned),
             TaskRunner(self.tool_methods, ports, invocation),
-            self._now_ms,
-            lambda: ports.random_bytes(12).hex(),
-            lambda event, error: ports.observer.record_failure(event, error, task=task_id),
-            lambda abandoned: ports.observer.record("task_abandoned", task=abandoned),
-            on_lease_lost=lambda lost: ports.observer.record("lease_lost", task=lost),
-            wait_ms=ports.wait_ms,
-            on_ending=port.tasks.on_ending,
+            lambda event, error: observer.record_failure(event, error, task=task_id),
+            lambda lost: observer.record("lease_lost", task=lost),
+            ports.wait_ms,
         )
         # A worker writes to its table until the invocation ends.
         with retries_until(ports.clock_ms() + delivery.remaining_ms):

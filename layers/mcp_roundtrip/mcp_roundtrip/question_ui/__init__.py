@@ -1,5 +1,6 @@
-"""The HTML page on which a user answers the questions of a call: forms, answers and markup, all pure.
+"""The page and the view on which a user answers the questions of a call.
 
 `fields` makes fields from a `requestedSchema` and reads their values, `form` makes the form of several
-questions and reads their answers, `posted` parses a form body, `html` renders the page.
+questions and reads their answers from a form body, `controls` and `page` render the page. `view.html` is the
+document of the view (MCP Apps).
 """

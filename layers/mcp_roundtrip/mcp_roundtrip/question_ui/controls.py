@@ -1,11 +1,15 @@
-"""Render the controls of fields, with their labels, hints and errors."""
+"""Render the controls of fields with their labels, hints and errors, and the address of a URL question."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
+from urllib.parse import quote, urlsplit
 
-from mcp_roundtrip.question_ui.escaping import escape
+from msgspec import Struct
+
 from mcp_roundtrip.question_ui.fields import (
     ChoiceField,
     DateTimeField,
@@ -145,3 +149,67 @@ def _options(options: Iterable[tuple[str, str]], chosen: str) -> str:
         f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(title)}</option>'
         for value, title in options
     )
+
+
+# A parser drops or replaces them; as references, U+0080 to U+009F would be read as Windows-1252.
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def escape(text: str) -> str:
+    r"""Return ASCII markup for a text: element content, or the value of a quoted attribute.
+
+    A backslash is escaped because a response replaces the escapes of lone surrogates in its body.
+    """
+    printable = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    escaped = html.escape(printable).replace("\\", "&#92;")
+    return escaped.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+# Browsers remove some of them from a URL, so that another host could follow.
+_NOT_IN_URLS: Final = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_WEB: Final = re.compile(r"https?://", re.IGNORECASE)
+# Python's codec (IDNA 2003) maps them to other names than browsers do (UTS #46).
+_DEVIATIONS: Final = re.compile("[\u00df\u1e9e\u03c2\u200c\u200d]")
+_HOST: Final = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
+# Browsers read every host with a numeric last label as an IPv4 address: 0x7f.1 is 127.0.0.1.
+_NUMERIC: Final = re.compile(r"(?:^|\.)(?:0x[0-9a-f]*|[0-9]+)\.?$")
+_DOTTED: Final = re.compile(r"(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})")
+_RESERVED: Final = "!#$%&'()*+,/:;=?@[]~"
+
+
+class WebAddress(Struct, frozen=True):
+    """A URL that a user can judge (client/elicitation, "Safe URL Handling").
+
+    `url` is in ASCII, `host` is in ASCII (punycode) with its port.
+    """
+
+    url: str
+    host: str
+
+
+def parse_web_address(url: str) -> WebAddress | None:
+    """Return a web address; None for any other URL, which is shown as text only."""
+    if not _WEB.match(url) or _NOT_IN_URLS.search(url):
+        return None
+    # As browsers read it: "https://evil.example\@bank.example" leads to the first.
+    url = url.replace("\\", "/")
+    try:
+        parts = urlsplit(url)
+        port = "" if parts.port is None else f":{parts.port}"
+        user, _, _ = parts.netloc.rpartition("@")
+        host = _ascii_host(parts.hostname or "")
+    except ValueError:  # UnicodeError, too
+        return None
+    if not _HOST.fullmatch(host) or (_NUMERIC.search(host) and not _DOTTED.fullmatch(host)):
+        return None
+    shown = (f"[{host}]" if ":" in host else host) + port
+    credentials = f"{quote(user, safe=_RESERVED)}@" if user else ""
+    rest = url[len(parts.scheme) + len("://") + len(parts.netloc) :]
+    return WebAddress(f"{parts.scheme.lower()}://{credentials}{shown}{quote(rest, safe=_RESERVED)}", shown)
+
+
+def _ascii_host(name: str) -> str:
+    """Return a host name in punycode. Raises UnicodeError for one that browsers read differently."""
+    if _DEVIATIONS.search(name):
+        raise UnicodeError
+    return name if name.isascii() else name.encode("idna").decode("ascii")

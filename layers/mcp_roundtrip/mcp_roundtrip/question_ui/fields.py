@@ -1,28 +1,38 @@
 """The fields of a form: made from the properties of a `requestedSchema`, read from posted values.
 
-A property is one of PrimitiveSchemaDefinition (MCP 2026-07-28, schema.json). Choices are posted by their
-positions, so that any text can be an option. A property of another form becomes a text field: the server
-validates every answer again and asks again with the reason.
+A property is a PrimitiveSchemaDefinition (MCP 2026-07-28, schema.json), as `forms.form_schema` writes it.
+Choices are posted by their positions, so that any text can be an option.
+
+The checks take bounded time. They are no stricter than the schema, because the server validates each answer
+again: they let the user correct a slip before the form is gone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from math import isfinite
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
-
-from mcp_roundtrip.question_ui.texts import check_text
 
 MISSING: Final = object()
 """The field was left empty, and the answer does not contain it."""
 
 MAX_DIGITS: Final = 400
 
+_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
+# Browsers show milliseconds at most.
+_DATE_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,3})?)\d*([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+_POSTED_DATE_TIME: Final = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?([+-]\d\d:\d\d)", re.ASCII
+)
 
 
 class FieldError(ValueError):
@@ -38,29 +48,33 @@ class Label(Struct, frozen=True):
     required: bool = False
 
 
-class FormField(Protocol):
+class FormField(Struct, frozen=True):
     """A field of a form. Its values are the strings that a browser posts for it."""
 
-    @property
-    def label(self) -> Label: ...
+    label: Label
 
     def initial(self) -> tuple[str, ...]:
         """Return the values that show the default."""
-        ...
+        raise NotImplementedError
 
     def read(self, values: Sequence[str]) -> Any:
         """Return the property's value, or MISSING. Raises FieldError."""
-        ...
+        raise NotImplementedError
 
     def hint(self) -> str:
         """Return what the constraints require, in words; empty if they require nothing."""
-        ...
+        return ""
+
+    def _missing(self, request: str) -> Any:
+        """Return MISSING. Raises FieldError with `request` if the property is required."""
+        if self.label.required:
+            raise FieldError(request)
+        return MISSING
 
 
-class TextField(Struct, frozen=True):
-    """A string. `format` is one of the specification's four, or None."""
+class TextField(FormField, frozen=True):
+    """A string. `format` is one of the specification's, or None."""
 
-    label: Label
     format: str | None = None
     min_length: int = 0
     max_length: int | None = None
@@ -72,14 +86,21 @@ class TextField(Struct, frozen=True):
     def read(self, values: Sequence[str]) -> Any:
         text = _only(values)
         if not text:
-            if self.label.required:
-                raise FieldError("Enter an answer.")
             # Without the property, the default would count, which the user has removed.
-            return "" if self.default and not self.min_length and self.format is None else MISSING
+            is_removed = self.default and not self.min_length and self.format is None
+            return "" if is_removed and not self.label.required else self._missing("Enter an answer.")
         if self.format is not None:
             text = text.strip()
-        if problem := check_text(text, self):
-            raise FieldError(problem)
+        if len(text) < self.min_length:
+            raise FieldError(f"Enter at least {self.min_length} characters: there are {len(text)}.")
+        if self.max_length is not None and len(text) > self.max_length:
+            raise FieldError(f"Enter at most {self.max_length} characters: there are {len(text)}.")
+        if self.format == "email" and not _EMAIL.fullmatch(text):
+            raise FieldError("Enter an e-mail address, such as name@example.com.")
+        if self.format == "uri" and not _URI.fullmatch(text):
+            raise FieldError("Enter a complete address, such as https://example.com/.")
+        if self.format == "date" and not _is_date(text):
+            raise FieldError("Enter a date: year-month-day, such as 2026-07-28.")
         return text
 
     def hint(self) -> str:
@@ -93,49 +114,45 @@ class TextField(Struct, frozen=True):
         return f"{example.get(self.format or '', '')} {lengths}".strip()
 
 
-class DateTimeField(Struct, frozen=True):
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is not None
+
+
+class DateTimeField(FormField, frozen=True):
     """A date-time with an offset (RFC 3339). Its values are the local time and the offset."""
 
-    label: Label
     default: str | None = None
 
     def initial(self) -> tuple[str, ...]:
         found = _DATE_TIME.fullmatch(self.default or "")
-        return ("", "+00:00") if found is None else (f"{found[1]}T{found[2]}", _offset(found[3]))
+        if found is None:
+            return ("", "+00:00")
+        return f"{found[1]}T{found[2]}", "+00:00" if found[3] in "Zz" else found[3]
 
     def read(self, values: Sequence[str]) -> Any:
         if len(values) != 2:
             raise FieldError("Enter a date and a time.")
         local, offset = values[0].strip(), values[1]
         if not local:
-            if self.label.required:
-                raise FieldError("Enter a date and a time.")
-            return MISSING
+            return self._missing("Enter a date and a time.")
         if re.fullmatch(r"[^T ]*[T ]\d\d:\d\d", local):
             local += ":00"  # browsers leave out seconds that are zero
         text = f"{local.replace(' ', 'T')}{offset}"
-        if problem := check_text(text, TextField(self.label, "date-time")):
-            raise FieldError(problem)
+        try:
+            found = _POSTED_DATE_TIME.fullmatch(text)
+            datetime.fromisoformat("" if found is None else found[1] + found[2])
+        except ValueError:
+            raise FieldError("Enter a date and a time, such as 2026-07-28 14:30.") from None
         return text
 
-    def hint(self) -> str:
-        return ""
 
-
-# Browsers show milliseconds at most.
-_DATE_TIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,3})?)\d*([Zz]|[+-]\d\d:\d\d)", re.ASCII
-)
-
-
-def _offset(text: str) -> str:
-    return "+00:00" if text in ("Z", "z") else text
-
-
-class NumberField(Struct, frozen=True):
+class NumberField(FormField, frozen=True):
     """A number or an integer."""
 
-    label: Label
     is_integer: bool
     minimum: int | float | None = None
     maximum: int | float | None = None
@@ -147,9 +164,7 @@ class NumberField(Struct, frozen=True):
     def read(self, values: Sequence[str]) -> Any:
         text = _only(values).strip().replace("\N{MINUS SIGN}", "-")
         if not text:
-            if self.label.required:
-                raise FieldError(f"Enter {self._kind}.")
-            return MISSING
+            return self._missing(f"Enter {self._kind}.")
         number = self._parse(text)
         low, high = self.minimum, self.maximum
         if (low is not None and number < low) or (high is not None and number > high):
@@ -177,36 +192,28 @@ class NumberField(Struct, frozen=True):
         return "" if high is None else f"At most {format_number(high)}."
 
 
-class ChoiceField(Struct, frozen=True):
+class ChoiceField(FormField, frozen=True):
     """One of several values, each with a title: an enumeration of strings, or a boolean."""
 
-    label: Label
     options: tuple[tuple[str | bool, str], ...]
     default: str | bool | None = None
 
     def initial(self) -> tuple[str, ...]:
-        return (_position(self.options, self.default),)
+        positions = (str(number) for number, (value, _) in enumerate(self.options) if value == self.default)
+        return (next(positions, ""),)
 
     def read(self, values: Sequence[str]) -> Any:
-        chosen = _only(values or ("",))
-        if not chosen:
-            if self.label.required:
-                raise FieldError("Choose an answer.")
-            return MISSING
-        return _option(self.options, chosen)
-
-    def hint(self) -> str:
-        return ""
+        chosen = _only(values)
+        return _option(self.options, chosen) if chosen else self._missing("Choose an answer.")
 
 
-class MultipleChoiceField(Struct, frozen=True):
+class MultipleChoiceField(FormField, frozen=True):
     """Any of several strings, each with a title."""
 
-    label: Label
     options: tuple[tuple[str | bool, str], ...]
     min_items: int = 0
     max_items: int | None = None
-    default: tuple[str, ...] | None = None
+    default: Sequence[str] | None = None
 
     def initial(self) -> tuple[str, ...]:
         chosen = set(self.default or ())
@@ -240,27 +247,23 @@ def format_number(number: int | float) -> str:
 def make_field(key: str, schema: Mapping[str, Any], *, required: bool, fallback_title: str = "") -> FormField:
     """Return the field of a property. `fallback_title` replaces a missing title; else the name does."""
     title = schema.get("title") or fallback_title or _title_of(key)
-    label = Label(key, str(title), str(schema.get("description") or ""), required)
+    label = Label(key, title, schema.get("description") or "", required)
     default = schema.get("default")
-    match schema.get("type"):
+    match schema["type"]:
         case "boolean":
-            known = default if isinstance(default, bool) else None
-            return ChoiceField(label, ((True, "Yes"), (False, "No")), known)
+            return ChoiceField(label, ((True, "Yes"), (False, "No")), default)
         case "integer" | "number" as kind:
-            bounds = (_number(schema.get("minimum")), _number(schema.get("maximum")))
-            return NumberField(label, kind == "integer", *bounds, _number(default))
+            bounds = (schema.get("minimum"), schema.get("maximum"))
+            return NumberField(label, kind == "integer", *bounds, default)
         case "array":
-            options = _options(schema.get("items", {}), "anyOf")
-            chosen = tuple(map(str, default)) if isinstance(default, list) else None
-            bounds_of = (schema.get("minItems", 0), schema.get("maxItems"))
-            return MultipleChoiceField(label, options, *bounds_of, chosen)
+            bounds = (schema.get("minItems", 0), schema.get("maxItems"))
+            return MultipleChoiceField(label, _options(schema["items"], "anyOf"), *bounds, default)
     if "enum" in schema or "oneOf" in schema:
         return ChoiceField(label, _options(schema, "oneOf"), default)
-    text = default if isinstance(default, str) else None
     if schema.get("format") == "date-time":
-        return DateTimeField(label, text)
+        return DateTimeField(label, default)
     lengths = (schema.get("minLength", 0), schema.get("maxLength"))
-    return TextField(label, schema.get("format"), *lengths, text)
+    return TextField(label, schema.get("format"), *lengths, default)
 
 
 def _title_of(key: str) -> str:
@@ -271,25 +274,10 @@ def _title_of(key: str) -> str:
     return " ".join(word[:1].upper() + word[1:] for word in words) or key
 
 
-def _options(schema: Mapping[str, Any], titled: str) -> tuple[tuple[str | bool, str], ...]:
+def _options(schema: Mapping[str, Any], titled: str) -> tuple[tuple[str, str], ...]:
     if titled in schema:
-        return tuple((option["const"], option.get("title") or option["const"]) for option in schema[titled])
-    values = schema.get("enum", [])
-    names = schema.get("enumNames", [])  # LegacyTitledEnumSchema
-    return (
-        tuple(zip(values, names, strict=True))
-        if len(names) == len(values)
-        else tuple(zip(values, values, strict=True))
-    )
-
-
-def _number(value: Any) -> int | float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _position(options: Sequence[tuple[str | bool, str]], value: str | bool | None) -> str:
-    found = (str(number) for number, (option, _) in enumerate(options) if option == value)
-    return "" if value is None else next(found, "")
+        return tuple((option["const"], option["title"]) for option in schema[titled])
+    return tuple((value, value) for value in schema["enum"])
 
 
 def _option(options: Sequence[tuple[str | bool, str]], position: str) -> str | bool:

@@ -1,15 +1,27 @@
-"""The form of the questions that one link asks, and the answers that a user posts with it."""
+"""The form of the questions that one link asks, and the answers in the body that a browser posts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.question_ui.fields import MISSING, FieldError, FormField, make_field
-from mcp_roundtrip.question_ui.posted import MalformedForm, Values
+
+MAX_BODY_BYTES: Final = 1_000_000
+"""Limit of a form's body. Answers are stored in items of at most 400 KB."""
+
+MAX_VALUES: Final = 20_000
+"""Limit of the name-value pairs in a form's body."""
+
+Values = Mapping[str, tuple[str, ...]]
+"""The values of each control by its name, in the order of the body."""
+
+_MALFORMED_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 ACTION: Final = "action"
 """The name of the buttons, whose value is the action of every answer."""
@@ -21,6 +33,10 @@ ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
 
 _SINGLE_FIELD: Final = "value"
 """The property of a form that the server makes from a single-field type."""
+
+
+class MalformedForm(ValueError):
+    """A body is not the form of a browser. The text quotes nothing from it."""
 
 
 class Control(Struct, frozen=True):
@@ -132,3 +148,39 @@ def _read_content(controls: Sequence[Control], posted: Values, errors: dict[str,
         if value is not MISSING:
             content[control.field.label.key] = value
     return content
+
+
+def parse_form(body: str | bytes) -> Values:
+    """Return the values in a form body (application/x-www-form-urlencoded); line breaks become `\\n`.
+
+    Raises MalformedForm for malformed escapes, text that is not UTF-8, and too many values.
+    """
+    try:
+        text = (body.encode() if isinstance(body, str) else body).decode()
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_VALUES)
+    except ValueError:  # UnicodeError, too
+        raise MalformedForm("not UTF-8, or too many values") from None
+    if _MALFORMED_ESCAPE.search(text):
+        raise MalformedForm("malformed percent-encoding")
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(_unix(name), []).append(_unix(value))
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def query_value(query: str, name: str) -> str:
+    """Return the only value of `name` in a query string; empty if it is missing, repeated or malformed."""
+    try:
+        return only_value(parse_form(query), name)
+    except MalformedForm:
+        return ""
+
+
+def only_value(values: Values, name: str) -> str:
+    """Return the only value of `name`; empty if it is missing or repeated."""
+    found = values.get(name, ())
+    return found[0] if len(found) == 1 else ""

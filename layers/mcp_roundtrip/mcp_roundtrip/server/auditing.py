@@ -20,9 +20,9 @@ from mcp_roundtrip.server.audited_operation import AuditedOperation
 from mcp_roundtrip.server.invocation import Invocation, Operation
 from mcp_roundtrip.server.model import RequestContext
 from mcp_roundtrip.server.responses import log_fault
-from mcp_roundtrip.tasks.endings import EndReason
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import CALL, Task
+from mcp_roundtrip.tasks.watchdog import EndReason
 
 TIME_TO_AUTHENTICATE_MS: Final = 10_000
 """The time that has to be left to authenticate the caller of a request that could not be forwarded."""
@@ -65,7 +65,7 @@ def work_with_audit(
 
 
 def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
-    """Return ports that record the end of each task that no worker ends (see `tasks.endings.OnEnding`).
+    """Return ports that record the end of each task that no worker ends (see `tasks.watchdog.OnEnding`).
 
     The process that notices the end writes the record: a poll, a wake-up or a worker. All processes that
     notice it at the same time write the same record id and outcome. If the `begun` line cannot be stored, the
@@ -73,7 +73,7 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
     """
 
     def begin(task: Task, reason: EndReason) -> Callable[[bool], None]:
-        item = ports.tasks().store.get(task.pk, CALL)
+        item = ports.tasks().tasks.store.get(task.pk, CALL)
         # A task that a worker took, and was not abandoned, may be abandoned later. A task expires once.
         version = task.version if reason == "abandoned" else 0
         named = f"mcp-rs/v1/audit-task-end:{task.pk}:{reason}:{version}"

@@ -19,25 +19,21 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, RequestEnd, body_within_limit, payload_size
 from mcp_roundtrip.question_ui.form import (
-    VERSION,
-    initial_values,
-    make_questions,
-    questions_version,
-    read_answers,
-)
-from mcp_roundtrip.question_ui.html import TOKEN, FormPage, render_form, render_notice
-from mcp_roundtrip.question_ui.notices import NOTICES
-from mcp_roundtrip.question_ui.posted import (
     MAX_BODY_BYTES,
+    VERSION,
     MalformedForm,
     Values,
+    initial_values,
+    make_questions,
     only_value,
     parse_form,
     query_value,
+    questions_version,
+    read_answers,
 )
-from mcp_roundtrip.question_ui.style import STYLE_SOURCE
+from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
 from mcp_roundtrip.server.invocation import Operation
-from mcp_roundtrip.tasks.question_links import LinkedQuestions, QuestionLinks
+from mcp_roundtrip.tasks.question_page_links import LinkedQuestions, QuestionLinks
 
 HEADERS: Final = {
     "content-type": "text/html; charset=utf-8",

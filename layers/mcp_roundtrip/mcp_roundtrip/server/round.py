@@ -17,7 +17,7 @@ from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 
 if TYPE_CHECKING:
     from mcp_roundtrip.state.claims import OpenState
-    from mcp_roundtrip.tasks.call_index import Flow
+    from mcp_roundtrip.tasks.items import Flow
 
 META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 """The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,
@@ -63,7 +63,7 @@ class Round(Struct, frozen=True):
         """The flow of which the client has a state; None in the first round."""
         if self.opened is None:
             return None
-        from mcp_roundtrip.tasks.call_index import Flow  # few tools become tasks
+        from mcp_roundtrip.tasks.items import Flow  # few tools become tasks
 
         principal, flow_id = caller_binding(self.call.context.principal), self.run.history.journal.flow_id
         return Flow(principal, flow_id, self.opened.flow_ends_at)

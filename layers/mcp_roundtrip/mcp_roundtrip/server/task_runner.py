@@ -39,7 +39,7 @@ from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_links import PAGE
-from mcp_roundtrip.tasks.recorder import TaskRecorder
+from mcp_roundtrip.tasks.recorder import TaskRecorder, key_asked_too_often
 from mcp_roundtrip.tasks.worker import RETRYABLE, EndWith, PassResult, TaskError
 
 MAX_STATUS_MESSAGE: Final = 4_096

@@ -4,24 +4,26 @@ A certificate is a signed token with its own type and claims, so that neither is
 (RFC 8725 §3.12). It has `iss` and `aud` (the deployment and the endpoint that the key signs for), `iat`,
 `nbf`, `exp`, `jti` (for revocation) and `cnf` with the public key as a JWK (RFC 7800 §3.2). The header of
 each token that the key signs contains it.
+
+Benefit: one call of the key service for many tokens, and none while it is unavailable for some minutes.
+Cost: an attacker who reads this process's memory can sign states until the certificate expires.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.state import jws, serialization
-from mcp_roundtrip.state.claims import COMMON_TYPES, check_parties, check_times, require_types
+from mcp_roundtrip.state import jws
+from mcp_roundtrip.state.claims import COMMON_TYPES, Limits, check_parties, check_times, require_types
 from mcp_roundtrip.state.jws import TrustedKey
-from mcp_roundtrip.state.keys import PublicKeys, Signer
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from mcp_roundtrip.state.keys import LocalKey, PublicKeys, RenewalBackoff, Signer, renewal_time
 
 CERTIFICATE_TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800
@@ -47,7 +49,7 @@ def issue(
     Raises KeyServiceError if `root` cannot sign, or if issuer and audience make the certificate too long.
     """
     numbers = public_key.public_numbers()
-    x, y = (serialization.encode(number.to_bytes(32, "big")).decode() for number in (numbers.x, numbers.y))
+    x, y = (jws.encode(number.to_bytes(32, "big")).decode() for number in (numbers.x, numbers.y))
     claims = {
         "iss": issuer,
         "aud": audience,
@@ -94,7 +96,7 @@ class TrustedKeys:
         if members.keys() != {"crt"}:
             return self._by_kid(members)
         try:
-            certificate = self._certificate(serialization.to_ascii(members["crt"], MAX_CERTIFICATE_LENGTH))
+            certificate = self._certificate(jws.to_ascii(members["crt"], MAX_CERTIFICATE_LENGTH))
             self._by_kid({"kid": certificate.root_kid})
             check_parties(certificate.claims, issuer=issuer, audience=audience, principal=None)
             check_times(certificate.claims, now=now, skew_s=skew_s)
@@ -122,16 +124,90 @@ def _read(token: bytes, by_kid: jws.FindKey) -> Certificate:
 
 
 def _public_key(cnf: Mapping[str, Any]) -> EllipticCurvePublicKey:
-    from cryptography.hazmat.primitives.asymmetric import ec  # a call without state does not need it
-
     jwk = cnf.get("jwk")
     if cnf.keys() != {"jwk"} or not isinstance(jwk, dict) or jwk.keys() != {"crv", "kty", "x", "y"}:
         raise StateRejected("key")
     if (jwk["crv"], jwk["kty"]) != ("P-256", "EC"):
         raise StateRejected("key")
-    x, y = (serialization.split(serialization.to_ascii(jwk[name], 43), 1)[0] for name in "xy")
-    point = b"\x04" + serialization.decode(x) + serialization.decode(y)
+    x, y = (jws.split(jws.to_ascii(jwk[name], 43), 1)[0] for name in "xy")
+    point = b"\x04" + jws.decode(x) + jws.decode(y)
     try:
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
     except ValueError:  # not two coordinates of 32 bytes, or not on the curve
         raise StateRejected("key") from None
+
+
+class CertifiedKey(Struct, frozen=True):
+    """A key in memory with its certificate, valid from `issued_at` to `expires_at` (epoch seconds)."""
+
+    key: LocalKey
+    certificate: str
+    issued_at: int
+
+    @property
+    def expires_at(self) -> int:
+        return self.issued_at + LIFETIME_S
+
+    @property
+    def key_members(self) -> Mapping[str, str]:
+        return {"crt": self.certificate}
+
+    def sign(self, signing_input: bytes) -> bytes:
+        return self.key.sign(signing_input)
+
+
+class Delegation(Struct):
+    """Creates a key and its certificate at the first token, and replaces them regularly.
+
+    Not earlier: all environments started from one snapshot (AWS Lambda SnapStart) would share the key.
+    """
+
+    root: Signer
+    issuer: str
+    audience: str
+    limits: Limits
+    clock: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    random: Callable[[], float]
+    """In [0, 1)."""
+    renewals: RenewalBackoff
+    on_issued: Callable[[str, int], None]
+    """Called with the `jti` and the expiry (epoch seconds) of each certificate. The `jti` can be revoked."""
+
+    _certified: CertifiedKey | None = None
+    _renew_at: float = 0.0
+
+    def signer(self) -> Signer:
+        """Return a key whose certificate outlasts any token signed now.
+
+        It is renewed early. If that fails, the old key is used as long as possible. Raises KeyServiceError if
+        there is no usable key.
+        """
+        now = self.clock()
+        certified = self._certified
+        if certified is None or not self._is_usable(certified, now):
+            return self._renew(now)
+        if now < self._renew_at:
+            return certified
+        return self.renewals.attempt(lambda: self._renew(now)) or certified
+
+    def _is_usable(self, certified: CertifiedKey, now: float) -> bool:
+        # After the clock was set back, the certificate may be in the future.
+        first, last = certified.issued_at - self.limits.skew_s, certified.expires_at - self.limits.round_ttl_s
+        return first <= now <= last
+
+    def _renew(self, now: float) -> CertifiedKey:
+        issued_at, jti = int(now), self.random_bytes(16).hex()
+        key = LocalKey.generate(self.random_bytes)
+        certificate = issue(
+            self.root,
+            key.public_key,
+            issuer=self.issuer,
+            audience=self.audience,
+            issued_at=issued_at,
+            jti=jti,
+        )
+        certified = self._certified = CertifiedKey(key, certificate, issued_at)
+        self._renew_at = renewal_time(now, certified.expires_at - self.limits.round_ttl_s, self.random())
+        self.on_issued(jti, certified.expires_at)
+        return certified

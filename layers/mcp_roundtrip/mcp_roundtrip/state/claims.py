@@ -17,7 +17,7 @@ All times are whole seconds since the epoch. Nothing here is secret and all of i
 need no constant time. A refusal is StateRejected with one of these reasons, which are stable names for
 logs and metrics: `claims` (a claim is missing, unknown or of the wrong type), `not_yet_valid`, `expired`,
 `lifetime`, `flow_expired`, `wrong_issuer`, `wrong_audience`, `wrong_request`, `wrong_principal`; from
-`serialization`, `jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
+`jws` and `jwe`: `not_a_string`, `too_long`, `malformed`, `header`, `unknown_key`, `epoch`,
 `decryption`, `signature`, `payload`; for an invalid certificate, most of these with the prefix
 `certificate_`, and `certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this
 package is `unexpected_` with the name of the exception. The engine adds `journal_version` (a state of another

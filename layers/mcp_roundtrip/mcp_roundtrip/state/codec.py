@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state import claims, jwe, jws, serialization
+from mcp_roundtrip.state import claims, jwe, jws
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.epochs import EpochKeys
@@ -84,7 +84,7 @@ class RequestStateCodec(Struct, frozen=True):
 
     def _open(self, binding: Binding, token: object) -> OpenState:
         now, epochs = self.clock(), self.epochs
-        signed = presented = serialization.to_ascii(token, self.limits.max_presented)
+        signed = presented = jws.to_ascii(token, self.limits.max_presented)
         if epochs is not None:
             signed = jwe.decrypt(presented, STATE_TYP, lambda kid: epochs.find(kid, now))
         content, key = jws.verify(

@@ -8,19 +8,18 @@ The MAC key stays in the key service, so a leaked epoch key only decrypts the st
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import ContentKey
-from mcp_roundtrip.state.key_renewal import RenewalBackoff, renewal_time, retry_pause_s
+from mcp_roundtrip.state.keys import RenewalBackoff, renewal_time, retry_pause_s
 
 EPOCH_S = 3600
 
@@ -48,17 +47,6 @@ def short_key_id(key_id: str) -> str:
     return canonical.digest("mcp-rs/v1/key_id", key_id, size=6)
 
 
-class LocalMacKey:
-    """A secret in memory, for tests and for running locally."""
-
-    def __init__(self, key_id: str, secret: bytes) -> None:
-        self.short_key_id = short_key_id(key_id)
-        self._secret = secret
-
-    def mac(self, message: bytes) -> bytes:
-        return hmac.digest(self._secret, message, "sha256")
-
-
 class _Failure(Struct, frozen=True):
     """The number of failed derivations in a row, and the time of the last one (epoch seconds)."""
 
@@ -67,46 +55,33 @@ class _Failure(Struct, frozen=True):
     reason: str
 
 
-class EpochKeys:
+class EpochKeys(Struct):
     """The epoch keys of one or more MAC keys. States are encrypted with those of the first.
+
+    They are for the tokens of type `typ` that the deployment `issuer` mints and verifies. `clock` returns
+    epoch seconds, `random` numbers in [0, 1).
 
     The first request after a random time late in an epoch derives the key of the next one, so that the
     environments do not all call the key service on the hour. If that fails, the current key is used until its
     epoch ends. Keys of the other MAC keys are derived when a token needs them.
     """
 
-    def __init__(
-        self,
-        mac_keys: Sequence[MacKey],
-        typ: str,
-        limits: Limits,
-        *,
-        issuer: str,
-        clock: Callable[[], float],
-        random: Callable[[], float],
-        renewals: RenewalBackoff,
-    ) -> None:
-        """Derive keys for the tokens of type `typ` that the deployment `issuer` mints and verifies.
-
-        `clock` returns epoch seconds, `random` numbers in [0, 1).
-        """
-        self._mac_keys = {key.short_key_id: key for key in mac_keys}
-        self._current = mac_keys[0].short_key_id
-        self._typ = typ
-        self._limits = limits
-        self._issuer = issuer
-        self._clock = clock
-        self._random = random
-        self._renewals = renewals
-        self._keys: dict[tuple[str, int], ContentKey] = {}
-        self._failures: dict[str, _Failure] = {}
-        self._ahead = (-1, 0.0)  # an epoch, and the time to derive the key of the next one
+    mac_keys: Sequence[MacKey]
+    typ: str
+    limits: Limits
+    issuer: str
+    clock: Callable[[], float]
+    random: Callable[[], float]
+    renewals: RenewalBackoff
+    _keys: dict[tuple[str, int], ContentKey] = field(default_factory=dict)
+    _failures: dict[str, _Failure] = field(default_factory=dict)
+    _ahead: tuple[int, float] = (-1, 0.0)  # an epoch, and the time to derive the key of the next one
 
     def current(self, now: float) -> ContentKey:
         """Return the key to encrypt with at `now` (epoch seconds). Raises KeyServiceError."""
         self._discard_expired(now)
         epoch = int(now // EPOCH_S)
-        key = self._key(self._current, epoch, now)
+        key = self._key(self.mac_keys[0].short_key_id, epoch, now)
         self._derive_ahead(epoch, now)
         return key
 
@@ -121,9 +96,9 @@ class EpochKeys:
         if match is None:
             raise StateRejected("header")
         key_id, epoch = match[1], int(match[2])
-        if key_id not in self._mac_keys:
+        if key_id not in {key.short_key_id for key in self.mac_keys}:
             raise StateRejected("unknown_key")
-        oldest, newest = now - self._limits.round_ttl_s, now + self._limits.skew_s
+        oldest, newest = now - self.limits.round_ttl_s, now + self.limits.skew_s
         if not oldest // EPOCH_S <= epoch <= newest // EPOCH_S:
             raise StateRejected("epoch")
         key = self._key(key_id, epoch, now)
@@ -141,25 +116,27 @@ class EpochKeys:
                 self._derive(key_id, epoch)
             except KeyServiceError as error:
                 # The time after the call, which may have taken longer than the pause.
-                self._failures[key_id] = _Failure(failure.count + 1, self._clock(), error.reason)
+                self._failures[key_id] = _Failure(failure.count + 1, self.clock(), error.reason)
                 raise
             self._failures.pop(key_id, None)
         return self._keys[key_id, epoch]
 
     def _derive(self, key_id: str, epoch: int) -> None:
-        message = f"mcp-rs/v2/epoch:{epoch}:{self._issuer}".encode()
-        secret = self._mac_keys[key_id].mac(message)
-        self._keys[key_id, epoch] = ContentKey(f"{key_id}.{epoch}", secret, self._typ)
+        message = f"mcp-rs/v2/epoch:{epoch}:{self.issuer}".encode()
+        [mac_key] = (key for key in self.mac_keys if key.short_key_id == key_id)
+        secret = mac_key.mac(message)
+        self._keys[key_id, epoch] = ContentKey(f"{key_id}.{epoch}", secret, self.typ)
 
     def _discard_expired(self, now: float) -> None:
         """Delete the keys that no valid token can need any more."""
-        oldest = (now - self._limits.round_ttl_s) // EPOCH_S
+        oldest = (now - self.limits.round_ttl_s) // EPOCH_S
         if any(epoch < oldest for _, epoch in self._keys):
             self._keys = {name: key for name, key in self._keys.items() if name[1] >= oldest}
 
     def _derive_ahead(self, epoch: int, now: float) -> None:
         if self._ahead[0] != epoch:
             start = epoch * EPOCH_S
-            self._ahead = (epoch, renewal_time(start, start + EPOCH_S, self._random()))
-        if now >= self._ahead[1] and (self._current, epoch + 1) not in self._keys:
-            self._renewals.attempt(lambda: self._derive(self._current, epoch + 1))
+            self._ahead = (epoch, renewal_time(start, start + EPOCH_S, self.random()))
+        key_id = self.mac_keys[0].short_key_id
+        if now >= self._ahead[1] and (key_id, epoch + 1) not in self._keys:
+            self.renewals.attempt(lambda: self._derive(key_id, epoch + 1))

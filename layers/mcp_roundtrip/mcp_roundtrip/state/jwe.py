@@ -3,24 +3,21 @@
 The content is encrypted directly under a shared key (`dir`, RFC 7518 §4.5) with AES-256 in GCM (`A256GCM`,
 §5.3), and is itself a JWT (`cty`, RFC 7519 §5.2). Nothing is compressed, because the length of a compressed
 text reveals its content (RFC 8725 §3.6).
-
-cryptography is imported where it is used, because a call without state does not need it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.state import serialization
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from mcp_roundtrip.state import jws
 
 IV_BYTES = 12
 """One key may encrypt 2^32 tokens with random IVs of this size (NIST SP 800-38D §8.3)."""
@@ -44,24 +41,22 @@ class ContentKey(Struct, frozen=True, dict=True):  # dict: for cached_property
     @cached_property
     def header(self) -> bytes:
         """The encoded protected header."""
-        return serialization.encode(canonical.compact_json(_header(self.kid, self.typ)).encode("ascii"))
+        return jws.encode(canonical.compact_json(_header(self.kid, self.typ)).encode("ascii"))
 
     @cached_property
     def aead(self) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # see the module's docstring
-
         return AESGCM(self.secret)
 
     def encrypted_length(self, length: int) -> int:
         """Return the length of a token whose content has `length` characters."""
         fixed = len(self.header) + _IV_CHARACTERS + _TAG_CHARACTERS + 4
-        return fixed + serialization.encoded_length(length)
+        return fixed + jws.encoded_length(length)
 
 
 def encrypt(content: str, key: ContentKey, iv: bytes) -> str:
     """Encrypt the signed token `content`. `iv` has IV_BYTES and must not be used twice with one key."""
     sealed = key.aead.encrypt(iv, content.encode("ascii"), key.header)
-    parts = (key.header, b"", *map(serialization.encode, (iv, sealed[:-_TAG_BYTES], sealed[-_TAG_BYTES:])))
+    parts = (key.header, b"", *map(jws.encode, (iv, sealed[:-_TAG_BYTES], sealed[-_TAG_BYTES:])))
     return b".".join(parts).decode("ascii")
 
 
@@ -71,23 +66,21 @@ def decrypt(token: bytes, typ: str, find_key: Callable[[str], ContentKey]) -> by
     `find_key` takes the `kid` of an unverified header, and raises StateRejected if there is no such key.
     Raises StateRejected for every other token.
     """
-    from cryptography.exceptions import InvalidTag  # see the module's docstring
-
-    header, encrypted_key, iv, ciphertext, tag = serialization.split(token, 5)
+    header, encrypted_key, iv, ciphertext, tag = jws.split(token, 5)
     if encrypted_key or len(header) > _MAX_HEADER:
         raise StateRejected("malformed")
     if (len(iv), len(tag)) != (_IV_CHARACTERS, _TAG_CHARACTERS):
         raise StateRejected("malformed")
     key = find_key(_kid(header, typ))
     try:
-        sealed = serialization.decode(ciphertext) + serialization.decode(tag)
-        return key.aead.decrypt(serialization.decode(iv), sealed, header)
+        sealed = jws.decode(ciphertext) + jws.decode(tag)
+        return key.aead.decrypt(jws.decode(iv), sealed, header)
     except InvalidTag:
         raise StateRejected("decryption") from None
 
 
 def _kid(header: bytes, typ: str) -> str:
-    members = serialization.decode_json_object(header, "header")
+    members = jws.decode_json_object(header, "header")
     kid = members.get("kid")
     if not isinstance(kid, str) or members != _header(kid, typ):
         raise StateRejected("header")

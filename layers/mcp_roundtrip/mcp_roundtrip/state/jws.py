@@ -6,25 +6,23 @@ unknown members and the second valid s of a signature, so a token would have sev
 takes twice as long as that of the parts of cryptography that a token needs. The tests compare the tokens with
 PyJWT's and joserfc's.
 
-cryptography is imported where it is used, because a call without state does not need it.
+Lengths are checked before anything is read, and parts before anything is decoded.
 """
 
 from __future__ import annotations
 
 import math
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.state import serialization
 from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid_signature
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 ALG = "ES256"
 _SIGNATURE_CHARACTERS = 86
@@ -62,12 +60,12 @@ def mint(
     length = encrypted_length(len(signing_input) + 1 + _SIGNATURE_CHARACTERS)
     if length > max_length:
         raise StateTooLarge(length, max_length)
-    signature = serialization.encode(signer.sign(signing_input))
+    signature = encode(signer.sign(signing_input))
     return f"{signing_input.decode('ascii')}.{signature.decode('ascii')}"
 
 
 def _encode_json(members: Mapping[str, Any]) -> bytes:
-    return serialization.encode(canonical.compact_json(members).encode("ascii"))
+    return encode(canonical.compact_json(members).encode("ascii"))
 
 
 def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], TrustedKey]:
@@ -75,15 +73,15 @@ def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], T
 
     The caller checks the claims. Raises StateRejected, and the exceptions of `find_key`.
     """
-    header, payload, signature = serialization.split(token, 3)
+    header, payload, signature = split(token, 3)
     if len(header) > _MAX_HEADER or len(signature) != _SIGNATURE_CHARACTERS:
         raise StateRejected("malformed")
     key = find_key(_key_members(header, typ))
     signing_input = token[: -_SIGNATURE_CHARACTERS - 1]
-    if not is_valid_signature(serialization.decode(signature), signing_input, key.public_key):
+    if not is_valid_signature(decode(signature), signing_input, key.public_key):
         raise StateRejected("signature")
     # Deeper than a request's body: the journal adds levels.
-    return serialization.decode_json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
+    return decode_json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
 
 
 def key_finder(keys: PublicKeys) -> FindKey:
@@ -102,8 +100,63 @@ def key_finder(keys: PublicKeys) -> FindKey:
 
 
 def _key_members(header: bytes, typ: str) -> dict[str, Any]:
-    members = serialization.decode_json_object(header, "header")
+    members = decode_json_object(header, "header")
     # The algorithm is never the token's choice (RFC 8725 §3.1).
     if (members.pop("alg", None), members.pop("typ", None)) != (ALG, typ):
         raise StateRejected("header")
     return members
+
+
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def to_ascii(token: object, max_length: int) -> bytes:
+    """Return the token as ASCII. Raises StateRejected if it is not a string, too long or not ASCII."""
+    if not isinstance(token, str):
+        raise StateRejected("not_a_string")
+    if len(token) > max_length:
+        raise StateRejected("too_long")
+    try:
+        return token.encode("ascii")
+    except UnicodeEncodeError:
+        raise StateRejected("malformed") from None
+
+
+def split(token: bytes, count: int) -> list[bytes]:
+    """Split a token into `count` encoded parts. Raises StateRejected for another number or alphabet."""
+    if token.translate(None, _ALPHABET) != b"." * (count - 1):
+        raise StateRejected("malformed")
+    return token.split(b".")
+
+
+def decode(part: bytes) -> bytes:
+    """Decode a part. Raises StateRejected for a form that `encode` does not write."""
+    tail = len(part) % 4
+    if tail == 1:
+        raise StateRejected("malformed")
+    decoded = urlsafe_b64decode(part + b"=" * (-tail % 4))
+    # The unused bits of the last character must be zero (RFC 4648 §3.5).
+    if tail and encode(decoded[1 - tail :]) != part[-tail:]:
+        raise StateRejected("malformed")
+    return decoded
+
+
+def decode_json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
+    """Return the JSON object in an encoded part. Raises StateRejected with `reason` if there is none."""
+    try:
+        value = canonical.parse_json(decode(part), max_depth=max_depth)
+    except ValueError:
+        raise StateRejected(reason) from None
+    if not isinstance(value, dict):
+        raise StateRejected(reason)
+    return value
+
+
+def encode(data: bytes) -> bytes:
+    """Encode bytes as Base64url without padding (RFC 7515 §2)."""
+    return urlsafe_b64encode(data).rstrip(b"=")
+
+
+def encoded_length(size: int) -> int:
+    """Return the number of characters that `encode` returns for `size` bytes."""
+    return (size * 4 + 2) // 3

@@ -1,6 +1,7 @@
-"""Signers and public keys for ES256 (RFC 7518 §3.4). A key id is a digest of the key.
+"""Signers and public keys for ES256 (RFC 7518 §3.4), and when keys are requested from the key service.
 
-cryptography is imported where it is used, because most calls neither mint nor verify a token.
+A key id is a digest of the key. Keys are requested early, spread over the environments, and after a pause if
+a request failed.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ import hashlib
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import (
-        EllipticCurvePrivateKey,
-        EllipticCurvePublicKey,
-    )
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from mcp_roundtrip.internal_errors import KeyServiceError
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 """The order of the group of P-256 (SEC 2, section 2.4.2)."""
@@ -51,11 +54,6 @@ def kid_of(public_key: EllipticCurvePublicKey) -> str:
 
     Raises ValueError if the key is not on P-256.
     """
-    from cryptography.hazmat.primitives.serialization import (  # see the module's docstring
-        Encoding,
-        PublicFormat,
-    )
-
     if public_key.curve.name != "secp256r1":
         raise ValueError(f"ES256 needs a key on P-256, not {public_key.curve.name}")
     der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -67,9 +65,7 @@ def raw_signature(der: bytes) -> bytes:
 
     Raises ValueError for malformed DER.
     """
-    from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature  # as above
-
-    r, s = decode_dss_signature(der)
+    r, s = utils.decode_dss_signature(der)
     if not (0 < r < P256_ORDER and 0 < s < P256_ORDER):
         raise ValueError("r and s must lie between 0 and the order of P-256")
     return r.to_bytes(32, "big") + min(s, P256_ORDER - s).to_bytes(32, "big")
@@ -77,16 +73,12 @@ def raw_signature(der: bytes) -> bytes:
 
 def is_valid_signature(signature: bytes, signing_input: bytes, public_key: EllipticCurvePublicKey) -> bool:
     """Return whether 64 bytes r‖s are a valid signature with the lower s."""
-    from cryptography.exceptions import InvalidSignature  # as above
-    from cryptography.hazmat.primitives import hashes  # as above
-    from cryptography.hazmat.primitives.asymmetric import ec, utils  # as above
-
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
     # (r, order - s) is valid, too: without this check each token would have a second valid form.
     if s > P256_ORDER // 2:
         return False
     try:
-        public_key.verify(utils.encode_dss_signature(r, s), signing_input, ec.ECDSA(hashes.SHA256()))
+        public_key.verify(utils.encode_dss_signature(r, s), signing_input, ec.ECDSA(SHA256()))
     except InvalidSignature:
         return False
     return True
@@ -108,8 +100,6 @@ class LocalKey:
         OpenSSL's generator is not used, because a snapshot (AWS Lambda SnapStart) copies its state into each
         environment. The kernel's generator is seeded again.
         """
-        from cryptography.hazmat.primitives.asymmetric import ec  # as above
-
         # FIPS 186-5 §A.2.1: 64 bits more than the order, so that the remainder is unbiased.
         secret = int.from_bytes(random_bytes(40), "big") % (P256_ORDER - 1) + 1
         return cls(ec.derive_private_key(secret, ec.SECP256R1()))
@@ -119,10 +109,57 @@ class LocalKey:
         return {"kid": self.kid}
 
     def sign(self, signing_input: bytes) -> bytes:
-        from cryptography.hazmat.primitives import hashes  # as above
-        from cryptography.hazmat.primitives.asymmetric import ec  # as above
-
-        return raw_signature(self._private_key.sign(signing_input, ec.ECDSA(hashes.SHA256())))
+        return raw_signature(self._private_key.sign(signing_input, ec.ECDSA(SHA256())))
 
     def find(self, kid: str) -> EllipticCurvePublicKey | None:
         return self.public_key if kid == self.kid else None
+
+
+T = TypeVar("T")
+
+FIRST_RETRY_S = 1
+"""The pause after the first failed call for a key that is needed now, so that many forgeries do not cause
+many calls."""
+
+RENEWAL_RETRY_S = 60
+"""The pause after a failed call for a key that is needed later, so that requests do not wait for it."""
+
+
+def retry_pause_s(failures: int) -> int:
+    """Return the pause in seconds after this number of failed calls in a row (at least 1).
+
+    It doubles up to a minute: while the key service does not answer, each call blocks its request until the
+    SDK times out.
+    """
+    return min(FIRST_RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
+
+
+def renewal_time(start: float, end: float, random: float) -> float:
+    """Return a time between two thirds and eleven twelfths of the way from `start` to `end`.
+
+    `random`, in [0, 1), spreads the calls of environments that started together. The last twelfth is for
+    retries.
+    """
+    return start + (end - start) * (8 + 3 * random) / 12
+
+
+class RenewalBackoff:
+    """Makes the calls for keys that are still valid, and pauses all of them after a failure.
+
+    Requests wait for these calls.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin without a failure. `clock` returns epoch seconds."""
+        self._clock = clock
+        self._failed_at = float("-inf")
+
+    def attempt(self, call: Callable[[], T]) -> T | None:
+        """Return the result of `call`, or None if it raised KeyServiceError or was skipped."""
+        if self._failed_at <= self._clock() < self._failed_at + RENEWAL_RETRY_S:
+            return None
+        try:
+            return call()
+        except KeyServiceError:
+            self._failed_at = self._clock()  # after the call, which may have taken longer than the pause
+            return None

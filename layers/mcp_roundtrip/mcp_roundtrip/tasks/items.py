@@ -1,18 +1,40 @@
-"""The items of a task besides its own: the call, the journal, input responses, chunks of the result."""
+"""The items of a task besides its own: call, journal, responses, chunks of the result, and what names it.
+
+A client that knows no task id sends its call or its round again. An item under a digest of what the
+repetition has in common with the request before names the task in `call`. Item and task are written in one
+transaction: of concurrent requests, one creates a task, and the others find it.
+
+- **A parked call** is found by its caller, tool and arguments (`parked`).
+- **A flow** is found by its id, which is in each of its signed states. So a round that is sent again, because
+  its response was lost or with other answers, continues as the one task of its flow. mrtr: "Servers for which
+  a given `requestState` must be consumed at most once MUST enforce that invariant".
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct, field
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.tasks.changes import Item, Value
-from mcp_roundtrip.tasks.model import CALL, CLIENT, ENTRY, INPUT, RESULT, OutstandingRequest, Task, json_value
+from mcp_roundtrip.tasks.changes import Absent, Change, Equals, Item, Value
+from mcp_roundtrip.tasks.model import (
+    CALL,
+    CLIENT,
+    ENTRY,
+    INPUT,
+    RESULT,
+    TASK,
+    OutstandingRequest,
+    Task,
+    json_value,
+)
+from mcp_roundtrip.tasks.store import TaskStore, Update
 
 MAX_INLINE_RESULT = 100_000
 """The longest result, in characters of JSON, in a task's own item. Each poll reads it."""
@@ -179,6 +201,81 @@ def chunk_key(owner: str, number: int) -> str:
 
 
 def join_result_chunks(chunks: Iterable[Item]) -> Any:
-    """Return the result in the items of its chunks."""
+    """Return the result in these items."""
     packed = b"".join(chunk["v"] for chunk in chunks if isinstance(chunk["v"], bytes))
     return json_value(zlib.decompress(packed).decode("ascii"))
+
+
+def put_history(store: TaskStore, task: Task, call: TaskCall, journal: Journal) -> None:
+    """Write the call and the journal of a task that does not exist yet.
+
+    Raises StoreError, and ItemTooLarge for the call or an entry.
+    """
+    for order, entry in enumerate(journal.entries):
+        store.put_new(entry_to_item(task, entry, order))
+    for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
+        asked = OutstandingRequest(key, journal.outstanding[key], {}, order)
+        store.put_new(response_to_item(task, key, asked, raw))
+    store.put_new(call.to_item(task))
+
+
+def read_task(store: TaskStore, pk: str) -> Task | None:
+    """Return the task with this partition key, or None. Raises StoreError."""
+    item = store.get(pk, TASK)
+    return None if item is None else Task.from_item(item)
+
+
+def with_result(store: TaskStore, task: Task) -> Task:
+    """Return the task with a result that is stored in chunks. Raises StoreError."""
+    if not task.result_chunks:
+        return task
+    keys = (chunk_key(task.result_owner, number) for number in range(task.result_chunks))
+    chunks = [store.get(task.pk, key) for key in keys]
+    return replace(task, result=join_result_chunks(chunk for chunk in chunks if chunk is not None))
+
+
+def stored_responses(store: TaskStore, pk: str, wire_keys: Collection[str]) -> dict[str, Any]:
+    """Return the responses that count among those to these requests, by wire key. Raises StoreError."""
+    task = read_task(store, pk)
+    submissions = {} if task is None else task.submissions
+    sort_keys = {key: response_key(key, submissions[key]) for key in wire_keys if key in submissions}
+    items = {key: store.get(pk, sort_key) for key, sort_key in sort_keys.items()}
+    return {key: json_value(item["v"]) for key, item in items.items() if item is not None}
+
+
+INDEX: Final = "C"
+"""The sort key of the items that name a task."""
+
+
+class Flow(Struct, frozen=True):
+    """A flow of which the client has a state.
+
+    `principal` is the caller's canonical JSON, None for anonymous callers. From `ends_at_s` (epoch seconds)
+    on, no state of the flow is accepted.
+    """
+
+    principal: str | None
+    id: str
+    ends_at_s: int
+
+    @property
+    def index_key(self) -> str:
+        """The partition key of the item that names its task."""
+        return canonical.digest("mcp-rs/v1/flow", [self.principal, self.id], size=24)
+
+
+def named_task(store: TaskStore, index_key: str) -> str | None:
+    """Return the partition key of the task that the item names, or None. Raises StoreError."""
+    index = store.get(index_key, INDEX)
+    return None if index is None else str(index["call"])
+
+
+def is_stored(store: TaskStore, flow: Flow | None) -> bool:
+    """Return whether a round of the flow has become a task or was parked. Raises StoreError."""
+    return flow is not None and named_task(store, flow.index_key) is not None
+
+
+def name_task(index_key: str, task: Task, instead_of: str | None = None) -> Update:
+    """Return the update that names a new task, if the item still names none, or the task `instead_of`."""
+    condition = Absent("call") if instead_of is None else Equals("call", instead_of)
+    return Update(index_key, INDEX, Change(condition, set={"call": task.pk, "exp": task.expires_s}))

@@ -42,19 +42,19 @@ end of its invocation: after that, its owner no longer exists.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Lock, Thread
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Item
-from mcp_roundtrip.tasks.endings import MAX_ATTEMPTS
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store import TaskStore, Update
+from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 
 MARGIN_MS: Final = 5_000
 """How much longer a lease lasts than its invocation, at most: clocks differ."""
@@ -98,44 +98,39 @@ class Delivery(Struct, frozen=True):
         return self.on_renewed is not None
 
 
-class Lease:
+class Lease(Struct):
     """The lease of one worker on the task `pk`. Thread-safe.
 
     `clock_ms` returns epoch milliseconds. `on_error` is called with a log event and the error of a failed
     renewal.
     """
 
-    def __init__(
-        self,
-        store: TaskStore,
-        pk: str,
-        owner: str,
-        delivery: Delivery,
-        clock_ms: Callable[[], int],
-        on_error: Callable[[str, Exception], None] = lambda event, error: None,
-    ) -> None:
-        self.owner = owner
-        self._store = store
-        self._pk = pk
-        self._delivery = delivery
-        self._clock_ms = clock_ms
-        self.on_error = on_error
-        self._lock = threading.Lock()
-        self._renewed_at_ms = clock_ms()
-        self._invocation_ends_ms = self._renewed_at_ms + delivery.remaining_ms
-        self._is_owner = True
-        self._is_open = True
-        self._is_closed = False
+    store: TaskStore
+    pk: str
+    owner: str
+    delivery: Delivery
+    clock_ms: Callable[[], int]
+    on_error: Callable[[str, Exception], None] = lambda event, error: None
+    _lock: Lock = field(default_factory=Lock)
+    _renewed_at_ms: int = 0
+    _invocation_ends_ms: int = 0
+    _is_owner: bool = True
+    _is_open: bool = True
+    _is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._renewed_at_ms = self.clock_ms()
+        self._invocation_ends_ms = self._renewed_at_ms + self.delivery.remaining_ms
 
     @property
     def renewal_interval_ms(self) -> float:
         """The time between two renewals."""
-        return self._delivery.lease_ms / RENEWALS
+        return self.delivery.lease_ms / RENEWALS
 
     @property
     def needs_heartbeat(self) -> bool:
         """Whether the invocation can outlast the first renewal."""
-        return self._delivery.remaining_ms > self.renewal_interval_ms
+        return self.delivery.remaining_ms > self.renewal_interval_ms
 
     @property
     def is_lost(self) -> bool:
@@ -147,12 +142,12 @@ class Lease:
         now_ms = self._renewed_at_ms
         claim = transitions.claim(
             owner=self.owner,
-            delivery=self._delivery.id,
+            delivery=self.delivery.id,
             until_ms=self._until_ms(now_ms),
             now_ms=now_ms,
             max_attempts=MAX_ATTEMPTS,
         )
-        return self._store.update(self._pk, TASK, claim)
+        return self.store.update(self.pk, TASK, claim)
 
     def owns(self) -> bool:
         """Return whether the worker has the lease; renew an old one first. Raises StoreError.
@@ -171,7 +166,7 @@ class Lease:
         """Return the same after a request to the table, which notices a cancellation. Raises StoreError."""
         if self.is_lost or not self._is_trusted():
             return self.check()
-        item = self._store.get(self._pk, TASK)
+        item = self.store.get(self.pk, TASK)
         # The process may have been stopped during the request.
         return item is not None and transitions.held_by(self.owner).holds(item) and self.check()
 
@@ -181,9 +176,9 @@ class Lease:
         Raises StoreError, and ItemTooLarge.
         """
         with self._lock:
-            now_ms = self._clock_ms()
+            now_ms = self.clock_ms()
             renewal = transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
-            self._is_owner = self._store.put_new_and_update(item, Update(self._pk, TASK, renewal))
+            self._is_owner = self.store.put_new_and_update(item, Update(self.pk, TASK, renewal))
             self._renewed_at_ms = now_ms
             return self._is_owner
 
@@ -192,9 +187,9 @@ class Lease:
         with self._lock:
             if not self._is_owner or self._is_closed:
                 return False
-            now_ms = self._clock_ms()
+            now_ms = self.clock_ms()
             renewal = transitions.renew(owner=self.owner, until_ms=self._until_ms(now_ms))
-            item = self._store.update(self._pk, TASK, renewal)
+            item = self.store.update(self.pk, TASK, renewal)
             self._is_owner = item is not None
             self._is_open = item is not None and not Task.from_item(item).is_terminal
             self._renewed_at_ms = now_ms
@@ -206,14 +201,14 @@ class Lease:
             self.renew()
             if not self._is_owner or self._is_closed:
                 return None
-            if self._delivery.on_renewed is not None:
-                self._delivery.on_renewed()
+            if self.delivery.on_renewed is not None:
+                self.delivery.on_renewed()
         except Exception as error:  # without renewals, another worker would take over a worker that runs
             if self._is_closed:
                 return None
             with suppress(Exception):  # a log line must not end the renewals
                 self.on_error("lease_renewal_failed", error)
-            return self._delivery.lease_ms / RETRIES
+            return self.delivery.lease_ms / RETRIES
         return self.renewal_interval_ms
 
     def close(self) -> None:
@@ -221,9 +216,44 @@ class Lease:
         self._is_closed = True
 
     def _is_trusted(self) -> bool:
-        now_ms, renewed_at_ms = self._clock_ms(), self._renewed_at_ms
-        half_ms = renewed_at_ms + self._delivery.lease_ms // 2
+        now_ms, renewed_at_ms = self.clock_ms(), self._renewed_at_ms
+        half_ms = renewed_at_ms + self.delivery.lease_ms // 2
         return renewed_at_ms <= now_ms < min(half_ms, self._invocation_ends_ms)
 
     def _until_ms(self, now_ms: int) -> int:
-        return min(now_ms + self._delivery.lease_ms, self._invocation_ends_ms + MARGIN_MS)
+        return min(now_ms + self.delivery.lease_ms, self._invocation_ends_ms + MARGIN_MS)
+
+
+WaitMs = Callable[[Event, float], bool]
+"""Waits for an event for so many milliseconds, and returns whether it was set."""
+
+JOIN_TIMEOUT_S: Final = 1.0
+"""The time for which the end of a pass waits for a renewal under way, which then has no effect."""
+
+
+def wait_ms(event: Event, duration_ms: float) -> bool:
+    """Wait for an event on the computer's own clock."""
+    return event.wait(duration_ms / 1000)
+
+
+@contextmanager
+def heartbeat(lease: Lease, wait: WaitMs = wait_ms) -> Iterator[None]:
+    """Renew the lease until the block ends. A pass that ends before the first renewal makes no request."""
+    if not lease.needs_heartbeat:
+        yield
+        return
+    has_ended = Event()
+
+    def renew_repeatedly() -> None:
+        pause_ms: float | None = lease.renewal_interval_ms
+        while pause_ms is not None and not wait(has_ended, pause_ms):
+            pause_ms = lease.beat()
+
+    thread = Thread(target=renew_repeatedly, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        lease.close()
+        has_ended.set()
+        thread.join(JOIN_TIMEOUT_S)

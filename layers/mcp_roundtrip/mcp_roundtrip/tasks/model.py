@@ -11,21 +11,7 @@ I#<key>~s   a response to the request with that wire key, in the submission s, w
 R#...       a chunk of a result that is too large for M
 ==========  ==============================================================================================
 
-The names of attributes are stored, so they stay when fields are renamed. Those of M:
-
-=====================  ===================================================================================
-st, rn, ver            status, work state, version of the two
-cAt, uAt, ttlms, dead  creation, last update, time to live, deadline
-wk, run, caps, dl      worker, flow id, client capabilities, dialect
-req, iss               outstanding requests, wire keys issued for each key
-ans, acc               submissions by the wire keys that they answered, responses that a pass has accepted
-lnk                    token of the link to the outstanding requests of channel "page" (`question_links`)
-lo, lu, lr             lease owner, lease end, id of the invocation or message that has the lease
-att, seen              attempts, length of the journal at the last progress
-kick, kicks, wake      last dispatch, dispatches since the last progress, wake-up time
-msg, err               status message, error
-res, resn, reso        result; or the number of its chunks, and the lease owner that wrote them
-=====================  ===================================================================================
+Each field of `Task` names its attribute. These names are stored, so they stay when fields are renamed.
 
 The partition key contains a digest of the dialect and the principal, so a task of another principal looks
 like a missing one. All times are epoch milliseconds, except `exp`, the TTL attribute in epoch seconds;
@@ -39,7 +25,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from mcp_roundtrip.journal import Fingerprint
@@ -118,49 +104,52 @@ class OutstandingRequest(Struct, frozen=True):
         return cls(key, Fingerprint(message, form), request, order, *channel)
 
 
-class Task(Struct, frozen=True):
+class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task, as in its item M.
 
     `requests` has the outstanding requests by wire key, `submissions` the id of the submission that answered
     each other request, `accepted_keys` the sort keys, without prefix, of the responses that a pass has
     accepted, `issued_counts` the number of wire keys for each journal key. `attempts` counts the
     workers since the last progress, `seen_entries` is the length of the journal at that time. `trace` is the
-    journal's, `created_in` the span context in which the task was created, if these were traced. DynamoDB may
-    delete its items from `expires_s` (epoch seconds) on.
+    journal's, `created_in` the span context in which the task was created, if these were traced. `link` is
+    the token of the link to the outstanding requests of the channels "page" and "app"
+    (`question_page_links`). A large result is in chunks: `result_owner` is the lease owner that wrote them.
+    DynamoDB may delete the items from `expires_s` (epoch seconds) on.
     """
 
     pk: str
-    status: Status
-    work_state: WorkState
-    version: int
-    created_at_ms: int
-    updated_at_ms: int
-    ttl_ms: int
-    expires_s: int
-    worker: str
-    flow_id: str
-    capabilities: Mapping[str, Any] = field(default_factory=dict)
-    requests: Mapping[str, OutstandingRequest] = field(default_factory=dict)
-    accepted_keys: tuple[str, ...] = ()
-    issued_counts: Mapping[str, int] = field(default_factory=dict)
-    attempts: int = 0
-    seen_entries: int = 0
-    lease_owner: str | None = None
-    lease_until_ms: int | None = None
-    lease_delivery: str | None = None
-    dispatched_at_ms: int = 0
-    dispatch_count: int = 0
-    wake_at_ms: int | None = None
-    message: str | None = None
-    result: Any = None
-    result_chunks: int = 0
-    result_owner: str = ""
-    error: Mapping[str, Any] | None = None
-    dialect: str = "extension"
-    link: str | None = None
-    trace: str | None = None
-    created_in: str | None = None
-    submissions: Mapping[str, str] = field(default_factory=dict)
+    status: Status = field(name="st")
+    work_state: WorkState = field(name="rn")
+    version: int = field(name="ver")
+    created_at_ms: int = field(name="cAt")
+    updated_at_ms: int = field(name="uAt")
+    ttl_ms: int = field(name="ttlms")
+    expires_s: int = field(name="exp")
+    worker: str = field(name="wk")
+    flow_id: str = field(name="run")
+    capabilities: Mapping[str, Any] = field(name="caps")
+    requests: Mapping[str, OutstandingRequest] = field(name="req")
+    accepted_keys: tuple[str, ...] = field(name="acc")
+    issued_counts: Mapping[str, int] = field(name="iss")
+    attempts: int = field(name="att")
+    dispatched_at_ms: int = field(name="kick")
+    dispatch_count: int = field(name="kicks")
+    dialect: str = field(name="dl")
+    # The item of a new task has none of these.
+    seen_entries: int = field(default=0, name="seen")
+    lease_owner: str | None = field(default=None, name="lo")
+    lease_until_ms: int | None = field(default=None, name="lu")
+    lease_delivery: str | None = field(default=None, name="lr")
+    wake_at_ms: int | None = field(default=None, name="wake")
+    message: str | None = field(default=None, name="msg")
+    result: Any = field(default=None, name="res")
+    result_chunks: int = field(default=0, name="resn")
+    result_owner: str = field(default="", name="reso")
+    error: Mapping[str, Any] | None = field(default=None, name="err")
+    link: str | None = field(default=None, name="lnk")
+    trace: str | None = field(default=None, name="tr")
+    created_in: str | None = field(default=None, name="tc")
+    submissions: Mapping[str, str] = field(default_factory=dict, name="ans")
 
     @property
     def task_id(self) -> str:
@@ -209,69 +198,19 @@ class Task(Struct, frozen=True):
         return waits and self.link is not None and not self.client_requests
 
     def to_item(self) -> dict[str, Value]:
-        """Return the item of a new task."""
-        optional = {"lnk": self.link, "tr": self.trace, "tc": self.created_in}
-        return {
-            **{name: value for name, value in optional.items() if value is not None},
-            "pk": self.pk,
-            "sk": TASK,
-            "st": self.status.value,
-            "rn": self.work_state.value,
-            "ver": self.version,
-            "cAt": self.created_at_ms,
-            "uAt": self.updated_at_ms,
-            "ttlms": self.ttl_ms,
-            "dead": self.deadline_ms,
-            "exp": self.expires_s,
-            "wk": self.worker,
-            "run": self.flow_id,
-            "caps": canonical.compact_json(self.capabilities),
-            "req": requests_to_text(self.requests),
-            "acc": canonical.compact_json(list(self.accepted_keys)),
-            "iss": canonical.compact_json(self.issued_counts),
-            "att": self.attempts,
-            "kick": self.dispatched_at_ms,
-            "kicks": self.dispatch_count,
-            "dl": self.dialect,
-        }
+        """Return the item."""
+        item: dict[str, Value] = to_builtins(self)
+        item |= {name: canonical.compact_json(item[name]) for name in _JSON & item.keys()}
+        return {**item, "sk": TASK, "dead": self.deadline_ms, "req": requests_to_text(self.requests)}
 
     @classmethod
     def from_item(cls, item: Item) -> Task:
-        read: Any = item
-        return cls(
-            pk=read["pk"],
-            status=Status(read["st"]),
-            work_state=WorkState(read["rn"]),
-            version=read["ver"],
-            created_at_ms=read["cAt"],
-            updated_at_ms=read["uAt"],
-            ttl_ms=read["ttlms"],
-            expires_s=read["exp"],
-            worker=read["wk"],
-            flow_id=read["run"],
-            capabilities=canonical.parse_json(read["caps"]),
-            requests=requests_from_text(read["req"]),
-            accepted_keys=tuple(canonical.parse_json(read["acc"])),
-            issued_counts=canonical.parse_json(read["iss"]),
-            attempts=read["att"],
-            seen_entries=read.get("seen", 0),
-            lease_owner=read.get("lo"),
-            lease_until_ms=read.get("lu"),
-            lease_delivery=read.get("lr"),
-            dispatched_at_ms=read["kick"],
-            dispatch_count=read["kicks"],
-            wake_at_ms=read.get("wake"),
-            message=read.get("msg"),
-            result=json_value(read.get("res", "null")),
-            result_chunks=read.get("resn", 0),
-            result_owner=read.get("reso", ""),
-            error=json_value(read.get("err", "null")),
-            dialect=read["dl"],
-            link=read.get("lnk"),
-            trace=read.get("tr"),
-            created_in=read.get("tc"),
-            submissions=canonical.parse_json(read.get("ans", "{}")),
-        )
+        read = {name: json_value(item[name]) for name in _JSON & item.keys()}
+        return convert({**item, **read, "req": requests_from_text(str(item["req"]))}, cls)
+
+
+_JSON: Final = frozenset({"caps", "acc", "iss", "res", "err", "ans"})
+"""The attributes that hold JSON text, besides `req`."""
 
 
 def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:

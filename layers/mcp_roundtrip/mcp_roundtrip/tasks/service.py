@@ -19,10 +19,18 @@ from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.call_index import Flow, is_stored, name_task, named_task
-from mcp_roundtrip.tasks.dispatching import Dispatcher, redispatch_if_stale
-from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
-from mcp_roundtrip.tasks.items import TaskCall, response_to_item, split_result
+from mcp_roundtrip.tasks.items import (
+    Flow,
+    TaskCall,
+    is_stored,
+    name_task,
+    named_task,
+    put_history,
+    read_task,
+    response_to_item,
+    split_result,
+    with_result,
+)
 from mcp_roundtrip.tasks.limit import Owner, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import (
     CLIENT,
@@ -34,7 +42,7 @@ from mcp_roundtrip.tasks.model import (
     task_partition_key,
 )
 from mcp_roundtrip.tasks.store import TaskStore
-from mcp_roundtrip.tasks.stored_items import put_history, read_task, with_result
+from mcp_roundtrip.tasks.watchdog import Dispatcher, OnEnding, Watchdog
 
 UPDATE_ATTEMPTS: Final = 8
 """The attempts for an update that concurrent updates prevent."""
@@ -50,7 +58,7 @@ class Tasks(Struct, frozen=True):
     `clock_ms` returns epoch milliseconds, and no new task lives longer than `max_ttl_ms`. A user has at most
     `max_open` open tasks (see `limit`), in all dialects together; 0 is no limit. `on_abandoned` is called
     with the id of each abandoned task, `on_dispatch_failed` with the id and the error of each task for which
-    no worker could be dispatched, `on_ending` for each task that no worker ends (see `endings`).
+    no worker could be dispatched, `on_ending` for each task that no worker ends (see `watchdog`).
     """
 
     store: TaskStore
@@ -68,6 +76,11 @@ class Tasks(Struct, frozen=True):
     def limit(self) -> TaskLimit:
         """The limit of open tasks for each user."""
         return TaskLimit(self.store, self.clock_ms, self.max_open)
+
+    @property
+    def watchdog(self) -> Watchdog:
+        """What ends tasks and dispatches lost workers again."""
+        return Watchdog(self.store, self.dispatcher, self.clock_ms, self.on_abandoned, self.on_ending)
 
     def create(
         self,
@@ -162,15 +175,10 @@ class Tasks(Struct, frozen=True):
 
     def _refresh(self, task: Task) -> Task:
         """Expire, abandon or dispatch the task if that is due, and return it."""
-        now_ms = self.clock_ms()
-        if not task.is_terminal and task.deadline_ms <= now_ms:
-            return expire_if_overdue(self.store, task, now_ms, self.on_ending) or self._read(task.pk)
-        ended = abandon_if_exhausted(self.store, task, now_ms, self.on_ending)
-        if ended is not None:
-            self.on_abandoned(task.task_id)
-            task = ended
+        if (ended := self.watchdog.end_if_due(task)) is not None:
+            return ended
         try:
-            redispatch_if_stale(self.store, self.dispatcher, task, now_ms)
+            self.watchdog.redispatch_if_stale(task, self.clock_ms())
         except StoreError as error:  # the task can still be returned
             self.on_dispatch_failed(task.task_id, error)
         return task
@@ -260,7 +268,13 @@ class Tasks(Struct, frozen=True):
             expires_s=expires_s if flow is None else max(expires_s, flow.ends_at_s),
             worker=worker,
             flow_id=flow_id,
+            capabilities={},
+            requests={},
+            accepted_keys=(),
+            issued_counts={},
+            attempts=0,
             dispatched_at_ms=now_ms,
+            dispatch_count=0,
             dialect=self.dialect,
         )
 

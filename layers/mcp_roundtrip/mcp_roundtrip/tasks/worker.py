@@ -7,7 +7,6 @@ on one value for each entry, and only one of them ends the task. `lease` has the
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -26,15 +25,12 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
-from mcp_roundtrip.tasks.dispatching import Dispatcher
-from mcp_roundtrip.tasks.endings import OnEnding, abandon_if_exhausted, expire_if_overdue
-from mcp_roundtrip.tasks.heartbeat import WaitMs, heartbeat, wait_ms
-from mcp_roundtrip.tasks.issued_requests import accepted_keys, issue_requests
-from mcp_roundtrip.tasks.items import TaskHistory, split_result
-from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld
+from mcp_roundtrip.tasks.items import TaskHistory, read_task, split_result
+from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
-from mcp_roundtrip.tasks.question_links import link_to_item, linked_requests, new_token
-from mcp_roundtrip.tasks.recorder import TaskRecorder
+from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
+from mcp_roundtrip.tasks.recorder import TaskRecorder, accepted_keys, issue_requests
+from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
@@ -80,24 +76,20 @@ Raises one of `RETRYABLE` for a fault that may not occur in another worker.
 class Worker(Struct, frozen=True):
     """Runs tasks.
 
-    `run_pass` runs the tool once, `clock_ms` returns epoch milliseconds, `new_owner` returns a unique id for
-    each lease. `on_error` is called with a log event and an error that does not end the worker,
-    `on_abandoned` with the id of an abandoned task, `on_lease_lost` with that of a task which another worker
-    took from this one, `on_ending` for a task that no worker ends (see `endings`). `new_token` returns the
-    token of a new link. `wait_ms` waits between two renewals.
+    `run_pass` runs the tool once. `on_error` is called with a log event and an error that does not end the
+    worker, `on_lease_lost` with the id of a task which another worker took from this one. `wait_ms` waits
+    between two renewals.
     """
 
-    store: TaskStore
-    dispatcher: Dispatcher
+    tasks: Tasks
     run_pass: RunPass
-    clock_ms: Callable[[], int]
-    new_owner: Callable[[], str]
-    on_error: Callable[[str, Exception], None] = lambda event, error: None
-    on_abandoned: Callable[[str], None] = lambda task_id: None
-    new_token: Callable[[], str] = lambda: new_token(secrets.token_bytes)
-    on_lease_lost: Callable[[str], None] = lambda task_id: None
+    on_error: Callable[[str, Exception], None]
+    on_lease_lost: Callable[[str], None]
     wait_ms: WaitMs = wait_ms
-    on_ending: OnEnding | None = None
+
+    @property
+    def store(self) -> TaskStore:
+        return self.tasks.store
 
     def work(self, pk: str, delivery: Delivery) -> Task | None:
         """Run a task within a lease and return it as the pass left it; None if it could not be claimed.
@@ -105,7 +97,8 @@ class Worker(Struct, frozen=True):
         Raises StoreError, and LeaseHeld. After any exception the lease is released if possible, so that a
         retry of the delivery can claim the task.
         """
-        lease = Lease(self.store, pk, self.new_owner(), delivery, self.clock_ms, self.on_error)
+        owner = self.tasks.random_bytes(12).hex()
+        lease = Lease(self.store, pk, owner, delivery, self.tasks.clock_ms, self.on_error)
         item = lease.claim()
         if item is None:
             self._on_unclaimable(pk, delivery)
@@ -127,7 +120,7 @@ class Worker(Struct, frozen=True):
             item = None
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
-            change = _fail_change(lease.owner, self.clock_ms(), too_large_error(error))
+            change = _fail_change(lease.owner, self.tasks.clock_ms(), too_large_error(error))
             item = self.store.update(task.pk, TASK, change)
         if item is None:  # the task has ended, or another worker has it
             item = self.store.update(task.pk, TASK, transitions.stop(owner=lease.owner))
@@ -141,7 +134,7 @@ class Worker(Struct, frozen=True):
         if task.attempts > 1 and history.next_order > task.seen_entries:
             change = transitions.reset_attempts(owner=lease.owner, seen_entries=history.next_order)
             self.store.update(task.pk, TASK, change)
-        recorder = TaskRecorder(self.store, task, lease, history.next_order, self.clock_ms, self.on_error)
+        recorder = TaskRecorder(task, lease, history.next_order)
         result = self.run_pass(task, history, recorder)
         if result.conclusion is None:
             recorder.flush_status()
@@ -152,14 +145,8 @@ class Worker(Struct, frozen=True):
 
         Raises LeaseHeld if another delivery with the same id has the lease.
         """
-        item, now_ms = self.store.get(pk, TASK), self.clock_ms()
-        task = None if item is None else Task.from_item(item)
-        if task is None or task.is_terminal:
-            return
-        if expire_if_overdue(self.store, task, now_ms, self.on_ending) is not None:
-            return
-        if abandon_if_exhausted(self.store, task, now_ms, self.on_ending) is not None:
-            self.on_abandoned(task.task_id)
+        task, now_ms = read_task(self.store, pk), self.tasks.clock_ms()
+        if task is None or task.is_terminal or self.tasks.watchdog.end_if_due(task) is not None:
             return
         until_ms = task.lease_until_ms
         if task.lease_delivery == delivery.id != "" and until_ms is not None and until_ms >= now_ms:
@@ -172,7 +159,7 @@ class Worker(Struct, frozen=True):
         """Write the outcome, which releases the lease; return None if the lease was lost."""
         if not recorder.lease.check():
             return None
-        owner, now_ms, run = recorder.lease.owner, self.clock_ms(), result.run
+        owner, now_ms, run = recorder.lease.owner, self.tasks.clock_ms(), result.run
         if result.conclusion is not None:
             return self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
         end_with = partial(self._complete, task, owner, version=task.version)
@@ -210,7 +197,7 @@ class Worker(Struct, frozen=True):
             requests=requests,
             issued_counts=issued_counts,
             accepted_keys=accepted_keys(task, history, run),
-            now_ms=self.clock_ms(),
+            now_ms=self.tasks.clock_ms(),
             wake_at_ms=run.suspension.wake_at_ms,
             link=self._link_to(task, history.call.name, requests),
         )
@@ -226,7 +213,7 @@ class Worker(Struct, frozen=True):
             return None
         if task.link is not None and linked.keys() == linked_requests(task.requests).keys():
             return task.link
-        token = self.new_token()
+        token = new_token(self.tasks.random_bytes)
         self.store.put_new(link_to_item(token, task, tool, requests))
         return token
 
@@ -238,16 +225,16 @@ class Worker(Struct, frozen=True):
         worker: Lambda's second retry comes two minutes after the first, and there is no third.
         """
         at_ms = task.claimable_at_ms
-        if at_ms is None:
+        if at_ms is None or not task.worker:  # the requests of its caller run a parked call
             return
-        if at_ms > self.clock_ms():
-            self.dispatcher.dispatch_at(task.worker, task.pk, at_ms)
+        if at_ms > self.tasks.clock_ms():
+            self.tasks.dispatcher.dispatch_at(task.worker, task.pk, at_ms)
         else:
-            self.dispatcher.dispatch(task.worker, task.pk)
+            self.tasks.dispatcher.dispatch(task.worker, task.pk)
 
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
         if isinstance(conclusion, TaskError):
-            return _fail_change(owner, self.clock_ms(), conclusion)
+            return _fail_change(owner, self.tasks.clock_ms(), conclusion)
         return self._complete(task, owner, conclusion.result)
 
     def _complete(
@@ -256,7 +243,7 @@ class Worker(Struct, frozen=True):
         attributes, chunks = split_result(task, owner, result)
         for chunk in chunks:
             self.store.put_new(chunk)
-        now_ms = self.clock_ms()
+        now_ms = self.tasks.clock_ms()
         return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes, version=version)
 
     def _release(self, pk: str, owner: str) -> None:

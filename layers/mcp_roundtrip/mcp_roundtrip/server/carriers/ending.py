@@ -13,7 +13,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.model import Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.tasks.issued_requests import MAX_ASKED
+from mcp_roundtrip.tasks.recorder import MAX_ASKED
 from mcp_roundtrip.tasks.worker import Completed, TaskError
 
 RESPONSE_OVERHEAD: Final = 16_384

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from mcp_roundtrip.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.inputs import ClientInputs
@@ -31,13 +33,13 @@ from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.presenters import app, client, model, page, standing
 from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.tasks.items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import DIALECT, ParkedCalls
-from mcp_roundtrip.tasks.question_links import APP
+from mcp_roundtrip.tasks.question_page_links import APP
 from mcp_roundtrip.tasks.service import UnknownTask
-from mcp_roundtrip.tasks.stored_items import with_result
 from mcp_roundtrip.tasks.worker import Worker
 
 FIRST_PAUSE_MS: Final = 250
@@ -252,19 +254,18 @@ class _Resumption:
 
     def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
-        context, port = self.call.context, self.call.context.ports.tasks()
-        observer, identity = context.ports.observer, self.call.log_identity
-        this_pass = ParkedPass(self.call)
+        context, identity = self.call.context, self.call.log_identity
+        observer, this_pass = context.ports.observer, ParkedPass(self.call)
+        # The id is the code of an anonymous caller. The lines have the id of the flow.
         worker = Worker(
-            port.store,
-            _NoWorkers(),
+            replace(
+                self.calls.tasks,
+                on_abandoned=lambda _: observer.record("task_abandoned", **identity),
+                on_ending=None,
+            ),
             this_pass,
-            self.calls.tasks.clock_ms,
-            lambda: context.ports.random_bytes(12).hex(),
-            # The id is the code of an anonymous caller. The lines have the id of the flow.
             lambda event, error: observer.record_failure(event, error, **identity),
-            lambda _: observer.record("task_abandoned", **identity),
-            on_lease_lost=lambda _: observer.record("lease_lost", **identity),
+            lambda _: observer.record("lease_lost", **identity),
         )
         # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
         remaining_ms = lambda_remaining_ms(context.invocation.lambda_context)
@@ -293,13 +294,3 @@ class _Resumption:
     def _left_ms(self) -> float:
         """Return the time until which this request may begin a pass."""
         return self.pass_begins_until_ms - self.call.context.ports.clock_ms()
-
-
-class _NoWorkers:
-    """The dispatcher of parked calls: their callers' requests run them."""
-
-    def dispatch(self, worker: str, pk: str) -> None:
-        """Do nothing."""
-
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        """Do nothing."""

@@ -14,11 +14,10 @@ from mcp_roundtrip.server.carriers.stored import creation_error
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round
-from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.recorder import TaskRecorder
+from mcp_roundtrip.tasks.recorder import TaskRecorder, key_asked_too_often
 from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
 
 

@@ -8,7 +8,7 @@ from mcp_roundtrip.aws.kms import MAX_RAW_BYTES
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.links import MAX_LINK_LENGTH, Link
+from mcp_roundtrip.state.signed_links import MAX_LINK_LENGTH, Link
 from support.tokens import (
     ALICE,
     BINDING,

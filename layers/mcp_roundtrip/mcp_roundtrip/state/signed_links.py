@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.state import jws, serialization
+from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import (
     COMMON_TYPES,
     check_parties,
@@ -104,9 +104,7 @@ class Links(Struct, frozen=True):
             raise StateRejected(f"unexpected_{type(error).__name__}") from None
 
     def _open(self, principal: str | None, token: object) -> Link:
-        claims, _ = jws.verify(
-            serialization.to_ascii(token, MAX_LINK_LENGTH), LINK_TYP, jws.key_finder(self.keys)
-        )
+        claims, _ = jws.verify(jws.to_ascii(token, MAX_LINK_LENGTH), LINK_TYP, jws.key_finder(self.keys))
         require_types(claims, _TYPES, others=set())
         check_times(claims, now=self.clock(), skew_s=_SKEW_S)
         check_parties(claims, issuer=self.issuer, audience=self.audience, principal=principal)

@@ -29,9 +29,9 @@ from msgspec import Struct, field
 
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import Item
+from mcp_roundtrip.tasks.items import stored_responses
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
-from mcp_roundtrip.tasks.stored_items import stored_responses
 
 LINK: Final = "K"
 """The sort key of the item."""

@@ -7,7 +7,13 @@ import pytest
 
 from mcp_roundtrip.internal_errors import ItemTooLarge
 from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState
-from mcp_roundtrip.tasks.question_links import PAGE, QuestionLinks, link_to_item, new_token, question_page_url
+from mcp_roundtrip.tasks.question_page_links import (
+    PAGE,
+    QuestionLinks,
+    link_to_item,
+    new_token,
+    question_page_url,
+)
 from support.question_links import answer_link
 from support.stored_tasks import StoredTasks, outstanding
 

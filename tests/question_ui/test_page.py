@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.question_ui.escaping import escape
-from mcp_roundtrip.question_ui.form import initial_values, make_questions, read_answers
-from mcp_roundtrip.question_ui.html import FormPage, render_form, render_notice
-from mcp_roundtrip.question_ui.notices import NOTICES
-from mcp_roundtrip.question_ui.posted import parse_form
-from mcp_roundtrip.question_ui.style import STYLE
+from mcp_roundtrip.question_ui.controls import escape
+from mcp_roundtrip.question_ui.form import initial_values, make_questions, parse_form, read_answers
+from mcp_roundtrip.question_ui.page import NOTICES, STYLE, FormPage, render_form, render_notice
 from support.html_form import BrowserForm, Element, parse
 from support.question_links import form as form_request
 from support.question_links import url as url_request

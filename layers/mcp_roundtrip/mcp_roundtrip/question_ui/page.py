@@ -1,0 +1,274 @@
+"""Render the question page: HTML in ASCII, without scripts and without anything from another origin.
+
+Every text of a tool or a user passes `escape`, and stands in element content or in a quoted attribute.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+
+from mcp_roundtrip.question_ui.controls import (
+    element_id,
+    escape,
+    parse_web_address,
+    render_boxes,
+    render_control,
+    render_group,
+)
+from mcp_roundtrip.question_ui.form import ACCEPT, ACTION, CANCEL, DECLINE, VERSION, PageQuestion, Values
+
+TOKEN: Final = "token"  # noqa: S105 - a name
+"""The name of the parameter with the link's token, in the query and in the form."""
+
+_NOTE: Final = (
+    "An assistant that you use called this tool, and the tool needs your answer to continue. Answer only if "
+    "you expect this question. Do not enter passwords or other secrets."
+)
+
+
+class FormPage(Struct, frozen=True):
+    """A page with a form.
+
+    `values` are shown in its controls, `errors` beside them by the control's name. `problem` is an error of
+    the form as a whole.
+    """
+
+    server: str
+    tool: str
+    token: str
+    version: str
+    questions: Sequence[PageQuestion]
+    values: Values
+    errors: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+def render_form(page: FormPage) -> str:
+    """Return the page with the form."""
+    title = f"Question from {page.tool}"
+    sections = "".join(_section(number, each, page) for number, each in enumerate(page.questions))
+    content = (
+        f'<p class="note" dir="auto">{escape(page.server)}</p><h1 dir="auto">{escape(title)}</h1>'
+        f'<p class="note">{_NOTE}</p>{_summary(page)}'
+        '<form method="post" action="?" autocomplete="off" novalidate>'
+        f'<input type="hidden" name="{TOKEN}" value="{escape(page.token)}">'
+        f'<input type="hidden" name="{VERSION}" value="{escape(page.version)}">'
+        f"{sections}{_actions(page.questions)}</form>"
+    )
+    return _document(f"Error: {title}" if page.errors or page.problem else title, content)
+
+
+def render_notice(title: str, text: str) -> str:
+    """Return a page without a form."""
+    return _document(title, f'<h1>{escape(title)}</h1><p dir="auto">{escape(text)}</p>')
+
+
+def _document(title: str, content: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{content}</main></body></html>"
+    )
+
+
+def _summary(page: FormPage) -> str:
+    if not page.errors and not page.problem:
+        return ""
+    labels = {c.name: c.field.label.title for each in page.questions for c in each.controls}
+    labels |= {each.action_name: each.message for each in page.questions if each.action_name}
+    items = "".join(
+        f'<li><a href="#{element_id(name)}" dir="auto">{escape(_joined(labels[name], error))}</a></li>'
+        for name, error in page.errors.items()
+    )
+    problem = f"<p>{escape(page.problem)}</p>" if page.problem else ""
+    return (
+        '<div class="summary" role="alert" tabindex="-1" autofocus aria-labelledby="errors">'
+        f'<h2 id="errors">The answer was not sent yet</h2>{problem}<ul>{items}</ul></div>'
+    )
+
+
+def _joined(label: str, error: str) -> str:
+    return f"{label} {error}" if label.endswith(("?", "!", ".", ":")) else f"{label}: {error}"
+
+
+def _section(number: int, question: PageQuestion, page: FormPage) -> str:
+    controls = "".join(
+        render_control(each.name, each.field, page.values.get(each.name, ()), page.errors.get(each.name, ""))
+        for each in question.controls
+    )
+    content = controls + ("" if question.url is None else _url(question.url))
+    if name := question.action_name:
+        content += _choice_of_action(name, question, page.values.get(name, ()), page.errors.get(name, ""))
+    if question.is_single_field:  # its label is the message
+        return f"<section>{content}</section>"
+    heading = f'<h2 id="q{number}" dir="auto">{escape(question.message)}</h2>'
+    return f'<section aria-labelledby="q{number}">{heading}{content}</section>'
+
+
+def _choice_of_action(name: str, question: PageQuestion, chosen: Sequence[str], error: str) -> str:
+    if question.url is None:
+        return render_boxes("checkbox", name, [(DECLINE, "Decline this question")], chosen)
+    options = [(ACCEPT, "I have finished on that page"), (DECLINE, "I decline")]
+    boxes = render_boxes("radio", name, options, chosen, " required")
+    return render_group(name, "Your answer", [], boxes, error)
+
+
+def _url(url: str) -> str:
+    link = parse_web_address(url)
+    if link is None:
+        return (
+            "<p>Open this address, if you know the program that it belongs to:</p>"
+            f'<p class="address"><code dir="ltr">{escape(url)}</code></p>'
+        )
+    address = escape(link.url)
+    return (
+        f'<p><a href="{address}" target="_blank" rel="noopener noreferrer">Open {escape(link.host)} '
+        "in a new tab</a></p>"
+        f'<p class="note">The full address is:</p><p class="address"><code dir="ltr">{address}</code></p>'
+    )
+
+
+def _actions(questions: Sequence[PageQuestion]) -> str:
+    several = len(questions) > 1
+    accept = "I have finished" if not several and questions[0].url is not None else "Send"
+    decline = "Decline all" if several else "Decline"
+    # The first button is the one that the Enter key presses.
+    return (
+        f'<div class="actions"><button class="main" name="{ACTION}" value="{ACCEPT}">{accept}</button>'
+        f'<button name="{ACTION}" value="{DECLINE}">{decline}</button>'
+        f'<button name="{ACTION}" value="{CANCEL}">Cancel</button></div>'
+        '<p class="hint">Decline: the tool learns that you do not want to answer. Cancel: it learns that '
+        "you dismissed the question.</p>"
+    )
+
+
+class Notice(NamedTuple):
+    """A page that only says something."""
+
+    status: int
+    title: str
+    text: str
+
+
+NOTICES: Final[Mapping[str, Notice]] = {
+    "answered": Notice(
+        200,
+        "Thank you",
+        "This question has been answered. Return to the conversation, and tell the assistant that you are "
+        "done.",
+    ),
+    "late": Notice(
+        409,
+        "Already answered",
+        "This question was answered before, perhaps in another tab. What you sent now was not stored. "
+        "Return to the conversation.",
+    ),
+    "expired": Notice(
+        410,
+        "Link expired",
+        "This link has expired. Return to the conversation, and ask the assistant to call the tool again.",
+    ),
+    "ended": Notice(
+        410,
+        "Call ended",
+        "The call that asked this question has ended, and needs no answer. Return to the conversation.",
+    ),
+    "unknown": Notice(
+        404,
+        "Link not found",
+        "There is no question at this address. Open the whole link from the conversation. If the link is "
+        "old, ask the assistant to call the tool again.",
+    ),
+    "changed": Notice(
+        409,
+        "Question changed",
+        "The call asks another question now. Nothing was stored. Open the link again, and answer what it "
+        "shows.",
+    ),
+    "malformed": Notice(
+        400,
+        "Form not readable",
+        "What was sent is not the form of this page. Nothing was stored. Open the link from the "
+        "conversation again.",
+    ),
+    "foreign": Notice(
+        403,
+        "Sent by another site",
+        "Another site sent this form. Nothing was stored. Open the link from the conversation itself.",
+    ),
+    "method": Notice(405, "Method not allowed", "This page accepts GET and POST."),
+    "media_type": Notice(
+        415, "Form not readable", "This page accepts forms of the type application/x-www-form-urlencoded."
+    ),
+    "too_large": Notice(
+        413, "Answer too large", "The answer is too large. Nothing was stored. Send a shorter one."
+    ),
+    "unshowable": Notice(
+        500,
+        "Question too large",
+        "This question is too large for a page. Return to the conversation, and tell the assistant.",
+    ),
+    "failed": Notice(
+        500,
+        "Something went wrong",
+        "The server has logged the reason. Return to the conversation, and tell the assistant.",
+    ),
+    "unavailable": Notice(
+        503,
+        "Temporarily unavailable",
+        "The server cannot reach its store at the moment. Wait a moment, and try again.",
+    ),
+}
+"""The pages by the outcome of a request."""
+
+
+STYLE: Final = """
+:root { color-scheme: light dark; --line: #767b82; --soft: #f3f4f6; --muted: #555b63; --bad: #b3120c;
+  --accent: #0b57d0; --on-accent: #fff }
+@media (prefers-color-scheme: dark) { :root { --line: #8b929b; --soft: #26292e; --muted: #b0b7c0;
+  --bad: #ffb4ab; --accent: #a8c7fa; --on-accent: #062e6f } }
+html { background: Canvas; color: CanvasText }
+* { box-sizing: border-box }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 38rem; margin: 0 auto; padding: 1.5rem 1rem 4rem }
+h1 { font-size: 1.4rem; line-height: 1.25; margin: 0 0 .5rem; overflow-wrap: anywhere }
+h2 { font-size: 1.15rem; line-height: 1.35; margin: 0 0 1rem; overflow-wrap: anywhere; white-space: pre-line }
+section { border-top: 1px solid var(--line); padding-top: 1.25rem; margin-top: 1.25rem }
+p { margin: 0 0 .5rem; overflow-wrap: anywhere; white-space: pre-line }
+.note, .hint { color: var(--muted); font-size: .92rem }
+.field { margin: 0 0 1.4rem; padding: 0; border: 0; min-width: 0 }
+.label, legend { display: block; font-weight: 600; padding: 0; margin-bottom: .25rem; overflow-wrap: anywhere;
+  white-space: pre-line; max-width: 100% }
+legend { float: left; width: 100% } legend + * { clear: both } input + select { margin-top: .5rem }
+.optional { font-weight: 400; color: var(--muted) }
+input[type=text], input[type=email], input[type=url], input[type=date], input[type=datetime-local],
+textarea, select { font: inherit; color: inherit; background: Field; width: 100%; min-height: 2.75rem;
+  padding: .5rem .6rem; border: 1px solid var(--line); border-radius: .4rem }
+textarea { min-height: 5.5rem; field-sizing: content; max-height: 24rem }
+.invalid { border-left: .3rem solid var(--bad); padding-left: .8rem }
+.error { color: var(--bad); font-weight: 600 }
+.summary { border: 2px solid var(--bad); border-radius: .4rem; padding: .9rem 1rem; margin: 1rem 0 }
+.summary h2 { margin-bottom: .4rem } .summary ul { margin: 0; padding-left: 1.2rem }
+.summary a { color: var(--bad) }
+.options { max-height: 24rem; overflow-y: auto }
+.option { display: flex; gap: .6rem; align-items: flex-start; padding: .5rem 0; overflow-wrap: anywhere }
+.option input { flex: none; width: 1.25rem; height: 1.25rem; margin: .12rem }
+.option span { min-width: 0 }
+.address { background: var(--soft); border-radius: .4rem; padding: .6rem .8rem }
+.address code { overflow-wrap: anywhere }
+a { color: var(--accent) }
+.actions { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1.5rem 0 .75rem }
+button { font: inherit; min-height: 2.75rem; padding: .5rem 1.25rem; border: 1px solid var(--line);
+  border-radius: .4rem; background: var(--soft); color: inherit }
+button.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent);
+  font-weight: 600 }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
+@media (max-width: 30rem) { .actions button { flex: 1 1 100% } }
+"""
+
+STYLE_SOURCE: Final = f"'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
+"""The source expression of `STYLE` for `style-src` (CSP Level 3)."""

@@ -1,0 +1,160 @@
+"""What is due for a task that has no worker: the task ends, or a worker is dispatched again.
+
+A poll looks after its task, and so do a wake-up of the queue and a worker that cannot claim the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.items import read_task
+from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
+from mcp_roundtrip.tasks.store import TaskStore
+
+MAX_ATTEMPTS: Final = 10
+"""A task is abandoned after this number of workers in a row without progress."""
+
+REDISPATCH_MS: Final = 15_000
+MAX_REDISPATCH_MS: Final = 300_000
+"""The pause before a worker is dispatched again. It doubles from the first up to the second value."""
+
+EndReason = Literal["expired", "abandoned"]
+"""The time to live of a task is over, or its workers were lost repeatedly."""
+
+OnEnding = Callable[[Task, EndReason], Callable[[bool], None]]
+"""Is called before a task is ended here, and prevents that by an error. What it returns is called afterwards.
+
+It takes whether the task has ended for this reason, by this process or by another one at the same time.
+"""
+
+EXPIRED_MESSAGE: Final = "The task did not finish within its time to live."
+ABANDONED_MESSAGE: Final = "The task was abandoned because its workers failed repeatedly."
+
+
+class Dispatcher(Protocol):
+    """Invokes workers. If an invocation is lost, the next poll dispatches again.
+
+    `worker` is an address that this dispatcher understands. The methods raise StoreError if they fail.
+    """
+
+    def dispatch(self, worker: str, pk: str) -> None:
+        """Invoke `worker` for the task asynchronously."""
+        ...
+
+    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
+        """Have `Watchdog.wake` called with `pk` and `at_ms`, at that time (epoch milliseconds) or earlier.
+
+        A dispatcher without delays does nothing; the next poll dispatches.
+        """
+        ...
+
+
+class Watchdog(Struct, frozen=True):
+    """Looks after the tasks of a store. The members are those of `service.Tasks`.
+
+    The methods raise StoreError, and what `on_ending` raises.
+    """
+
+    store: TaskStore
+    dispatcher: Dispatcher
+    clock_ms: Callable[[], int]
+    on_abandoned: Callable[[str], None]
+    on_ending: OnEnding | None
+
+    def end_if_due(self, task: Task) -> Task | None:
+        """End a task after its time to live, or after too many lost workers.
+
+        Returns the task if it has ended, here or meanwhile; None if nothing was due.
+        """
+        now_ms = self.clock_ms()
+        if task.is_terminal:
+            return None
+        if task.deadline_ms <= now_ms:
+            error = {"code": INTERNAL_ERROR, "message": EXPIRED_MESSAGE}
+            change = transitions.expire(now_ms=now_ms, error=error, message=EXPIRED_MESSAGE)
+            return self._end(task, change, "expired", EXPIRED_MESSAGE)
+        if task.attempts < MAX_ATTEMPTS or not _is_lost(task, now_ms):
+            return None
+        error = {"code": INTERNAL_ERROR, "message": ABANDONED_MESSAGE}
+        change = transitions.abandon(
+            now_ms=now_ms, max_attempts=MAX_ATTEMPTS, error=error, message=ABANDONED_MESSAGE
+        )
+        return self._end(task, change, "abandoned", ABANDONED_MESSAGE)
+
+    def _end(self, task: Task, change: Change, reason: EndReason, message: str) -> Task | None:
+        on_ended = None if self.on_ending is None else self.on_ending(task, reason)
+        item = self.store.update(task.pk, TASK, change)
+        present = read_task(self.store, task.pk) if item is None else Task.from_item(item)
+        if on_ended is not None:
+            ended = (Status.FAILED, message)
+            on_ended(present is not None and (present.status, present.message) == ended)
+        if item is not None and reason == "abandoned":
+            self.on_abandoned(task.task_id)
+        return present if present is not None and present.is_terminal else None
+
+    def redispatch_if_stale(self, task: Task, now_ms: int) -> None:
+        """Dispatch a worker again if the task waits for one and the last dispatch is old."""
+        if task.work_state is WorkState.DONE or not task.worker:
+            return
+        change = transitions.record_dispatch(dispatched_before_ms=now_ms - _pause_ms(task), now_ms=now_ms)
+        # The condition rarely holds, so most polls write nothing.
+        if change.condition.holds(task.to_item()) and self.store.update(task.pk, TASK, change) is not None:
+            self.dispatcher.dispatch(task.worker, task.pk)
+
+    def wake(self, pk: str, at_ms: int) -> None:
+        """Dispatch the worker of a task that can be claimed at `at_ms`, as a poll at that time would.
+
+        Of a poll and a wake-up, only one dispatches. A wake-up that is early is sent again. A wake-up that
+        finds the task leased is sent again for the end of the lease. Every other change of the task ends the
+        wake-up, because the change has a wake-up or a poll of its own.
+        """
+        task, now_ms = read_task(self.store, pk), self.clock_ms()
+        if task is None:
+            return
+        due_at_ms = task.claimable_at_ms
+        if task.work_state is WorkState.LEASED and due_at_ms is not None:  # its worker may be lost
+            if at_ms <= task.dispatched_at_ms and due_at_ms > now_ms:
+                return  # a poll has dispatched this worker; otherwise each sleep would leave a wake-up
+            due_at_ms = max(due_at_ms, task.dispatched_at_ms + _pause_ms(task) + 1)
+        elif due_at_ms != at_ms:
+            return
+        if now_ms < min(due_at_ms, task.deadline_ms):
+            self.dispatcher.dispatch_at(task.worker, pk, due_at_ms)
+        else:
+            self._end_or_redispatch(task)
+
+    def redispatch(self, pk: str) -> None:
+        """Dispatch the worker of a task as a poll would."""
+        task = read_task(self.store, pk)
+        if task is not None:
+            self._end_or_redispatch(task)
+
+    def _end_or_redispatch(self, task: Task) -> None:
+        if self.end_if_due(task) is not None:
+            return
+        now_ms = self.clock_ms()
+        try:
+            self.redispatch_if_stale(task, now_ms)
+        except StoreError:
+            # Otherwise the wake-up that is delivered again would find a pause, and end without a dispatch.
+            earlier = (task.dispatched_at_ms, task.dispatch_count)
+            self.store.update(task.pk, TASK, transitions.undo_dispatch(*earlier, now_ms=now_ms))
+            raise
+
+
+def _is_lost(task: Task, now_ms: int) -> bool:
+    """Return whether no worker has the task, or one whose lease is over, as the change requires."""
+    until_ms = task.lease_until_ms
+    return task.work_state is WorkState.READY or (until_ms is not None and until_ms < now_ms)
+
+
+def _pause_ms(task: Task) -> int:
+    """Return the milliseconds between the last dispatch and the next one."""
+    return min(REDISPATCH_MS << min(task.dispatch_count, 10), MAX_REDISPATCH_MS)
