@@ -24,18 +24,17 @@ from pydantic import BaseModel
 import payloads
 from invocations import LambdaContext
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.host import HostServices
-from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.deadline import Deadline
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.outcome import Done, NeedsInput
-from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.replay import Done, NeedsInput, replay
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.engine.services import RunServices
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.keys import LocalKey
 from mcp_roundtrip_testing.ports import make_codec
@@ -106,7 +105,7 @@ def engine_pass(tool: Callable[..., int], steps: int) -> Callable[[], None]:
 
 
 def _pass(tool: Callable[..., int], steps: int, journal: Journal, *, resumed: bool) -> object:
-    services = HostServices(
+    services = RunServices(
         deadline=Deadline(sys.maxsize, lambda: 0),
         clock=time.time,
         random_bytes=secrets.token_bytes,

@@ -10,7 +10,7 @@ from typing import Any
 from invocations import LambdaContext
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.items import TaskCall
 from task_server import ANSWER, deploy
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from statistics import median
 
 from invocations import LambdaContext
-from mcp_roundtrip.engine.outcome import Done
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.replay import Done
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.task_runner import TaskRunner
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory

@@ -25,8 +25,8 @@ from markdown_tables import markdown_table, write_tables
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.lease import Delivery, Lease

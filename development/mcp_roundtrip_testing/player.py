@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
     HEADER_SESSION_ID,

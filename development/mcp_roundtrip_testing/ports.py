@@ -14,9 +14,10 @@ from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import PREFIX
+from mcp_roundtrip.deployment.variables import PREFIX
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.observing.tracing import Tracer
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState

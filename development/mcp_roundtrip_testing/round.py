@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,

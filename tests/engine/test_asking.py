@@ -20,8 +20,8 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
-from mcp_roundtrip.engine.inputs import InputRequest
-from mcp_roundtrip.engine.outcome import Done
+from mcp_roundtrip.engine.questions import InputRequest
+from mcp_roundtrip.engine.replay import Done
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from support.passes import AsyncPasses, Passes, accept, asked, error
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, DuplicateKey, Elicit, ElicitationDeclined, ToolError, UsageError
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput
+from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput
 from support.passes import AsyncPasses, accept, error
 
 

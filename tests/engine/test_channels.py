@@ -13,11 +13,9 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
 from mcp_roundtrip.engine.channels import Channel, Channels
-from mcp_roundtrip.engine.inputs import ORDER, ClientInputs
-from mcp_roundtrip.engine.outcome import Done, Failed, NeedsInput, Outcome
-from mcp_roundtrip.engine.questions import Question
-from mcp_roundtrip.engine.replay import replay
-from mcp_roundtrip.journal import Kind
+from mcp_roundtrip.engine.journal import Kind
+from mcp_roundtrip.engine.questions import ORDER, ClientInputs, Question
+from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.protocol.capabilities import declares, missing_capabilities
 from mcp_roundtrip.server.options import Fallback
 from support.passes import AsyncPasses, Passes, accept

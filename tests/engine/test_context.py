@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_roundtrip import Context, Principal
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcome import Done
+from mcp_roundtrip.engine.replay import Done
 from support.passes import Passes
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Drift, InvalidKey, UsageError
-from mcp_roundtrip.engine.outcome import Done, NeedsInput
-from mcp_roundtrip.journal import Kind
+from mcp_roundtrip.engine.journal import Kind
+from mcp_roundtrip.engine.replay import Done, NeedsInput
 from support.passes import Passes, accept, error, value
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcome import Done
-from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
+from mcp_roundtrip.engine.replay import Done
 from mcp_roundtrip.protocol.canonical import compact_json
 from support.passes import Passes, accept
 

@@ -19,7 +19,7 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcome import Done, Outcome
+from mcp_roundtrip.engine.replay import Done, Outcome
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from support.passes import Passes, accept, asked, error, value
 

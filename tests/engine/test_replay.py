@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from mcp_roundtrip import Context, Drift
-from mcp_roundtrip.engine.outcome import Done
+from mcp_roundtrip.engine.replay import Done
 from support.passes import Passes, accept, asked, error
 
 

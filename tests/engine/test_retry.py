@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Retry, StepFailed, StepInterrupted, ToolError, UsageError
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
-from mcp_roundtrip.journal import Entry, Journal
+from mcp_roundtrip.engine.journal import Entry, Journal
+from mcp_roundtrip.engine.replay import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
 
 

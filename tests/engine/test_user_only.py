@@ -20,7 +20,7 @@ from mcp_roundtrip import (
     Sample,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcome import Done
+from mcp_roundtrip.engine.replay import Done
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 

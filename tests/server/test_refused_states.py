@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, HttpRequest, HttpResponse
 from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding

@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
 from mcp_roundtrip.observing.tracing import FLUSH_MS
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_TRACEPARENT

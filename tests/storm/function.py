@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.journal import Fingerprint, Journal
+from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls

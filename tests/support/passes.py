@@ -9,19 +9,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import async_replay
 from mcp_roundtrip.engine.channels import Channels
 from mcp_roundtrip.engine.context import Context
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.host import HostServices, Recorder, TaskOptions
-from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.deadline import Deadline
+from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, Outcome
-from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.journal import Entry, Journal
+from mcp_roundtrip.engine.services import Recorder, RunServices, TaskOptions
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing.clock import FakeClock
 
@@ -66,7 +65,7 @@ class Passes:
         if journal is not None:
             journal = Journal.from_json(json.loads(json.dumps(journal.to_json())))
             responses = journal.responses_for(responses)
-        services = HostServices(
+        services = RunServices(
             Deadline(self.clock.monotonic_ms() + self.remaining_ms, self.clock.monotonic_ms),
             self.clock,
             lambda size: next(self._random).to_bytes(size, "big"),

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from msgspec import structs
 
-from mcp_roundtrip.journal import Fingerprint, Journal
+from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory

@@ -1,6 +1,6 @@
 """A newly created task, and arguments of transitions."""
 
-from mcp_roundtrip.journal import Fingerprint
+from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.model import RETENTION_MS, OutstandingRequest, Status, Task, WorkState
 
 NOW = 1_795_000_000_000

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip import Context, Elicit, Server
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.journal import Entry, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.items import RESULT_CHUNK, TaskCall
 from mcp_roundtrip.tasks.model import Status
 from support.deployment import Deployment

@@ -16,10 +16,10 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.invocation import AwsDispatcher
+from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaDispatcher, SqsDispatcher
 from mcp_roundtrip.aws.services import AwsError
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip_testing.task_table import RecordingDispatcher

@@ -12,8 +12,8 @@ from hypothesis.strategies import lists, none, sampled_from, text, tuples
 
 from mcp_roundtrip.auth.principal import Principal as VerifiedCaller
 from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskCall

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import ItemTooLarge
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol.canonical import compact_json
 
 KINDS: Final[Mapping[Kind, str]] = {

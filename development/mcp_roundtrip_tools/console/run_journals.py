@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip.journal import Entry, Fingerprint, Kind
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Kind
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
 from mcp_roundtrip.tasks.model import INPUT, Task, json_value

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip_tools.console.callers import caller_of
 from mcp_roundtrip_tools.console.damage import flip_one_byte
 from mcp_roundtrip_tools.console.issued_states import describe_damage, find_issued

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
     from mcp_roundtrip.engine.context import Context
     from mcp_roundtrip.engine.elicitation import Elicit, ElicitUrl
-    from mcp_roundtrip.engine.retry import Retry
+    from mcp_roundtrip.engine.steps import Retry
     from mcp_roundtrip.entry.front_door import FrontDoor
     from mcp_roundtrip.entry.server import Server
     from mcp_roundtrip.errors import (
@@ -118,7 +118,7 @@ _MODULES = {
     "ResourceContents": "mcp_roundtrip.content.resource_contents",
     "ResourceLink": "mcp_roundtrip.content.blocks",
     "ResourceNotFound": "mcp_roundtrip.errors",
-    "Retry": "mcp_roundtrip.engine.retry",
+    "Retry": "mcp_roundtrip.engine.steps",
     "Root": "mcp_roundtrip.engine.client_requests",
     "Sample": "mcp_roundtrip.engine.client_requests",
     "Sampled": "mcp_roundtrip.engine.client_requests",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec

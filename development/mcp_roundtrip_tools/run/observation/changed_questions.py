@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Any, Final
 
-from mcp_roundtrip.engine.inputs import own_message
+from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.presenters.app import META_QUESTIONS
 from mcp_roundtrip_tools.run.execution.log_text import is_library_event, json_object

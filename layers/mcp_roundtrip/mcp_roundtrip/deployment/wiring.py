@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.deadline import retries_end_at_ms
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
+from mcp_roundtrip.deployment.variables import read_variables
+from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver

@@ -3,11 +3,11 @@
 The same function runs in every round. Journaled answers and step results are replayed, and the first thing
 that has not happened yet suspends the run. The engine uses no thread, socket or clock of its own.
 
-- `history`: the position of one pass in the journal.
-- `inputs`, `host`, `notifications`, `outcome`: the inputs and the results of a pass.
-- `run`: one pass, made of these. `replay` and `async_replay` run the function.
-- `questions`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and their answers.
-- `steps`, `retry`, `effects`: side effects.
-- `context`, `async_context`: the API for tool authors. `context_call` detects a missing `await`.
+- `journal`: what has happened in a flow, and its JSON form. `history`: the position of one pass in it.
+- `services`, `deadline`, `notifications`: what a pass uses.
+- `run`: one pass, made of these. `replay` and `async_replay` run the function and return the outcome.
+- `questions`, `channels`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and answers.
+- `steps`, `step_values`: side effects and their results.
+- `context`, `async_context`: the API for tool authors. `missing_await` detects a missing `await`.
 - `usage_errors`, `unawaited_errors`: the errors about a tool's code.
 """

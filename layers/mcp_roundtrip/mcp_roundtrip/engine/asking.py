@@ -24,11 +24,11 @@ from typing import Any
 
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
+from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
-from mcp_roundtrip.journal import Entry, Kind
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse, read_response
 

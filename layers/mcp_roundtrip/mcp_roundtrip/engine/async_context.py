@@ -8,9 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.context_base import CallInfo, ContextBase, load_steps
-from mcp_roundtrip.engine.context_call import returns_context_call
+from mcp_roundtrip.engine.missing_await import returns_context_call
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import Run, running_function
 from mcp_roundtrip.errors import ElicitationDeclined
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.async_replay import Branches
     from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
     from mcp_roundtrip.engine.elicitation import ElicitUrl
-    from mcp_roundtrip.engine.retry import Retry
-    from mcp_roundtrip.engine.steps import Step
+    from mcp_roundtrip.engine.steps import Retry, Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -220,7 +218,7 @@ class AsyncContext(ContextBase):
         step.begin()
         if retry is None:
             return step.finish(await self._call(step, args, kwargs))
-        from mcp_roundtrip.engine.retry import run_attempts_async  # loaded by the tool that has a Retry
+        from mcp_roundtrip.engine.steps import run_attempts_async  # loaded by the tool that has a Retry
 
         attempt = partial(self._call, step, args, kwargs)
         return step.finish(await run_attempts_async(step, retry, attempt, self._branches.pause))
@@ -240,13 +238,13 @@ class AsyncContext(ContextBase):
     @returns_context_call()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """See `Context.run_as_task`."""
-        if effects.request_task(self._run, self._prefix, ttl_ms):
+        if self._request_task(ttl_ms):
             await self._branches.park()
 
     @returns_context_call("sleep")
     async def sleep(self, key: str, duration_ms: int) -> None:
         """See `Context.sleep`."""
-        if effects.begin_sleep(self._run, self._use_key(key), duration_ms):
+        if self._begin_sleep(key, duration_ms):
             await self._branches.park()
 
     @returns_context_call()
@@ -258,22 +256,22 @@ class AsyncContext(ContextBase):
     @returns_context_call("recorded value")
     async def now(self, key: str) -> datetime:
         """See `Context.now`."""
-        return effects.now(self._run, self._use_key(key))
+        return self._now(key)
 
     @returns_context_call("recorded value")
     async def uuid(self, key: str) -> UUID:
         """See `Context.uuid`."""
-        return effects.uuid(self._run, self._use_key(key))
+        return self._uuid(key)
 
     @returns_context_call("recorded value")
     async def random(self, key: str) -> float:
         """See `Context.random`."""
-        return effects.random(self._run, self._use_key(key))
+        return self._random(key)
 
     @returns_context_call("signed link")
     async def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """See `Context.signed_link`."""
-        return effects.signed_link(self._run, self._use_key(key), url, ttl_ms)
+        return self._signed_link(key, url, ttl_ms)
 
     @returns_context_call()
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:

@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
 from mcp_roundtrip.engine.call_site import CallSite
-from mcp_roundtrip.engine.context_call import ContextCall, UnawaitedCalls
-from mcp_roundtrip.engine.outcome import Done, Failed, Outcome
-from mcp_roundtrip.engine.replay import suspended_outcome
+from mcp_roundtrip.engine.missing_await import ContextCall, UnawaitedCalls
+from mcp_roundtrip.engine.replay import Done, Failed, Outcome, suspended_outcome
 from mcp_roundtrip.engine.run import Run, running_function
 
 T = TypeVar("T")

@@ -5,14 +5,127 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET as ABSENT
+from msgspec import Meta, Struct, UnsetType, ValidationError, convert, field
 
 from mcp_roundtrip.engine.questions import UNSET, Question, Unset
-from mcp_roundtrip.engine.sampling_params import params_problem
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
+
+_Fraction = Annotated[float, Meta(ge=0, le=1)] | UnsetType
+_Object = dict[str, Any] | UnsetType
+_String = str | UnsetType
+_Boolean = bool | UnsetType
+
+MAX_TOKENS: Final = 2**53 - 1
+"""The largest number of tokens: the integers of JavaScript end here."""
+
+
+class _Annotations(Struct, rename="camel"):
+    audience: list[Literal["user", "assistant"]] | UnsetType = ABSENT
+    priority: _Fraction = ABSENT
+    last_modified: _String = ABSENT
+
+
+class _Block(Struct, kw_only=True, tag_field="type", rename="camel"):
+    annotations: _Annotations | UnsetType = ABSENT
+
+
+class _Text(_Block, tag="text"):
+    text: str
+
+
+class _Image(_Block, tag="image", rename="camel"):
+    data: bytes  # in JSON, Base64
+    mime_type: str
+
+
+class _Audio(_Block, tag="audio", rename="camel"):
+    data: bytes
+    mime_type: str
+
+
+class _ToolUse(_Block, tag="tool_use"):
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class _ToolResult(_Block, tag="tool_result", rename="camel"):
+    tool_use_id: str
+    content: list[dict[str, Any]]
+    is_error: _Boolean = ABSENT
+
+
+_Content = _Text | _Image | _Audio | _ToolUse | _ToolResult
+
+
+class _Message(Struct):
+    role: Literal["user", "assistant"]
+    content: _Content | list[_Content]
+
+
+class _ToolAnnotations(Struct, rename="camel"):
+    title: _String = ABSENT
+    read_only_hint: _Boolean = ABSENT
+    destructive_hint: _Boolean = ABSENT
+    idempotent_hint: _Boolean = ABSENT
+    open_world_hint: _Boolean = ABSENT
+
+
+class _InputSchema(Struct):
+    type: Literal["object"]
+
+
+class _Tool(Struct, rename="camel"):
+    name: str
+    input_schema: _InputSchema
+    title: _String = ABSENT
+    description: _String = ABSENT
+    annotations: _ToolAnnotations | UnsetType = ABSENT
+
+
+class _ToolChoice(Struct):
+    mode: Literal["auto", "required", "none"] | UnsetType = ABSENT
+
+
+class _ModelHint(Struct):
+    name: _String = ABSENT
+
+
+class _ModelPreferences(Struct, rename="camel"):
+    hints: list[_ModelHint] | UnsetType = ABSENT
+    cost_priority: _Fraction = ABSENT
+    speed_priority: _Fraction = ABSENT
+    intelligence_priority: _Fraction = ABSENT
+
+
+class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
+    """`CreateMessageRequestParams`. The names are those of the schema: authors write them as keywords."""
+
+    messages: list[_Message]
+    maxTokens: Annotated[int, Meta(ge=0, le=MAX_TOKENS)]
+    systemPrompt: _String = ABSENT
+    temperature: float | UnsetType = ABSENT
+    stopSequences: list[str] | UnsetType = ABSENT
+    includeContext: Literal["none", "thisServer", "allServers"] | UnsetType = ABSENT
+    modelPreferences: _ModelPreferences | UnsetType = ABSENT
+    metadata: _Object = ABSENT
+    tools: list[_Tool] | UnsetType = ABSENT
+    toolChoice: _ToolChoice | UnsetType = ABSENT
+    meta: _Object = ABSENT
+
+
+def params_problem(params: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the params, and where, or None."""
+    try:
+        convert(params, _Params)
+    except ValidationError as error:
+        return str(error)
+    return None
+
 
 Message = Mapping[str, Any]
 

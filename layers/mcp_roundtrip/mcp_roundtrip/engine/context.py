@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.context_base import ContextBase, load_steps
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
 from mcp_roundtrip.engine.run import running_function
@@ -17,8 +16,7 @@ from mcp_roundtrip.errors import ElicitationDeclined
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.client_requests import Message, Root, Sampled
     from mcp_roundtrip.engine.elicitation import ElicitUrl
-    from mcp_roundtrip.engine.retry import Retry
-    from mcp_roundtrip.engine.steps import Step
+    from mcp_roundtrip.engine.steps import Retry, Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,7 +183,7 @@ class Context(ContextBase):
         step.begin()
         if retry is None:
             return step.finish(self._call(step, args, kwargs))
-        from mcp_roundtrip.engine.retry import run_attempts  # loaded by the tool that has a Retry
+        from mcp_roundtrip.engine.steps import run_attempts  # loaded by the tool that has a Retry
 
         return step.finish(run_attempts(step, retry, partial(self._call, step, args, kwargs), self._pause))
 
@@ -214,7 +212,7 @@ class Context(ContextBase):
         Does nothing if the call is a task already, or if the tool is registered with task="optional" and the
         client did not declare the tasks extension: the call then continues in rounds.
         """
-        if effects.request_task(self._run, self._prefix, ttl_ms):
+        if self._request_task(ttl_ms):
             raise self._run.suspend()
 
     def sleep(self, key: str, duration_ms: int) -> None:
@@ -222,7 +220,7 @@ class Context(ContextBase):
 
         If no queue triggers the workers, the task resumes when its client polls.
         """
-        if effects.begin_sleep(self._run, self._use_key(key), duration_ms):
+        if self._begin_sleep(key, duration_ms):
             raise self._run.suspend()
 
     def checkpoint(self, *, needs_ms: float | None = None) -> None:
@@ -235,22 +233,22 @@ class Context(ContextBase):
 
     def now(self, key: str) -> datetime:
         """Return the current time in UTC; a replay returns the same."""
-        return effects.now(self._run, self._use_key(key))
+        return self._now(key)
 
     def uuid(self, key: str) -> UUID:
         """Return a random UUID; a replay returns the same."""
-        return effects.uuid(self._run, self._use_key(key))
+        return self._uuid(key)
 
     def random(self, key: str) -> float:
         """Return a random float in [0, 1); a replay returns the same."""
-        return effects.random(self._run, self._use_key(key))
+        return self._random(key)
 
     def signed_link(self, key: str, url: str, *, ttl_ms: int = 3_600_000) -> str:
         """Return `url` with a token that is bound to this call and its principal, for `elicit_url`.
 
         The page at the URL checks the token with `Server.open_link` against its own signed-in user.
         """
-        return effects.signed_link(self._run, self._use_key(key), url, ttl_ms)
+        return self._signed_link(key, url, ttl_ms)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Send `notifications/progress` if the client asked for it. A replay sends nothing."""

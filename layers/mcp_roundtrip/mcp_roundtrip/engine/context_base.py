@@ -1,22 +1,30 @@
-"""The part of a tool's context that synchronous and asynchronous tools share."""
+"""What `Context` and `AsyncContext` share: facts about the call, recorded values, and identifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.auth.principal import Principal
-from mcp_roundtrip.engine import effects
+from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run, usage_errors
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol import capabilities
+from mcp_roundtrip.protocol.canonical import canonical_json
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.steps import Step
     from mcp_roundtrip.protocol.trace import TraceContext
+
+LINK_PARAMETER: Final = "mcp_link"
+
+MAX_SLEEP_MS: Final = 10 * 365 * 86_400_000
 
 
 class CallInfo(Struct, frozen=True):
@@ -88,12 +96,17 @@ class ContextBase:
         """Whether the call has become a task."""
         return self._run.is_task
 
+    # -- identifiers that are derived from the flow -------------------------------------------------
+
     def idempotency_key(self, name: str) -> str:
         """Return 32 hexadecimal characters for a downstream API's idempotency parameter.
 
         They are the same in all rounds, retries and replays of this call, from its first state on.
         """
-        return effects.idempotency_key(self._run, self._prefix + self._run.check_key(name))
+        full = self._prefix + self._run.check_key(name)
+        return _hexadecimal_digest(
+            f"mcp-rs/v1/idempotency:{self._run.history.journal.flow_id}:{full}".encode()
+        )
 
     def reference(self, name: str) -> str:
         """Return 32 hexadecimal characters that name something which outlives this call, such as an approval.
@@ -101,10 +114,89 @@ class ContextBase:
         They are the same in every call of the same principal with the same tool and arguments, and with the
         same answers before this line. For an anonymous caller they are the same in this call only.
         """
-        return effects.reference(self._run, self._prefix, self._run.check_key(name))
+        full = self._prefix + self._run.check_key(name)
+        try:
+            identity = self._run.services.call_identity()
+        except SettingsError as error:
+            raise self._run.fail(error) from error
+        if identity is None:
+            return self.idempotency_key(name)
+        # The answers are part of it because an approval is about them, too.
+        named = canonical_json([identity, full, self._run.history.answers_before(self._prefix)])
+        return _hexadecimal_digest(b"mcp-rs/v1/reference:" + named)
+
+    # -- recorded values ----------------------------------------------------------------------------
 
     def _use_key(self, key: str) -> str:
         return self._run.use_key(key, self._prefix)
+
+    def _now(self, key: str) -> datetime:
+        clock = self._run.services.clock
+        epoch_ms = self._run.replay_or_make(self._use_key(key), Kind.NOW, lambda: int(clock() * 1000))
+        return datetime.fromtimestamp(epoch_ms / 1000, UTC)
+
+    def _uuid(self, key: str) -> UUID:
+        random_bytes = self._run.services.random_bytes
+        return UUID(
+            self._run.replay_or_make(
+                self._use_key(key), Kind.UUID, lambda: str(UUID(bytes=random_bytes(16), version=4))
+            )
+        )
+
+    def _random(self, key: str) -> float:
+        return float(
+            self._run.replay_or_make(self._use_key(key), Kind.RANDOM, self._run.services.random_fraction)
+        )
+
+    def _signed_link(self, key: str, url: str, ttl_ms: int) -> str:
+        key, run = self._use_key(key), self._run
+
+        def link() -> str:
+            expires_at = int(run.services.clock() + ttl_ms / 1000)
+            try:
+                token = run.services.sign_link(key, run.history.journal.flow_id, expires_at)
+            except (KeyServiceError, SettingsError) as error:
+                raise run.fail(error) from error
+            address, hash_, fragment = url.partition("#")
+            separator = "&" if "?" in address else "?"
+            return f"{address}{separator}{LINK_PARAMETER}={token}{hash_}{fragment}"
+
+        return str(run.replay_or_make(key, Kind.LINK, link))
+
+    # -- what the methods that may suspend begin with -----------------------------------------------
+
+    def _request_task(self, ttl_ms: int) -> bool:
+        """Request that the call becomes a task, and return True if the caller has to suspend.
+
+        Returns False if it is a task already, or if its client did not declare the tasks extension.
+        """
+        run = self._run
+        run.check_context_usable()
+        if self._prefix:
+            raise run.fail(usage_errors().task_in_branch(self._prefix))
+        if type(ttl_ms) is not int or ttl_ms < 1:
+            raise run.fail(usage_errors().task_lifetime(ttl_ms))
+        if run.is_task:
+            return False
+        if not run.tasks.is_offered:
+            raise run.fail(usage_errors().task_not_offered())
+        if run.tasks.may_start:
+            run.suspension.become_task(ttl_ms)
+        return run.tasks.may_start
+
+    def _begin_sleep(self, key: str, duration_ms: int) -> bool:
+        """Journal when a sleep ends, and return True if the caller has to suspend until then."""
+        key, run = self._use_key(key), self._run
+        if not run.is_task:
+            raise run.fail(usage_errors().sleep_outside_task(key))
+        if type(duration_ms) not in (int, float) or not 0 <= duration_ms <= MAX_SLEEP_MS:
+            raise run.fail(usage_errors().sleep_duration(key, duration_ms, MAX_SLEEP_MS))
+        clock = run.services.clock
+        wake_at_ms: int = run.replay_or_make(key, Kind.WAKE, lambda: int(clock() * 1000 + duration_ms))
+        if clock() * 1000 >= wake_at_ms:
+            return False
+        run.suspension.sleep_until(wake_at_ms)
+        return True
 
     def _check_questions(self, questions: Sequence[Question[Any]]) -> Sequence[Question[Any]]:
         """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
@@ -117,3 +209,9 @@ class ContextBase:
             if not self._info.namespaced_requests:
                 raise self._run.fail(usage_errors().namespaced_requests_off(asked[0].key))
         return questions
+
+
+def _hexadecimal_digest(text: bytes) -> str:
+    from hashlib import sha256  # OpenSSL takes 3 ms, and most calls need no digest
+
+    return sha256(text).hexdigest()[:32]

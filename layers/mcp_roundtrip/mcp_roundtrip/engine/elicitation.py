@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Final, TypeVar
 from msgspec import Struct
 from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
 
-from mcp_roundtrip.engine.inputs import InputRequest
-from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.engine.journal import Entry
+from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, InputRequest, Question, Unset
 from mcp_roundtrip.engine.run import usage_errors
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip.forms.form import Form
-from mcp_roundtrip.journal import Entry
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 

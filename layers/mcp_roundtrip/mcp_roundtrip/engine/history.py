@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 
 
 class History:

@@ -1,22 +1,81 @@
-"""Runs one pass over a synchronous function, and derives the outcome of a suspended run."""
+"""One pass over a synchronous function, and the outcomes that a pass of any function can have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from mcp_roundtrip.engine.outcome import (
-    Checkpointed,
-    Done,
-    Failed,
-    NeedsInput,
-    Outcome,
-    OwnershipLost,
-    Sleeping,
-    Suspended,
-    TaskRequested,
-)
+from msgspec import Struct
+
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import MissingClientCapability, ToolError
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channel
+
+
+class Done(Struct, frozen=True):
+    """The function returned `value`."""
+
+    value: Any
+
+
+class Failed(Struct, frozen=True):
+    """The function, or the engine on its behalf, raised `error`."""
+
+    error: BaseException
+
+
+class NeedsInput(Struct, frozen=True):
+    """Somebody has to answer `requests` (InputRequest objects by key), which `channel` carries."""
+
+    requests: Mapping[str, Mapping[str, Any]]
+    journal: Journal
+    channel: Channel = "client"
+
+
+class Checkpointed(Struct, frozen=True):
+    """The time is nearly over and nothing is outstanding: the client retries at once with the state."""
+
+    journal: Journal
+
+
+class TaskRequested(Struct, frozen=True):
+    """The call continues as a task that lives for `ttl_ms` milliseconds."""
+
+    journal: Journal
+    ttl_ms: int
+
+
+class Sleeping(Struct, frozen=True):
+    """The task has nothing to do until `wake_at_ms` (epoch milliseconds)."""
+
+    wake_at_ms: int
+
+
+class OwnershipLost(Struct, frozen=True):
+    """The task was cancelled, or another worker took it over."""
+
+
+Suspended = NeedsInput | Checkpointed | TaskRequested | Sleeping | OwnershipLost
+Outcome = Done | Failed | Suspended
+
+OutcomeName = Literal["complete", "input_required", "checkpoint", "task", "sleep", "lease_lost"]
+
+_NAMES: Final[Mapping[type, OutcomeName]] = {
+    Done: "complete",
+    NeedsInput: "input_required",
+    Checkpointed: "checkpoint",
+    TaskRequested: "task",
+    Sleeping: "sleep",
+    OwnershipLost: "lease_lost",
+}
+
+
+def outcome_name(outcome: Done | Suspended) -> OutcomeName:
+    """Return the name of an outcome that is no failure, as hooks and spans have it."""
+    return _NAMES[type(outcome)]
 
 
 def replay(function: Callable[..., Any], arguments: Mapping[str, Any], run: Run) -> Outcome:
@@ -50,3 +109,35 @@ def suspended_outcome(run: Run) -> Suspended:
     if suspension.wake_at_ms is not None:
         return Sleeping(suspension.wake_at_ms)
     return Checkpointed(journal)
+
+
+def single_exception(error: BaseException) -> BaseException:
+    """Return the exception that decides the reply; the group itself if its exceptions have different ones."""
+    causes = list(_leaves(error))
+    if len(causes) == 1:
+        return causes[0]
+    lacking = [cause for cause in causes if isinstance(cause, MissingClientCapability)]
+    if len(lacking) == len(causes):
+        questions = {key: asked for cause in lacking for key, asked in cause.questions.items()}
+        required = _merge_capabilities([cause.required for cause in lacking])
+        lost = dict.fromkeys(key for cause in lacking for key in cause.lost)
+        return MissingClientCapability(required, questions, lost=lost)
+    if all(isinstance(cause, ToolError) for cause in causes):
+        return ToolError("\n".join(dict.fromkeys(map(str, causes))))
+    return error
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for cause in error.exceptions:
+            yield from _leaves(cause)
+    else:
+        yield error
+
+
+def _merge_capabilities(capabilities: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = {name for each in capabilities for name in each}
+    return {
+        name: _merge_capabilities([each[name] for each in capabilities if name in each])
+        for name in sorted(names)
+    }

@@ -1,20 +1,21 @@
 """One pass over a tool's function: its parts, and the rules about keys, faults and checkpoints.
 
-`asking` has the rules about questions and their answers, `steps` and `effects` those about effects.
+`asking` has the rules about questions and their answers, `steps` those about steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final
 
 from mcp_roundtrip.engine.history import History
-from mcp_roundtrip.engine.host import HostServices, TaskOptions
-from mcp_roundtrip.engine.inputs import ClientInputs, InputRequests
+from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.questions import ClientInputs, InputRequests
+from mcp_roundtrip.engine.services import RunServices, TaskOptions
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
-from mcp_roundtrip.journal import Entry, Journal, Kind
 
 RESERVED_CHARACTERS: Final = frozenset("~/")
 """Not allowed in an author's key: "/" ends a branch's prefix, "~" begins an internal entry's suffix."""
@@ -78,7 +79,7 @@ class Run:
         self,
         journal: Journal,
         inputs: ClientInputs,
-        services: HostServices,
+        services: RunServices,
         notifications: NotificationBuffer,
         tasks: TaskOptions | None = None,
     ) -> None:
@@ -171,6 +172,13 @@ class Run:
                 raise self.fail(error) from error
         self.history.add(entry)
         return entry
+
+    def replay_or_make(self, key: str, kind: Kind, make: Callable[[], Any]) -> Any:
+        """Return the recorded JSON value of `key`, or the one that `make` returns now, journaled."""
+        entry = self.recorded_entry(key, kind)
+        if entry is None:
+            entry = self.record(Entry(key, kind, make()))
+        return entry.value
 
     def lost_effects(self) -> list[str]:
         """Return the keys of the effects that are lost if the call ends here with an error."""

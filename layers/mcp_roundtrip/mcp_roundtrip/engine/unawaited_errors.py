@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mcp_roundtrip.engine.call_site import CallSite
-from mcp_roundtrip.engine.outcome import Done, Failed
+from mcp_roundtrip.engine.replay import Done, Failed
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import (
     ElicitationCancelled,

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Final
 
-from mcp_roundtrip.engine import effects
 from mcp_roundtrip.engine.channels import Channel
 from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
-from mcp_roundtrip.engine.retry import MAX_INLINE_PAUSE_MS
+from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.journal import Kind
+from mcp_roundtrip.engine.steps import MAX_INLINE_PAUSE_MS
 
 FIRST_PAUSE_MS: Final = 250
 """The pause before the second call of `done`. Each further one is twice as long, up to `poll_interval_ms`."""
@@ -99,7 +98,7 @@ def _poll_in_task(
 
 def _waiting_since_ms(run: Run, key: str) -> int:
     """Return when the first check found the URL incomplete, journaled for later workers."""
-    since_ms: int = effects.replay_or_make(run, f"{key}~opened", Kind.NOW, lambda: _now_ms(run))
+    since_ms: int = run.replay_or_make(f"{key}~opened", Kind.NOW, lambda: _now_ms(run))
     return since_ms
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.missing_settings import missing_settings
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.http import (
     MAX_BODY_BYTES,

@@ -9,8 +9,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
 from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.protocol.canonical import parse_json

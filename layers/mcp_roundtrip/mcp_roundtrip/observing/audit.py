@@ -20,7 +20,7 @@ from typing import Any, Final
 from msgspec import Struct, field, to_builtins
 
 from mcp_roundtrip.auth.principal import Principal, user_binding
-from mcp_roundtrip.journal import Entry, Kind
+from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.observing.log_lines import encode_line
 
 SCHEMA: Final = 1

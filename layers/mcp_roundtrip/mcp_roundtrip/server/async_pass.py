@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import Branches, async_replay
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcome import Failed, Outcome
+from mcp_roundtrip.engine.replay import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
 
 if TYPE_CHECKING:

@@ -6,17 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.principal import user_binding
-from mcp_roundtrip.deadline import Deadline
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.host import HostServices, StepSpan, TaskOptions
-from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.deadline import Deadline
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.outcome import Failed, NeedsInput, Outcome
-from mcp_roundtrip.engine.replay import replay
+from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.replay import Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.services import RunServices, StepSpan, TaskOptions
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall
 
@@ -39,7 +38,7 @@ def new_run(
     ends early enough for another one.
     """
     meta, max_bytes = call.context.request.meta, call.context.invocation.max_response_bytes
-    services = host_services(call)
+    services = run_services(call)
     return Run(
         journal,
         inputs,
@@ -49,7 +48,7 @@ def new_run(
     )
 
 
-def host_services(call: FeatureCall) -> HostServices:
+def run_services(call: FeatureCall) -> RunServices:
     """Return what the engine needs from its host for this call."""
     ports, principal = call.context.ports, call.context.principal
     observer, identity = ports.observer, call.log_identity
@@ -60,7 +59,7 @@ def host_services(call: FeatureCall) -> HostServices:
         else:
             observer.record_failure("step_failed", error, **identity, step=step)
 
-    return HostServices(
+    return RunServices(
         Deadline(call.context.invocation.deadline_ms, ports.clock_ms, can_continue=call.can_continue),
         ports.clock,
         ports.random_bytes,

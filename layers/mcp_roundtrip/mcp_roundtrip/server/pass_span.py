@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.outcome import Failed, Outcome, outcome_name
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.replay import Failed, Outcome, outcome_name
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.observing.tracing import Attribute, Span, SpanKind, Tracer
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.model import FeatureCall, RequestContext

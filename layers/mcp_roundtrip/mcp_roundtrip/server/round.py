@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.auth.principal import caller_binding
-from mcp_roundtrip.engine.outcome import Done, Failed
+from mcp_roundtrip.engine.replay import Done, Failed
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results

@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
-from mcp_roundtrip.journal import Journal
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.server.carriers import state as state_carrier
 from mcp_roundtrip.server.errors import (
     TASK_REQUESTS,

@@ -19,7 +19,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import astuple, replace
 
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks.changes import Absent, Change, Equals, Item, Value

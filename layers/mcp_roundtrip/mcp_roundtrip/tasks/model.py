@@ -28,7 +28,7 @@ from typing import Any, Final
 from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
-from mcp_roundtrip.journal import Fingerprint
+from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.changes import Item, Value
 

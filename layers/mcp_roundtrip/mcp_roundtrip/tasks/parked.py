@@ -22,8 +22,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.jsonrpc import without_null_members
 from mcp_roundtrip.tasks.changes import Change

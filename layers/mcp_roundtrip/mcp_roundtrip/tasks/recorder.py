@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
-from mcp_roundtrip.journal import Entry, Kind
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item
 from mcp_roundtrip.tasks.lease import Lease
@@ -20,7 +20,7 @@ MIN_STATUS_INTERVAL_MS: Final = 1_000
 
 
 class TaskRecorder(Struct):
-    """Writes the journal entries and the status messages of a worker's pass (see `engine.host.Recorder`)."""
+    """Writes the journal entries and the status messages of a worker's pass (see `engine.services.Recorder`)."""
 
     task: Task
     lease: Lease

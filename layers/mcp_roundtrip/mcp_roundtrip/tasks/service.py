@@ -13,9 +13,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.outcome import NeedsInput, Outcome, OwnershipLost, Sleeping
+from mcp_roundtrip.engine.replay import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcp_roundtrip.engine.outcome import Done, Failed
+from mcp_roundtrip.engine.replay import Done, Failed
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec.structs import replace
-
-from mcp_roundtrip.deadline import lambda_remaining_ms
+from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.engine.inputs import ClientInputs
+from mcp_roundtrip.engine.deadline import lambda_remaining_ms
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.internal_errors import (
     ItemTooLarge,
     KeyServiceError,
     SettingsError,
     StoreError,
 )
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server.carriers import state as state_carrier
 from mcp_roundtrip.server.carriers.parked_pass import ParkedPass

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, StoreError
-from mcp_roundtrip.journal import Journal
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.server.admission import require_capabilities

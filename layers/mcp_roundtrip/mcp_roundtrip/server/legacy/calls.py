@@ -15,10 +15,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import caller_binding
-from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.outcome import NeedsInput, Outcome
+from mcp_roundtrip.engine.journal import Journal, Kind
+from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.replay import NeedsInput, Outcome
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.journal import Journal, Kind
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.inputs import own_message
+from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_roundtrip.engine.inputs import own_message
+from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.server.model import Reply, WireInputRequests
 from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.server.round import Round, asked_through

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.deadline import Deadline
-from mcp_roundtrip.journal import Entry
+from mcp_roundtrip.engine.deadline import Deadline
+from mcp_roundtrip.engine.journal import Entry
 
 StepSpan = Callable[[str, int | None], AbstractContextManager[Any]]
 
 
-class HostServices(Struct, frozen=True):
+class RunServices(Struct, frozen=True):
     """The functions that a run calls outside of the engine.
 
     - `clock` returns epoch seconds, `random_bytes(n)` n random bytes.
@@ -39,7 +39,11 @@ class HostServices(Struct, frozen=True):
     call_identity: Callable[[], str | None]
     step_span: StepSpan | None = None
 
-    def without_reserve(self) -> HostServices:
+    def random_fraction(self) -> float:
+        """Return a float in [0, 1) with 53 random bits, like random.random()."""
+        return (int.from_bytes(self.random_bytes(7), "big") >> 3) / (1 << 53)
+
+    def without_reserve(self) -> RunServices:
         """Return the services for a pass that cannot be continued: its deadline has no reserve."""
         return replace(self, deadline=self.deadline.without_reserve())
 

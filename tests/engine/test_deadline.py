@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mcp_roundtrip.deadline import (
+from mcp_roundtrip.engine.deadline import (
     Deadline,
     lambda_remaining_ms,
     request_deadline_ms,

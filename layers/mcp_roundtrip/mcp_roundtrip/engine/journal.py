@@ -78,8 +78,7 @@ class Journal(Struct, frozen=True):
       another version of the code may reach them.
     - `trailing_notifications` counts the notifications sent after the last entry.
     - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
-    - `trace` is the span context of the first round's message (see `observing.tracing`), if that round was
-      traced.
+    - `trace` is the span context of the first round's message (see `tracing`), if that round was traced.
     """
 
     flow_id: str

@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context
-from mcp_roundtrip.engine.outcome import NeedsInput
+from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.engine.replay import NeedsInput
 from mcp_roundtrip.errors import Drift, StateRejected
-from mcp_roundtrip.journal import Entry, Fingerprint, Journal, Kind
 from support.passes import Passes, error
 
 
