@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from mcp_roundtrip.deployment.variables import PREFIX
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import PREFIX
-from mcp_roundtrip.deployment.variables import PREFIX
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError

@@ -172,7 +172,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
-            engine.unawaited_errors engine.usage_errors observing.redaction
+            engine.usage_errors observing.redaction
             schema.explanation schema.json_errors arguments.type_errors
         """,
         "no client waits for a worker": "entry.worker",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import gc
 import json
-import re
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
-from inspect import currentframe, iscoroutinefunction, unwrap
+from inspect import iscoroutinefunction, unwrap
 from typing import Any
 
 import pytest
@@ -50,14 +48,6 @@ def sure(ctx: AsyncContext) -> Coroutine[Any, Any, bool]:
     return ctx.elicit("sure", "Delete everything?", bool)
 
 
-def line() -> int:
-    """Return the line number of the caller."""
-    frame = currentframe()
-    assert frame is not None
-    assert frame.f_back is not None
-    return frame.f_back.f_lineno
-
-
 def refused(outcome: Outcome, *named: str) -> str:
     """Return the message of the NotAwaited error of a pass."""
     failure = error(outcome, NotAwaited)
@@ -83,25 +73,9 @@ USES: dict[str, Callable[[Any], Any]] = {
     "f-string with a format": lambda call: f"{call:>10}",
     "str": str,
     "str.format": "{}".format,
-    "int": int,
-    "float": float,
-    "bytes": bytes,
-    "len": len,
     "for": list,
     "unpacking": lambda call: [*call],
     "in": lambda call: "x" in call,
-    "[0]": lambda call: call[0],
-    "[0] =": lambda call: call.__setitem__(0, 1),
-    "()": lambda call: call(),
-    ".attribute": lambda call: call.vcpus,
-    "hasattr": lambda call: hasattr(call, "vcpus"),
-    "+": lambda call: call + 1,
-    "+ on the right": lambda call: 1 + call,
-    "-x": lambda call: -call,
-    "|": lambda call: call | {},
-    "range": range,
-    "with": lambda call: call.__enter__(),
-    "copy": copy.copy,
 }
 
 
@@ -114,6 +88,31 @@ def test_a_question_cannot_be_used_before_it_is_awaited(use: Callable[[Any], Any
     refused(AsyncPasses(body)(), "question 'sure'", "write `await ctx.elicit(...)`")
 
 
+OTHER_USES: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "len": len,
+    "[0]": lambda call: call[0],
+    "()": lambda call: call(),
+    ".attribute": lambda call: call.vcpus,
+    "+": lambda call: call + 1,
+    "+ on the right": lambda call: 1 + call,
+    "with": lambda call: call.__enter__(),
+}
+
+
+@pytest.mark.parametrize("use", OTHER_USES.values(), ids=OTHER_USES.keys())
+def test_an_error_of_python_about_a_call_has_a_note_that_it_was_never_awaited(
+    use: Callable[[Any], Any],
+) -> None:
+    async def body(ctx: AsyncContext) -> None:
+        use(sure(ctx))
+        delete()
+
+    (note,) = error(AsyncPasses(body)(), (TypeError, AttributeError)).__notes__
+    assert "question 'sure'" in note
+    assert "write `await ctx.elicit(...)`" in note
+
+
 def test_swallowing_the_error_does_not_prevent_it_and_no_later_step_runs() -> None:
     async def body(ctx: AsyncContext) -> str:
         with suppress(Exception):
@@ -123,24 +122,15 @@ def test_swallowing_the_error_does_not_prevent_it_and_no_later_step_runs() -> No
             await ctx.step("delete", delete)
         return "deleted"
 
-    refused(AsyncPasses(body)(), "'sure'", "tested for truth")
+    refused(AsyncPasses(body)(), "'sure'", "before it is awaited")
 
 
-def test_the_message_names_the_line_and_the_branch() -> None:
-    lines: list[int] = []
-
+def test_the_message_names_the_branch() -> None:
     async def asks(ctx: AsyncContext) -> None:
-        lines.append(line() + 1)
-        call = ctx.elicit(
-            "sure",
-            "Delete everything?",
-            bool,
-        )
-        if call:
+        if sure(ctx):
             delete()
 
-    text = refused(AsyncPasses(lambda ctx: ctx.gather({"east": asks}))(), "question 'east/sure'")
-    assert f"{__file__}:{lines[0]}" in text
+    refused(AsyncPasses(lambda ctx: ctx.gather({"east": asks}))(), "question 'east/sure'")
 
 
 CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -181,7 +171,7 @@ def test_every_awaitable_call_refuses_other_uses_and_is_reported_if_not_awaited(
         return make(ctx)
 
     for body in (uses, discards, keeps):
-        refused(AsyncPasses(body)(), name, f"{__file__}:")
+        refused(AsyncPasses(body)(), name)
 
 
 def test_the_table_has_all_awaitable_calls() -> None:
@@ -194,9 +184,8 @@ def test_the_table_has_all_awaitable_calls() -> None:
 def test_repr_in_a_debugger_is_allowed() -> None:
     async def body(ctx: AsyncContext) -> bool:
         call = sure(ctx)
-        assert re.fullmatch(r"<question 'sure' \(ctx\.elicit, .*\.py:\d+\)>", repr(call))
+        assert repr(call) == "<question 'sure'>"
         assert hash(call) == hash(call)
-        assert call.__qualname__ == "AsyncContext.elicit"
         return await call
 
     assert isinstance(AsyncPasses(body)(), NeedsInput)
@@ -239,7 +228,7 @@ def test_no_step_runs_while_a_question_is_not_awaited() -> None:
         await ctx.step("delete", delete)
         return await answer
 
-    refused(AsyncPasses(body)(), "question 'sure'", "step 'delete'", "await it before the step")
+    refused(AsyncPasses(body)(), "question 'sure'", "before step 'delete'")
 
 
 def test_a_step_refuses_a_call_as_argument() -> None:

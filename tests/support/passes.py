@@ -115,7 +115,9 @@ def asked(outcome: Outcome) -> dict[str, Any]:
     return dict(outcome.requests)
 
 
-def error(outcome: Outcome, kind: type[BaseException] = BaseException) -> Any:
+def error(
+    outcome: Outcome, kind: type[BaseException] | tuple[type[BaseException], ...] = BaseException
+) -> Any:
     """Return the exception of this kind that a pass failed with."""
     assert isinstance(outcome, Failed), outcome
     assert isinstance(outcome.error, kind), outcome.error

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mcp_roundtrip.tasks.call_index import Flow
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import FlowIsStored
-from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.items import Flow, TaskCall
-from mcp_roundtrip.tasks.call_index import Flow
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import ParkedCaller, ParkedCalls

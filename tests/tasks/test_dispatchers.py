@@ -16,7 +16,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaDispatcher, SqsDispatcher
+from mcp_roundtrip.aws.invocation import AwsDispatcher
 from mcp_roundtrip.aws.services import AwsError
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError

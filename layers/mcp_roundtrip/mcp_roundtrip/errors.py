@@ -211,7 +211,7 @@ class DuplicateKey(UsageError):
 class NotAwaited(UsageError):
     """A call of an AsyncContext was used as a value, or left behind, without `await`.
 
-    The message has the key, the file and the line of the call.
+    The message has the key of the call.
     """
 
 

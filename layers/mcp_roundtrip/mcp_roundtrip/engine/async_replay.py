@@ -14,8 +14,12 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeVar
 
-from mcp_roundtrip.engine.call_site import CallSite
-from mcp_roundtrip.engine.missing_await import ContextCall, UnawaitedCalls
+from mcp_roundtrip.engine.missing_await import (
+    ContextCall,
+    MethodCall,
+    UnawaitedCalls,
+    outcome_with_unawaited,
+)
 from mcp_roundtrip.engine.replay import Done, Failed, Outcome, suspended_outcome
 from mcp_roundtrip.engine.run import Run, running_function
 
@@ -40,8 +44,9 @@ class Branches:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.unawaited = UnawaitedCalls(run)
+        self._loop = asyncio.get_running_loop()
         self._children: dict[AsyncioTask, list[AsyncioTask]] = {}
-        self._calls: dict[AsyncioTask, CallSite] = {}
+        self._calls: dict[AsyncioTask, MethodCall] = {}
         self._parked: dict[AsyncioTask, Collection[str]] = {}
         self._steps = 0
         self._changed = asyncio.Event()
@@ -49,12 +54,12 @@ class Branches:
     def new_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> AsyncioTask:
         """Create a task: the event loop's task factory during the pass."""
         call = coroutine if isinstance(coroutine, ContextCall) else None
-        task: AsyncioTask = asyncio.Task(coroutine if call is None else call._start(), loop=loop, **options)
+        task: AsyncioTask = asyncio.Task(coroutine if call is None else call.start(), loop=loop, **options)
         if running_function.get() is not None:  # a step's own task, which may outlive the pass
             return task
         self._children[task] = []
         if call is not None:
-            self._calls[task] = call._site
+            self._calls[task] = call._call
         parent = asyncio.current_task(loop)
         if parent in self._children:
             self._children[parent].append(task)
@@ -62,21 +67,18 @@ class Branches:
         return task
 
     def current_task(self) -> AsyncioTask | None:
-        """Return the current task; None in a thread without an event loop."""
-        try:
-            return asyncio.current_task()
-        except RuntimeError:
-            return None
+        """Return the task that the pass's event loop runs now: in a thread, there may be none."""
+        return asyncio.current_task(self._loop)
 
-    def unfinished(self) -> tuple[list[CallSite], list[str]]:
-        """Return the calls that tasks still carry out, and the keys of questions that other tasks ask.
+    def unfinished(self) -> list[str]:
+        """Return the names of the calls that tasks still carry out.
 
         Cancelled tasks are left out: their code no longer waits for anything.
         """
         left = [task for task in self._children if not task.done() and not task.cancelling()]
-        calls = [self._calls[task] for task in left if task in self._calls]
+        calls = [str(self._calls[task]) for task in left if task in self._calls]
         keys = [key for task in left if task not in self._calls for key in self._parked.get(task, ())]
-        return calls, keys
+        return [*calls, *(f"question {key!r}" for key in keys)]
 
     async def refuse_unawaited(self, step: str, arguments: Sequence[object]) -> None:
         """Raise NotAwaited if the step depends on a call that nothing has awaited yet."""
@@ -195,9 +197,7 @@ async def _run_body(body: Coroutine[Any, Any, Any]) -> Done | Failed:
 
 def _outcome_of(task: AsyncioTask, branches: Branches) -> Done | Failed:
     outcome: Done | Failed = Failed(asyncio.CancelledError()) if task.cancelled() else task.result()
-    unawaited, (in_tasks, asked) = branches.unawaited.take(), branches.unfinished()
-    if not unawaited and not in_tasks and not asked and branches.run.fault is None:
+    unawaited, in_tasks = branches.unawaited.take(), branches.unfinished()
+    if not unawaited and not in_tasks and branches.run.fault is None:
         return outcome
-    from mcp_roundtrip.engine.unawaited_errors import outcome_with_unawaited  # not loaded by correct code
-
-    return outcome_with_unawaited(branches.run, outcome, unawaited, in_tasks, asked)
+    return outcome_with_unawaited(branches.run, outcome, unawaited, in_tasks)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.exception_groups import single_exception
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
@@ -68,6 +67,7 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     """Return the error for the client, and log what the operator has to know."""
     if isinstance(error, BaseExceptionGroup):
         from mcp_roundtrip.engine.replay import single_exception  # few tools raise a group
+
         error = single_exception(error)
     if isinstance(error, ArgumentsError):
         return ClientError(error, "arguments_refused")

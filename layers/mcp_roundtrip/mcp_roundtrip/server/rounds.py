@@ -31,7 +31,6 @@ from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.server.carriers import state as state_carrier
 from mcp_roundtrip.server.errors import (
     TASK_REQUESTS,

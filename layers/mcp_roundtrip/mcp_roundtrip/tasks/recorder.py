@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from mcp_roundtrip.engine.inputs import InputRequest
-from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.items import TaskHistory, entry_from_item, entry_to_item

@@ -10,7 +10,6 @@ from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput,
 from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.services import TaskOptions
-from mcp_roundtrip.engine.url_polling import TASK_TTL_MS
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.server.carriers import task as task_carrier
 from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers

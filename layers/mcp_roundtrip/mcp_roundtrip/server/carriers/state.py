@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.server.errors import invalid_state, unsealed_state_error
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.round import Round
