@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "content": {"errors", "protocol.canonical", "schema", "arguments"},
     "forms": {"errors", "internal_errors", "schema", "arguments"},
     "engine": {
-        *("errors", "internal_errors", "auth.principal", "observing.tracing"),
+        *("errors", "internal_errors", "auth.principal"),
         *("protocol", "schema", "arguments", "forms"),
     },
     "state": {"errors", "internal_errors", "protocol.canonical"},

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field
 
 from mcp_roundtrip.errors import StateRejected
 
@@ -41,7 +41,7 @@ class Kind(StrEnum):
         return self.is_effect and self is not Kind.LINK
 
 
-class Fingerprint(Struct, frozen=True):
+class Fingerprint(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Digests of a question: its message, and everything else about it (method, mode, schema, ...)."""
 
     message: str
@@ -117,32 +117,48 @@ class Journal(Struct, frozen=True):
         """Read the JSON form. Raises StateRejected: `journal_version`, or `journal` for any other fault."""
         if not isinstance(data, dict) or type(data.get("v")) is not int or data["v"] != VERSION:
             raise StateRejected("journal_version")
-        flow_id, rows, outstanding = data.get("id"), data.get("j", []), data.get("q", {})
-        unused, notified, waits = data.get("h", {}), data.get("r", 0), data.get("p", 0)
-        if not (type(flow_id) is str and flow_id and flow_id.isascii() and data.keys() <= _MEMBERS):
-            raise StateRejected("journal")
-        if not (type(rows) is list and type(outstanding) is dict and type(unused) is dict):
-            raise StateRejected("journal")
-        if type(notified) is not int or notified < 0 or type(waits) is not int or waits < 0:
-            raise StateRejected("journal")
-        if "t" in data:
-            _check_trace(data["t"])
-        entries = tuple(map(_entry_from_json, rows))
+        try:
+            form = convert(data, _JournalForm)
+        except ValidationError:
+            raise StateRejected("journal") from None
+        entries = tuple(map(_entry, form.j))
         if len({entry.key for entry in entries}) < len(entries):
             raise StateRejected("journal")
-        fingerprints = {key: _fingerprint(digests) for key, digests in outstanding.items()}
-        return cls(flow_id, entries, fingerprints, unused, notified, waits, data.get("t"))
+        return cls(form.id, entries, form.q, form.h, form.r, form.p, None if form.t is UNSET else form.t)
 
 
-def _check_trace(trace: Any) -> None:
-    from mcp_roundtrip.observing.tracing import is_traceparent  # most deployments trace nothing
+class _Row(Struct, array_like=True, forbid_unknown_fields=True):
+    """The JSON form of an entry. Answers, and no other entries, have a fingerprint."""
 
-    if not is_traceparent(trace):
-        raise StateRejected("journal")
+    key: Annotated[str, Meta(min_length=1)]
+    kind: Kind
+    value: Any
+    message: str | UnsetType = UNSET
+    form: str | UnsetType = UNSET
 
 
-_MEMBERS: Final = frozenset({"v", "id", "j", "q", "h", "r", "p", "t", "k"})
-"""The members of the JSON form. "k" means nothing: an earlier version wrote it."""
+_TRACEPARENT: Final = r"^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]\Z"
+"""The form of a `traceparent` header (W3C Trace Context 1)."""
+
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class _JournalForm(Struct, forbid_unknown_fields=True):
+    """The JSON form of a journal: its names are short because every state has them.
+
+    `k` means nothing: an earlier version wrote it.
+    """
+
+    v: int
+    id: Annotated[str, Meta(pattern=r"^[\x00-\x7f]+$")]
+    j: list[_Row] = []
+    q: dict[str, Fingerprint] = {}
+    h: dict[str, Any] = {}
+    r: _Count = 0
+    p: _Count = 0
+    t: Annotated[str, Meta(pattern=_TRACEPARENT)] | UnsetType = UNSET
+    k: Any = None
+
 
 _MAX_EPOCH_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999: the limit of datetime."""
@@ -173,23 +189,12 @@ def _entry_to_json(entry: Entry) -> list[Any]:
     return [entry.key, entry.kind.value, entry.value, entry.fingerprint.message, entry.fingerprint.form]
 
 
-_KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
-
-
-def _entry_from_json(row: Any) -> Entry:
-    # No pattern matching, which is slower: this runs for every replayed step.
-    if type(row) is not list or not 3 <= len(row) <= 5 or type(row[0]) is not str or type(row[1]) is not str:
+def _entry(row: _Row) -> Entry:
+    is_value = _IS_VALUE.get(row.kind)
+    if is_value is not None and not is_value(row.value):
         raise StateRejected("journal")
-    key, kind, value = row[0], _KINDS.get(row[1]), row[2]
-    # Answers, and no other entries, have a fingerprint.
-    if not key or kind is None or (kind is Kind.ANSWER) is (len(row) == 3):
+    if row.kind is Kind.ANSWER and row.message is not UNSET and row.form is not UNSET:
+        return Entry(row.key, row.kind, row.value, Fingerprint(row.message, row.form))
+    if row.kind is Kind.ANSWER or row.message is not UNSET:
         raise StateRejected("journal")
-    if kind in _IS_VALUE and not _IS_VALUE[kind](value):
-        raise StateRejected("journal")
-    return Entry(key, kind, value, _fingerprint(row[3:]) if len(row) > 3 else None)
-
-
-def _fingerprint(digests: Any) -> Fingerprint:
-    if type(digests) is list and len(digests) == 2 and type(digests[0]) is type(digests[1]) is str:
-        return Fingerprint(*digests)
-    raise StateRejected("journal")
+    return Entry(row.key, row.kind, row.value)
