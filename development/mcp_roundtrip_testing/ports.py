@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mcp_roundtrip.deployment.variables import PREFIX
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode

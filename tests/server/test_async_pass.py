@@ -77,14 +77,12 @@ def in_the_log(play: Player) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in server.tools if name != "discards_call_after_question"])
-def test_the_client_gets_a_neutral_tool_error_and_the_log_has_key_and_line(name: str) -> None:
+def test_the_client_gets_a_neutral_tool_error_and_the_log_has_the_key(name: str) -> None:
     play = Player(server)
     played = play.call(name)
     assert played.failed
     assert played.result["content"][0]["text"] == NEUTRAL.format("test")
-    text = in_the_log(play)
-    assert "'sure'" in text
-    assert f"{__file__}:" in text
+    assert "'sure'" in in_the_log(play)
 
 
 def test_a_task_fails_with_the_error_and_keeps_its_journal() -> None:

@@ -131,4 +131,4 @@ FrontDoor("shop", Path({catalog!r}), icons=[{ICON!r}], website_url={WEBSITE!r})
 print(*sys.modules)
 """
     loaded = run_program(program).stdout.split()
-    assert [name for name in loaded if name.startswith(("pydantic", "mcp_roundtrip.engine"))] == []
+    assert [name for name in loaded if name.startswith(("pydantic", "mcp_roundtrip.engine.replay"))] == []

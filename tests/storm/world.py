@@ -11,8 +11,6 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
-from mcp_roundtrip.tasks.call_index import Flow
-
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.tasks.items import Flow, TaskCall
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from mcp_roundtrip.tasks.call_index import Flow
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal

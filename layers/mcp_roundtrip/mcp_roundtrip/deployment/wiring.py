@@ -20,7 +20,6 @@ from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, s
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
-from mcp_roundtrip.deployment.variables import read_variables
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.log_lines import log_level, metrics_namespace, service_name, share_service_name

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.journal import Kind
 from mcp_roundtrip.observing.audit import (
     Answer,
     AskedQuestion,

@@ -17,12 +17,9 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import call_parameters, check_callable, function_name, unwrap_function
-from mcp_roundtrip.engine.exception_groups import single_exception
-from mcp_roundtrip.engine.outcome import Failed, Outcome, OutcomeName, outcome_name
-from mcp_roundtrip.engine.replay import Failed, Outcome
+from mcp_roundtrip.engine.replay import Failed, Outcome, OutcomeName, outcome_name, single_exception
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.server.hook_call import Call, end_call
 
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.principal import Principal

@@ -18,7 +18,7 @@ from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task
-from mcp_roundtrip.tasks.question_links import question_page_url
+from mcp_roundtrip.tasks.question_page_links import question_page_url
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 
 POLL_INTERVAL_MS: Final = 1_000

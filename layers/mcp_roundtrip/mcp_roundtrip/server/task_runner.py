@@ -34,11 +34,10 @@ from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.changes import Change
-from mcp_roundtrip.tasks.issued_requests import key_asked_too_often
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
-from mcp_roundtrip.tasks.question_links import PAGE
+from mcp_roundtrip.tasks.question_page_links import PAGE
 from mcp_roundtrip.tasks.recorder import TaskRecorder, key_asked_too_often
 from mcp_roundtrip.tasks.worker import RETRYABLE, EndWith, PassResult, TaskError
 

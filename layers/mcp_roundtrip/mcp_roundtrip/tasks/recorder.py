@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.inputs import InputRequest
 from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.questions import InputRequest
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
@@ -20,7 +20,7 @@ MIN_STATUS_INTERVAL_MS: Final = 1_000
 
 
 class TaskRecorder(Struct):
-    """Writes the journal entries and the status messages of a worker's pass (see `engine.services.Recorder`)."""
+    """Writes the journal entries and the status messages of a worker's pass (`engine.services.Recorder`)."""
 
     task: Task
     lease: Lease

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import boto3
-from mcp_roundtrip.aws.signed_client import SignedClient
 
 from mcp_roundtrip.aws.clients import SignedClient
 from mcp_roundtrip.engine.deadline import Deadline

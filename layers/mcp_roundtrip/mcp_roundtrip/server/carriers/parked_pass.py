@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.host import TaskOptions
-from mcp_roundtrip.engine.inputs import ClientInputs
-from mcp_roundtrip.engine.outcome import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.services import TaskOptions

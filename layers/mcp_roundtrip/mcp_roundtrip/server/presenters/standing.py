@@ -13,7 +13,7 @@ from mcp_roundtrip.server.model import FeatureCall, Reply
 from mcp_roundtrip.server.options import CONTINUATION_CODE
 from mcp_roundtrip.server.round import META_PARKED_CALL, Round
 from mcp_roundtrip.tasks.model import Status, Task
-from mcp_roundtrip.tasks.question_links import question_page_url
+from mcp_roundtrip.tasks.question_page_links import question_page_url
 
 
 class Repetition(Struct, frozen=True):
