@@ -205,7 +205,7 @@ class Function:
             **as_deployed(self.environment),
         }
         with (
-            patch.dict(os.environ, environment, clear=True),
+            patch.object(os, "environ", environment),
             patch.object(wiring, "observer", self._observer),
         ):
             yield

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from support import skips
-from support.real_clients import real_clients, running
+from support.real_clients import ClientProcess, real_clients, running
 
 PROGRAM = (
     Path(__file__).parents[2]
@@ -69,7 +69,8 @@ def inspector(tmp_path: Path) -> Inspect:
 def inspector_process() -> Iterator[Inspect]:
     """Run all commands of a module in one process (tests/clients/drivers/inspector.mjs)."""
     [client] = [each for each in real_clients() if each.id == "inspector"]
-    with running(client) as process:
+    with running(client.command()) as started:
+        process = ClientProcess(started)
 
         def inspected(configuration: Any, *arguments: str) -> InspectorOutput:
             done = process.run("command", {"configuration": configuration, "args": arguments})

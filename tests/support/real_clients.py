@@ -1,4 +1,4 @@
-"""MCP clients as their users install them, each in a process of its own.
+"""MCP clients as their users install them. Those of one Python environment share a process.
 
 A test talks to it in JSON lines (tests/clients/drivers/lines.py).
 """
@@ -13,6 +13,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from threading import Timer
 from typing import Any
 
@@ -68,7 +70,7 @@ class RealClient:
         if self.driver.endswith(".py"):
             python = folder / "bin/python"
             assert python.exists(), f"{self.environment} is missing: run `make test` once, which installs it"
-            return [str(python), str(DRIVERS / self.driver)]
+            return [str(python), str(DRIVERS / "serve.py")]
         node = shutil.which("node")
         if node is None or not (folder / "node_modules" / self.package).exists():
             skips.skip(skips.NODE, self.name)
@@ -116,8 +118,9 @@ class Called:
 class Connection:
     """A client with a connection to a server."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], driver: str = "") -> None:
         self._process = process
+        self._driver = driver
 
     def tools(self) -> list[dict[str, Any]]:
         """List the tools."""
@@ -167,7 +170,7 @@ class Connection:
 
 
 class ClientProcess(Connection):
-    """A client's process: it connects as often as a test wants, to one server at a time."""
+    """A client in its process: it connects as often as a test wants, to one server at a time."""
 
     @contextmanager
     def connected(
@@ -181,7 +184,7 @@ class ClientProcess(Connection):
     ) -> Iterator[Connection]:
         """Connect until the block ends: with a handler of questions, with tasks, opened by `initialize`."""
         options = {"url": url, "asks": asks, "tasks": tasks, "initialize": initialize, "apps": apps}
-        self.run("connect", options)
+        self.run("connect", {**options, "driver": self._driver})
         try:
             yield self
         finally:
@@ -189,12 +192,11 @@ class ClientProcess(Connection):
 
 
 @contextmanager
-def running(client: RealClient) -> Iterator[ClientProcess]:
-    """Run a client's driver until the block ends."""
-    command = client.command()
+def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """Run a process of drivers until the block ends."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
-            yield ClientProcess(process)
+            yield process
         finally:
             assert process.stdin is not None
             process.stdin.close()
@@ -213,16 +215,14 @@ def client(request: pytest.FixtureRequest) -> RealClient:
 
 @pytest.fixture(scope="module")
 def process_of() -> Iterator[Callable[[RealClient], ClientProcess]]:
-    """Return the process of a client. It lives until the end of the module: some take a second to start."""
-    processes: dict[str, ClientProcess] = {}
+    """Return the process of a client. It lives until the end of the module: some take seconds to start."""
     with ExitStack() as stack:
 
-        def find(client: RealClient) -> ClientProcess:
-            if client.id not in processes:
-                processes[client.id] = stack.enter_context(running(client))
-            return processes[client.id]
+        @cache
+        def process(command: tuple[str, ...]) -> subprocess.Popen[str]:
+            return stack.enter_context(running(command))
 
-        yield find
+        yield lambda client: ClientProcess(process(tuple(client.command())), Path(client.driver).stem)
 
 
 @pytest.fixture

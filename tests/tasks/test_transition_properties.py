@@ -301,4 +301,4 @@ class TaskStateMachine(RuleBasedStateMachine):
 
 
 TestTaskStateMachine = TaskStateMachine.TestCase
-TestTaskStateMachine.settings = settings(max_examples=150, stateful_step_count=50)
+TestTaskStateMachine.settings = settings(max_examples=60, stateful_step_count=50)

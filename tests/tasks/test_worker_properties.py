@@ -354,4 +354,4 @@ class WorkerStateMachine(RuleBasedStateMachine):
 
 
 TestWorkerStateMachine = WorkerStateMachine.TestCase
-TestWorkerStateMachine.settings = settings(max_examples=60, stateful_step_count=50)
+TestWorkerStateMachine.settings = settings(max_examples=20, stateful_step_count=50)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import lines
 from agno.tools.mcp import MCPTools
 
 
@@ -33,5 +32,4 @@ class Agno:
         await self.tools.close()
 
 
-if __name__ == "__main__":
-    lines.run(Agno())
+driver = Agno()

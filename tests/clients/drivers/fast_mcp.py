@@ -45,5 +45,4 @@ class FastMcp:
         await self.stack.aclose()
 
 
-if __name__ == "__main__":
-    lines.run(FastMcp())
+driver = FastMcp()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import lines
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
@@ -32,5 +31,4 @@ class LangChain:
         """Nothing is open between calls."""
 
 
-if __name__ == "__main__":
-    lines.run(LangChain())
+driver = LangChain()

@@ -2,12 +2,14 @@
 
 A driver reads `{"connect": …}`, `{"list": …}`, `{"call": …}` and `{"close": …}`, and answers each with
 `{"done": …}` or `{"failed": …}`. While a call runs, it passes every question on as `{"asked": …}` and reads
-the answer. This module imports no client: each driver runs with the interpreter of its client's environment.
+the answer. `serve.py` runs with the interpreter of an environment and drives all its clients, one at a time:
+{"connect": …} names the module of the driver. So they share the imports of mcp, which take most of the start.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import sys
 from collections.abc import Mapping
@@ -32,11 +34,6 @@ def ask(question: Mapping[str, Any]) -> dict[str, Any]:
     return dict(json.loads(sys.stdin.readline()))
 
 
-def run(driver: Driver) -> None:
-    """Serve the test until it closes the standard input."""
-    asyncio.run(_serve(driver))
-
-
 def plain(value: Any) -> Any:
     """Return models of a client's library as JSON values."""
     return json.loads(json.dumps(value, default=_dump))
@@ -54,13 +51,16 @@ def called(result: Any) -> dict[str, Any]:
     }
 
 
-async def _serve(driver: Driver) -> None:
+async def serve() -> None:
+    """Serve the test until it closes the standard input."""
+    driver: Driver
     while line := await asyncio.to_thread(sys.stdin.readline):
         [(command, given)] = json.loads(line).items()
         try:
             done: Any
             match command:
                 case "connect":
+                    driver = importlib.import_module(given["driver"]).driver
                     done = await driver.connect(given)
                 case "list":
                     done = await driver.list()

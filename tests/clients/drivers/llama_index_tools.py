@@ -27,5 +27,4 @@ class LlamaIndex:
         """Nothing is open between calls."""
 
 
-if __name__ == "__main__":
-    lines.run(LlamaIndex())
+driver = LlamaIndex()

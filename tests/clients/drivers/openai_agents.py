@@ -25,5 +25,4 @@ class OpenAiAgents:
         await self.server.cleanup()
 
 
-if __name__ == "__main__":
-    lines.run(OpenAiAgents())
+driver = OpenAiAgents()

@@ -41,5 +41,4 @@ class PydanticAi:
         await self.stack.aclose()
 
 
-if __name__ == "__main__":
-    lines.run(PydanticAi())
+driver = PydanticAi()

@@ -36,5 +36,4 @@ class PythonSdk:
         await self.stack.aclose()
 
 
-if __name__ == "__main__":
-    lines.run(PythonSdk())
+driver = PythonSdk()

@@ -43,5 +43,4 @@ class Strands:
         await asyncio.to_thread(self.client.stop, None, None, None)
 
 
-if __name__ == "__main__":
-    lines.run(Strands())
+driver = Strands()
