@@ -45,7 +45,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.deployment.state_codec_factory": "for the first round trip",
     "mcp_roundtrip.engine.asking": "for calls that ask",
     "mcp_roundtrip.engine.async_context": "for async tools",
-    "mcp_roundtrip.engine.channels": "for calls that ask",
     "mcp_roundtrip.engine.elicitation": "for calls that ask",
     "mcp_roundtrip.engine.steps": "for calls with steps",
     "mcp_roundtrip.engine.url_polling": "for async tools",

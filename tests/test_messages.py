@@ -76,13 +76,12 @@ def sites() -> Iterator[Site]:
     """A place where the package raises such an error: module and lines."""
     trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
     made = {path: set(_makers(tree)) for path, tree in trees.items()}
-    makers = KINDS.union(*made.values())
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 name = called.rpartition(".")[2]
-                if name in KINDS or called in made[path] or (name in makers and "usage_errors" in called):
+                if name in KINDS or called in made[path] or name == "usage_error":
                     yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 

@@ -172,7 +172,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
         "errors need them": """
-            engine.usage_errors observing.redaction
+            observing.redaction
             schema.explanation schema.json_errors arguments.type_errors
         """,
         "no client waits for a worker": "entry.worker",

@@ -20,7 +20,6 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
-from mcp_roundtrip.engine.questions import InputRequest
 from mcp_roundtrip.engine.replay import Done
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from support.passes import AsyncPasses, Passes, accept, asked, error
@@ -209,7 +208,7 @@ def test_after_an_effect_of_the_same_pass_a_malformed_answer_is_asked_again_as_i
     call()
     journal = call.journal
     assert journal is not None
-    request = InputRequest.from_params("elicitation/create", Elicit("name", "Who?", str).params())
+    request = Elicit("name", "Who?", str).request()
     # In a rolling deployment, an earlier version may have asked both at once.
     call.journal = replace(journal, outstanding={**journal.outstanding, "name": request.fingerprint})
     again = asked(call(size=accept(8), name="text"))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, ElicitUrl, ListRoots, MissingClientCapability, Sample
-from mcp_roundtrip.engine.channels import Channel, Channels
+from mcp_roundtrip.engine.channels import ORDER, Channel, Channels, ClientInputs
 from mcp_roundtrip.engine.journal import Kind
-from mcp_roundtrip.engine.questions import ORDER, ClientInputs, Question
+from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.protocol.capabilities import declares, missing_capabilities
 from mcp_roundtrip.server.options import Fallback
@@ -62,6 +62,11 @@ def can_carry(channel: Channel, name: str, capabilities: Mapping[str, Any], *, n
     return question.method == "elicitation/create"
 
 
+def choose(channels: Channels, name: str, *, needs_user: bool) -> Channel | None:
+    question = QUESTIONS[name]("key")
+    return channels.choose(question.needs(), has_default=question.has_default, needs_user=needs_user)
+
+
 # -- the choice of a channel ----------------------------------------------------------------------------
 
 
@@ -71,7 +76,7 @@ def test_a_question_takes_the_first_channel_that_can_carry_it(
 ) -> None:
     channels: list[Channel] = ["client", *ladder]
     expected = [each for each in channels if can_carry(each, name, capabilities, needs_user=needs_user)]
-    chosen = Channels(capabilities, ladder).choose(QUESTIONS[name]("key"), needs_user=needs_user)
+    chosen = choose(Channels(capabilities, ladder), name, needs_user=needs_user)
     assert chosen == (expected[0] if expected else None)
 
 
@@ -133,8 +138,8 @@ def test_a_pass_asks_through_one_channel_and_lists_only_what_it_asks(
     # In one `ask`, a question for the user only keeps the model from answering any other form.
     needs_user = not USER_ONLY.isdisjoint(names)
     chosen = {
-        f"q{number}": Channels(capabilities, ladder).choose(
-            QUESTIONS[name]("key"), needs_user=needs_user and not name.startswith("url")
+        f"q{number}": choose(
+            Channels(capabilities, ladder), name, needs_user=needs_user and not name.startswith("url")
         )
         for number, name in enumerate(names)
     }
@@ -172,7 +177,7 @@ def test_branches_ask_through_one_channel_as_well(
     outcome = AsyncPasses(tool, capabilities=capabilities, fallbacks=ladder)()
     if isinstance(outcome, NeedsInput):
         run_channels = {
-            Channels(capabilities, ladder).choose(QUESTIONS[name]("q"), needs_user=needs_user)
+            choose(Channels(capabilities, ladder), name, needs_user=needs_user)
             for name in (key.partition("/")[0] for key in outcome.requests)
             for needs_user in (False, True)
         }
@@ -227,7 +232,7 @@ def test_a_model_answers_only_questions_that_go_through_it(
     for number, name in enumerate(names):
         if f"q{number}" in answered:
             assert USER_ONLY.isdisjoint(names), "a form of this ask is for the user only"
-            assert channels.choose(QUESTIONS[name]("key"), needs_user=False) == "model"
+            assert choose(channels, name, needs_user=False) == "model"
     if isinstance(outcome, NeedsInput):
         assert answered.isdisjoint(outcome.requests)
 

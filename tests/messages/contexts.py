@@ -388,7 +388,7 @@ def a_step_that_returns_a_coroutine() -> None:
 
 
 @says(
-    "question 'pay': done= uses the context; call the context before the question, and let done use "
+    "question 'pay' uses the context in done=; call the context before the question, and let done use "
     "the result",
     UsageError,
 )

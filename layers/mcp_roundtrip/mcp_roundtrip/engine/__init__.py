@@ -6,8 +6,8 @@ that has not happened yet suspends the run. The engine uses no thread, socket or
 - `journal`: what has happened in a flow, and its JSON form. `history`: the position of one pass in it.
 - `services`, `deadline`, `notifications`: what a pass uses.
 - `run`: one pass, made of these. `replay` and `async_replay` run the function and return the outcome.
-- `questions`, `channels`, `elicitation`, `client_requests`, `asking`, `url_polling`: questions and answers.
+- `questions`, `elicitation`, `client_requests`: what a tool asks. `channels`: how it reaches somebody.
+- `asking`, `url_polling`: how a question gets its answer.
 - `steps`, `step_values`: side effects and their results.
 - `context`, `async_context`: the API for tool authors. `missing_await` detects a missing `await`.
-- `usage_errors`, `unawaited_errors`: the errors about a tool's code.
 """

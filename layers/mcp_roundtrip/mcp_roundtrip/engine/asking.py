@@ -20,17 +20,25 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
+from mcp_roundtrip.engine.elicitation import ElicitUrl
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.url_polling import ConsentedUrl, Poll, poll
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse, read_response
+
+Answer = tuple[Any]
+"""A typed answer, or the user's refusal to give one, in a tuple, because an answer may be None."""
+
+_REFUSALS: Final = (ElicitationDeclined, ElicitationCancelled)
 
 
 def ask(
@@ -58,12 +66,12 @@ class _Resolver:
         self._run = run
         self._questions = questions
         self._requests = {key: question.request() for key, question in questions.items()}
-        self._answers: dict[str, _Answer] = {}
+        self._answers: dict[str, Answer] = {}
         self._rejections: dict[str, str] = {}
         self._urls: dict[str, ConsentedUrl] = {}
         self._check_ms: float = 0
         if any(question.is_user_only() for question in questions.values()):
-            run.requests.mark_user_only_reached()
+            run.requests.user_only_reached = True
 
     def look_up_answers(self) -> None:
         """Read the answers that are journaled, or that the request contains."""
@@ -72,7 +80,7 @@ class _Resolver:
                 answer = self._replay(key, question) or self._read_response(key, question)
             except InvalidAnswer as invalid:
                 self._rejections[key] = invalid.reason
-                self._run.requests.mark_refused(key, invalid.log_reason)
+                self._run.requests.refused[key] = invalid.log_reason
             else:
                 if answer is not None:
                     self._answers[key] = answer
@@ -98,10 +106,10 @@ class _Resolver:
         for key, channel in self._choose_channels(unanswered).items():
             if channel == "default":
                 self._run.record(Entry(key, Kind.DEFAULT))
-                self._answers[key] = _Answer(unanswered[key].default)
+                self._answers[key] = (unanswered[key].default,)
                 self._urls.pop(key, None)
                 continue
-            request = self._requests[key].through(channel)
+            request = replace(self._requests[key], channel=channel)
             if key in self._urls:
                 self._urls[key].request = request
             else:
@@ -111,8 +119,6 @@ class _Resolver:
     def poll_urls(self) -> Generator[Poll, bool | None, None]:
         """Wait for the URLs that are not complete, as long as this pass can."""
         if self._urls:
-            from mcp_roundtrip.engine.url_polling import poll  # most calls have no URL to wait for
-
             for key in (yield from poll(self._run, self._urls, self._check_ms)):
                 self._complete(key, self._urls[key])
 
@@ -120,11 +126,15 @@ class _Resolver:
         """Return the answers in the order of the questions, or None if one is missing."""
         if len(self._answers) < len(self._questions):
             return None
-        return [self._answers[key].get() for key in self._questions]
+        answers = [self._answers[key][0] for key in self._questions]
+        for answer in answers:
+            if isinstance(answer, _REFUSALS):
+                raise answer
+        return answers
 
     # -- journaled answers --------------------------------------------------------------------------
 
-    def _replay(self, key: str, question: Question[Any]) -> _Answer | None:
+    def _replay(self, key: str, question: Question[Any]) -> Answer | None:
         """Return the journaled answer; None if there is none, or it answers another question than this.
 
         Raises InvalidAnswer if it no longer validates. In both cases the entry is removed.
@@ -134,7 +144,7 @@ class _Resolver:
             return None
         if entry.kind is Kind.DEFAULT:
             if question.has_default:
-                return _Answer(question.default)
+                return (question.default,)
             self._discard(key, "default")
             return None
         if entry.kind is not Kind.ANSWER or entry.fingerprint is None:
@@ -147,7 +157,7 @@ class _Resolver:
         unfit = "model (which the recorded answer does not fit)"
         try:
             raw = read_response(key, self._requests[key].to_wire(), entry.value)
-            return _Answer.from_response(key, question, raw)
+            return _parse(key, question, raw)
         except MalformedInputResponse:
             self._discard(key, unfit)
             return None
@@ -163,7 +173,7 @@ class _Resolver:
 
     # -- responses of this request ------------------------------------------------------------------
 
-    def _read_response(self, key: str, question: Question[Any]) -> _Answer | None:
+    def _read_response(self, key: str, question: Question[Any]) -> Answer | None:
         """Return the answer in this request's response, journaled; None if no response counts.
 
         Consent to a URL is not an answer yet and is stored in `_urls`. Raises InvalidAnswer.
@@ -180,13 +190,13 @@ class _Resolver:
         try:
             raw = read_response(key, request.to_wire(), responses[key])
         except MalformedInputResponse as malformed:
-            self._run.requests.mark_refused(key, malformed.reason)
+            self._run.requests.refused[key] = malformed.reason
             if self._is_sent_again(key):
                 raise self._run.fail(malformed) from None
             return None
-        answer = _Answer.from_response(key, question, raw)
+        answer = _parse(key, question, raw)
         entry = Entry(key, Kind.ANSWER, question.journal_value(raw), request.fingerprint)
-        if isinstance(question, ElicitUrl) and answer.refusal is None:
+        if isinstance(question, ElicitUrl) and not isinstance(answer[0], _REFUSALS):
             self._urls[key] = ConsentedUrl(question, request, entry)
             return None
         self._run.record(entry)
@@ -208,7 +218,7 @@ class _Resolver:
 
     def _complete(self, key: str, url: ConsentedUrl) -> None:
         self._run.record(url.entry)
-        self._answers[key] = _Answer(None)
+        self._answers[key] = (None,)
 
     # -- requests -----------------------------------------------------------------------------------
 
@@ -224,34 +234,18 @@ class _Resolver:
         return {key: channel for key, channel in channels.items() if channel is not None}
 
     def _channel(self, question: Question[Any]) -> Channel | None:
-        return self._run.inputs.channels.choose(question, needs_user=self._needs_user(question))
+        return self._run.inputs.channels.choose(
+            question.needs(), has_default=question.has_default, needs_user=self._needs_user(question)
+        )
 
     def _needs_user(self, question: Question[Any]) -> bool:
         """Return whether only the user, to whom the question was shown, may answer it."""
         return self._run.requests.user_only_reached and question.trusts_answer
 
 
-class _Answer:
-    """A typed answer, or the user's refusal to give one."""
-
-    __slots__ = ("refusal", "value")
-
-    def __init__(self, value: Any, refusal: ElicitationDeclined | ElicitationCancelled | None = None) -> None:
-        self.value = value
-        self.refusal = refusal
-
-    @classmethod
-    def from_response(cls, key: str, question: Question[Any], raw: Any) -> _Answer:
-        """Read an input response. Raises InvalidAnswer."""
-        try:
-            return cls(
-                question.parse_response(deepcopy(raw))
-            )  # the tool may change its answer, but not the journal
-        except (ElicitationDeclined, ElicitationCancelled) as refusal:
-            return cls(None, type(refusal)(key))  # the question does not know its branch's prefix
-
-    def get(self) -> Any:
-        """Return the value, or raise the refusal."""
-        if self.refusal is not None:
-            raise self.refusal
-        return self.value
+def _parse(key: str, question: Question[Any], raw: Any) -> Answer:
+    """Return the answer in an input response. Raises InvalidAnswer."""
+    try:
+        return (question.parse_response(deepcopy(raw)),)  # the tool may change its answer, not the journal
+    except _REFUSALS as refusal:
+        return (type(refusal)(key),)  # the question does not know its branch's prefix

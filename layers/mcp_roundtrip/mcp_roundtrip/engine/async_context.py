@@ -8,10 +8,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from mcp_roundtrip.engine.context_base import CallInfo, ContextBase, load_steps
+from mcp_roundtrip.engine.context_base import (
+    CallInfo,
+    ContextBase,
+    asking,
+    client_requests,
+    elicitation,
+    steps,
+)
 from mcp_roundtrip.engine.missing_await import returns_context_call
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
-from mcp_roundtrip.engine.run import Run, running_function
+from mcp_roundtrip.engine.run import Run, running
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
@@ -71,17 +78,13 @@ class AsyncContext(ContextBase):
         self, key: str, message: str, model: Any, *, default: Any = UNSET, user_only: bool | None = None
     ) -> Any:
         """See `Context.elicit`."""
-        from mcp_roundtrip.engine.elicitation import Elicit  # calls that ask nothing do not load it
-
-        return await self._answer(Elicit(key, message, model, default, user_only))
+        return (await self.ask(elicitation.Elicit(key, message, model, default, user_only)))[0]
 
     @returns_context_call("question")
     async def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
         """See `Context.confirm`."""
-        from mcp_roundtrip.engine.elicitation import Elicit  # calls that ask nothing do not load it
-
         try:
-            return await self._answer(Elicit(key, message, bool, default, user_only=True))
+            return await self.elicit(key, message, bool, default=default, user_only=True)
         except ElicitationDeclined:
             return False
 
@@ -97,9 +100,7 @@ class AsyncContext(ContextBase):
         poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS,
     ) -> None:
         """See `Context.elicit_url`. `done` may be a coroutine function."""
-        from mcp_roundtrip.engine.elicitation import ElicitUrl  # calls that ask nothing do not load it
-
-        await self._answer(ElicitUrl(key, message, url, done, default, poll_interval_ms))
+        await self.ask(elicitation.ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
     @returns_context_call("question")
     async def sample(
@@ -112,27 +113,21 @@ class AsyncContext(ContextBase):
         **options: Any,
     ) -> Sampled:
         """See `Context.sample`."""
-        from mcp_roundtrip.engine.client_requests import Sample  # few tools sample
-
-        return await self._answer(Sample(key, messages, max_tokens, options, default))
+        return (await self.ask(client_requests.Sample(key, messages, max_tokens, options, default)))[0]
 
     @returns_context_call("question")
     async def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """See `Context.list_roots`."""
-        from mcp_roundtrip.engine.client_requests import ListRoots  # few tools need roots
-
-        return await self._answer(ListRoots(key, default))
+        return (await self.ask(client_requests.ListRoots(key, default)))[0]
 
     @returns_context_call("question")
     async def request(
         self, key: str, method: str, params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         """See `Context.request`."""
-        from mcp_roundtrip.engine.client_requests import NamespacedRequest  # experimental
-
-        return await self._answer(NamespacedRequest(key, method, params or {}))
+        return (await self.ask(client_requests.NamespacedRequest(key, method, params or {})))[0]
 
     @overload
     async def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -151,20 +146,11 @@ class AsyncContext(ContextBase):
     @returns_context_call("question")
     async def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """See `Context.ask`."""
-        return await self._ask(*questions)
-
-    async def _answer(self, question: Question[T]) -> T:
-        answer: T = (await self._ask(question))[0]
-        return answer
-
-    async def _ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
-        from mcp_roundtrip.engine.asking import ask  # calls that ask nothing do not load it
-
-        asking, poll = ask(self._run, self._check_questions(questions), self._prefix), None
+        resolving, poll = asking.ask(self._run, self._check_questions(questions), self._prefix), None
         while True:
             is_done = poll and await self._is_done(*poll)
             try:
-                poll = asking.send(is_done)
+                poll = resolving.send(is_done)
             except StopIteration as end:
                 answers = end.value
                 break
@@ -176,13 +162,9 @@ class AsyncContext(ContextBase):
         await self._branches.pause(after_ms, ends_pass=False)
         if question is None:
             return False
-        token = running_function.set(("question", self._prefix + question.key))
-        try:
-            with self._branches.step_in_flight():
-                done = question.done()
-                return bool(await done if isinstance(done, Awaitable) else done)
-        finally:
-            running_function.reset(token)
+        with running("question", self._prefix + question.key), self._branches.step_in_flight():
+            done = question.done()
+            return bool(await done if isinstance(done, Awaitable) else done)
 
     # -- effects ------------------------------------------------------------------------------------
 
@@ -203,37 +185,29 @@ class AsyncContext(ContextBase):
     @returns_context_call("step")
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """See `Context.step`. `function` may be a coroutine function; a plain one runs in the event loop."""
-        step_class, recorded_result = load_steps()
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._use_key(name)
-        recorded = recorded_result(self._run, key, function)
+        recorded = steps.recorded_result(self._run, key, function)
         if recorded is not None:
             return recorded[0]
-        step = step_class(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
+        step = steps.Step(self._run, key, function, at_most_once=at_most_once, retry=retry)
         step.check()
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
-        if step.run.request_checkpoint():
+        if self._run.request_checkpoint():
             await self._branches.park()
         step.begin()
-        if retry is None:
-            return step.finish(await self._call(step, args, kwargs))
-        from mcp_roundtrip.engine.steps import run_attempts_async  # loaded by the tool that has a Retry
-
         attempt = partial(self._call, step, args, kwargs)
-        return step.finish(await run_attempts_async(step, retry, attempt, self._branches.pause))
+        return step.finish(await steps.run_attempts_async(step, attempt, self._branches.pause))
 
     async def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        token = running_function.set(("step", step.key))
         try:
-            with self._branches.step_in_flight(), step.span():
+            with running("step", step.key), self._branches.step_in_flight(), step.span():
                 value = step.function(*args, **kwargs)
                 return await value if isinstance(value, Awaitable) else value
         except Exception as error:
             step.interrupt_if_at_most_once(error)
             raise
-        finally:
-            running_function.reset(token)
 
     @returns_context_call()
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:

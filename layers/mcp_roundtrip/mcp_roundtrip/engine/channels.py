@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
@@ -15,19 +15,14 @@ from mcp_roundtrip.protocol.capabilities import (
     missing_capabilities,
 )
 
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Askable(Protocol):
-        """What the choice of a channel depends on: `engine.questions.Question`."""
-
-        @property
-        def has_default(self) -> bool: ...
-        def needs(self) -> Sequence[CapabilityPath]: ...
-
-
 Channel = Literal["client", "app", "page", "model", "default"]
 """The protocol's own input requests ("client"), and the fallbacks (`server.options.Fallback`)."""
+
+ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
+"""A pass asks through the first of these channels that has a request. A default needs no request.
+
+The model comes first: its answers arrive in a new call, which repeats them and has no others.
+"""
 
 _CARRIED: Final[Mapping[Channel, frozenset[CapabilityPath]]] = {
     "app": frozenset({ELICITATION_FORM, ELICITATION_URL}),
@@ -35,6 +30,8 @@ _CARRIED: Final[Mapping[Channel, frozenset[CapabilityPath]]] = {
     "model": frozenset({ELICITATION_FORM}),
 }
 """What each fallback can carry, as the capabilities that a client would need."""
+
+_ELICITATION: Final[CapabilityPath] = ("elicitation",)
 
 
 class Channels(Struct, frozen=True):
@@ -47,17 +44,18 @@ class Channels(Struct, frozen=True):
     declared: Mapping[str, Any]
     fallbacks: tuple[Channel, ...] = ()
 
-    def choose(self, question: Askable, *, needs_user: bool) -> Channel | None:
-        """Return the first channel that can carry the question; None if there is none.
+    def choose(
+        self, needs: Sequence[CapabilityPath], *, has_default: bool, needs_user: bool
+    ) -> Channel | None:
+        """Return the first channel that can carry a question with these needs; None if there is none.
 
         `needs_user`: only the user may answer it, so a model cannot pass the answer on.
         """
-        needs = question.needs()
         if not missing_capabilities(self.declared, needs):
             return "client"
         for fallback in self.fallbacks:
             if fallback == "default":
-                if question.has_default:
+                if has_default:
                     return fallback
             elif _CARRIED[fallback].issuperset(needs) and not (fallback == "model" and needs_user):
                 return fallback
@@ -72,4 +70,26 @@ class Channels(Struct, frozen=True):
         )
 
 
-_ELICITATION: Final[CapabilityPath] = ("elicitation",)
+class ClientInputs(Struct, frozen=True):
+    """The input responses of a pass, and the channels through which it can ask.
+
+    - `responses` are the responses to consider, by key.
+    - `is_resumed` says whether the call has begun before: in an earlier round, or as a stored call.
+    - `find_channels` returns the channels; most passes ask nothing and need none.
+    - `model_responses` are the responses that a model passed on, by key. They count for questions of the
+      channel "model" only.
+    - `response_channels` are the channels of responses that came through another one than the client, by key.
+    - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
+    """
+
+    responses: Mapping[str, Any]
+    is_resumed: bool
+    find_channels: Callable[[], Channels]
+    model_responses: Mapping[str, Any] = field(default_factory=dict)
+    polls_urls: bool = True
+    response_channels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> Channels:
+        """The channels through which the pass can ask."""
+        return self.find_channels()

@@ -11,6 +11,7 @@ from msgspec import UNSET as ABSENT
 from msgspec import Meta, Struct, UnsetType, ValidationError, convert, field
 
 from mcp_roundtrip.engine.questions import UNSET, Question, Unset
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 
@@ -165,9 +166,10 @@ class Sample(Question[Sampled], Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if problem := params_problem(self.params()):
-            from mcp_roundtrip.engine import usage_errors  # not loaded by correct code
-
-            raise usage_errors.sampling_params(self.key, problem)
+            raise DefinitionError(
+                f"question {self.key!r}: {problem}; write CreateMessageRequestParams of the MCP schema, in "
+                "camelCase"
+            )
 
     @property
     def method(self) -> str:
@@ -238,9 +240,10 @@ class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _is_namespaced(self.name):
-            from mcp_roundtrip.engine import usage_errors  # not loaded by correct code
-
-            raise usage_errors.namespaced_request_name(self.key, self.name)
+            raise DefinitionError(
+                f"namespaced request {self.key!r}: {self.name!r:.200} is not a name in your own domain; "
+                "write one such as 'com.example/approval'"
+            )
 
     def is_user_only(self) -> bool:
         return True  # often an approval, which no client has a reason to give before it is asked

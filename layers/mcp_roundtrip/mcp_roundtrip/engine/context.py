@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from mcp_roundtrip.engine.context_base import ContextBase, load_steps
+from mcp_roundtrip.engine.context_base import ContextBase, asking, client_requests, elicitation, steps
 from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
-from mcp_roundtrip.engine.run import running_function
+from mcp_roundtrip.engine.run import running
 from mcp_roundtrip.errors import ElicitationDeclined
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ class Context(ContextBase):
         answer counts only after the user was shown the question; None means True for a confirmation. Raises
         ElicitationDeclined or ElicitationCancelled if the user does not answer.
         """
-        from mcp_roundtrip.engine.elicitation import Elicit  # calls that ask nothing do not load it
-
-        return self.ask(Elicit(key, message, model, default, user_only))[0]
+        return self.ask(elicitation.Elicit(key, message, model, default, user_only))[0]
 
     def confirm(self, key: str, message: str, *, default: bool | Unset = UNSET) -> bool:
         """Ask the user yes or no, and return True only if the user was shown `message` and said yes.
@@ -81,9 +79,7 @@ class Context(ContextBase):
         After the user has agreed, `done` is called every `poll_interval_ms` milliseconds for as long as the
         round lasts, or once in each round if that is None.
         """
-        from mcp_roundtrip.engine.elicitation import ElicitUrl  # calls that ask nothing do not load it
-
-        self.ask(ElicitUrl(key, message, url, done, default, poll_interval_ms))
+        self.ask(elicitation.ElicitUrl(key, message, url, done, default, poll_interval_ms))
 
     def sample(
         self,
@@ -95,23 +91,17 @@ class Context(ContextBase):
         **options: Any,
     ) -> Sampled:
         """Ask the client's model. `options` are further CreateMessageRequest params under their MCP names."""
-        from mcp_roundtrip.engine.client_requests import Sample  # few tools sample
-
-        return self.ask(Sample(key, messages, max_tokens, options, default))[0]
+        return self.ask(client_requests.Sample(key, messages, max_tokens, options, default))[0]
 
     def list_roots(
         self, key: str = "roots", *, default: tuple[Root, ...] | Unset = UNSET
     ) -> tuple[Root, ...]:
         """Return the roots that the client exposes."""
-        from mcp_roundtrip.engine.client_requests import ListRoots  # few tools need roots
-
-        return self.ask(ListRoots(key, default))[0]
+        return self.ask(client_requests.ListRoots(key, default))[0]
 
     def request(self, key: str, method: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """Send a reverse-DNS namespaced request to a client that declared that extension. Experimental."""
-        from mcp_roundtrip.engine.client_requests import NamespacedRequest  # experimental
-
-        return self.ask(NamespacedRequest(key, method, params or {}))[0]
+        return self.ask(client_requests.NamespacedRequest(key, method, params or {}))[0]
 
     @overload
     def ask(self, first: Question[T1], /) -> tuple[T1]: ...
@@ -127,13 +117,11 @@ class Context(ContextBase):
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]:
         """Ask several questions in one round, and return the answers in their order."""
-        from mcp_roundtrip.engine.asking import ask  # calls that ask nothing do not load it
-
-        asking, poll = ask(self._run, self._check_questions(questions), self._prefix), None
+        resolving, poll = asking.ask(self._run, self._check_questions(questions), self._prefix), None
         while True:
             is_done = poll and self._is_done(*poll)  # outside of `try`: it may raise StopIteration, too
             try:
-                poll = asking.send(is_done)
+                poll = resolving.send(is_done)
             except StopIteration as end:
                 answers = end.value
                 break
@@ -145,11 +133,8 @@ class Context(ContextBase):
         self._pause(after_ms, ends_pass=False)
         if question is None:
             return False
-        token = running_function.set(("question", self._prefix + question.key))
-        try:
+        with running("question", self._prefix + question.key):
             return question.is_done()
-        finally:
-            running_function.reset(token)
 
     @overload
     def step(
@@ -170,22 +155,17 @@ class Context(ContextBase):
         - With `retry`, a function that raises runs again. StepFailed is raised after its last attempt.
         - To pass arguments with these two names to the function, wrap it in a lambda.
         """
-        step_class, recorded_result = load_steps()
         at_most_once, retry = kwargs.pop("at_most_once", False), kwargs.pop("retry", None)
         key = self._use_key(name)
-        recorded = recorded_result(self._run, key, function)
+        recorded = steps.recorded_result(self._run, key, function)
         if recorded is not None:
             return recorded[0]
-        step = step_class(self._run, key, function, at_most_once=at_most_once, has_retry=retry is not None)
+        step = steps.Step(self._run, key, function, at_most_once=at_most_once, retry=retry)
         step.check()
-        if step.run.request_checkpoint():
+        if self._run.request_checkpoint():
             raise self._run.suspend()
         step.begin()
-        if retry is None:
-            return step.finish(self._call(step, args, kwargs))
-        from mcp_roundtrip.engine.steps import run_attempts  # loaded by the tool that has a Retry
-
-        return step.finish(run_attempts(step, retry, partial(self._call, step, args, kwargs), self._pause))
+        return step.finish(steps.run_attempts(step, partial(self._call, step, args, kwargs), self._pause))
 
     def _pause(self, duration_ms: float, ends_pass: bool) -> None:
         if duration_ms:
@@ -194,17 +174,14 @@ class Context(ContextBase):
             raise self._run.suspend()
 
     def _call(self, step: Step, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        token = running_function.set(("step", step.key))
         try:
-            with step.span():
+            with running("step", step.key), step.span():
                 value = step.function(*args, **kwargs)
             step.refuse_awaitable(value)
             return value
         except Exception as error:
             step.interrupt_if_at_most_once(error)
             raise
-        finally:
-            running_function.reset(token)
 
     def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """Make the call a task, which continues without the client and lives for `ttl_ms` milliseconds.

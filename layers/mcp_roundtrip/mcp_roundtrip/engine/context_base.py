@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -13,14 +13,16 @@ from msgspec import Struct, field
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.questions import Question
-from mcp_roundtrip.engine.run import Run, usage_errors
+from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.steps import Step
+    from mcp_roundtrip.engine import asking, client_requests, elicitation, steps
     from mcp_roundtrip.protocol.trace import TraceContext
+
+__all__ = ["CallInfo", "ContextBase", "asking", "client_requests", "elicitation", "steps"]
 
 LINK_PARAMETER: Final = "mcp_link"
 
@@ -37,15 +39,24 @@ class CallInfo(Struct, frozen=True):
     trace: Mapping[str, Any] = field(default_factory=dict)
 
 
-@cache
-def load_steps() -> tuple[type[Step], Callable[[Run, str, Callable[..., Any]], tuple[Any] | None]]:
-    """Import `Step` and `recorded_result`: calls without a step do not load them.
+class _LazyModule:
+    """A module of the engine, imported when a call uses it first: most calls ask nothing and have no steps.
 
-    Cached because an import statement takes longer than the rest of a replayed step.
+    It has the module's names then, because an import statement takes longer than the replay of a step.
     """
-    from mcp_roundtrip.engine.steps import Step, recorded_result
 
-    return Step, recorded_result
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        vars(self).update(vars(import_module(f"mcp_roundtrip.engine.{self._name}")))
+        return vars(self)[name]
+
+
+if not TYPE_CHECKING:
+    asking, client_requests, elicitation, steps = map(
+        _LazyModule, ("asking", "client_requests", "elicitation", "steps")
+    )
 
 
 class ContextBase:
@@ -173,24 +184,35 @@ class ContextBase:
         run = self._run
         run.check_context_usable()
         if self._prefix:
-            raise run.fail(usage_errors().task_in_branch(self._prefix))
+            raise run.usage_error(
+                f"run_as_task is called in the branch {self._prefix.rstrip('/')!r}; call it before the "
+                "branches begin"
+            )
         if type(ttl_ms) is not int or ttl_ms < 1:
-            raise run.fail(usage_errors().task_lifetime(ttl_ms))
+            raise run.usage_error(
+                f"run_as_task: ttl_ms={ttl_ms!r:.100} is not a lifetime; pass whole milliseconds, at least 1"
+            )
         if run.is_task:
             return False
         if not run.tasks.is_offered:
-            raise run.fail(usage_errors().task_not_offered())
+            raise run.usage_error(
+                'run_as_task is called in a tool without task=; write @server.tool(task="optional"), or '
+                '"required"'
+            )
         if run.tasks.may_start:
-            run.suspension.become_task(ttl_ms)
+            run.suspension.task_ttl_ms = ttl_ms
         return run.tasks.may_start
 
     def _begin_sleep(self, key: str, duration_ms: int) -> bool:
         """Journal when a sleep ends, and return True if the caller has to suspend until then."""
         key, run = self._use_key(key), self._run
         if not run.is_task:
-            raise run.fail(usage_errors().sleep_outside_task(key))
+            raise run.usage_error(f"sleep {key!r} is called outside a task; call ctx.run_as_task() before it")
         if type(duration_ms) not in (int, float) or not 0 <= duration_ms <= MAX_SLEEP_MS:
-            raise run.fail(usage_errors().sleep_duration(key, duration_ms, MAX_SLEEP_MS))
+            raise run.usage_error(
+                f"sleep {key!r}: {duration_ms!r:.100} is not a duration; pass milliseconds from 0 to "
+                f"{MAX_SLEEP_MS}"
+            )
         clock = run.services.clock
         wake_at_ms: int = run.replay_or_make(key, Kind.WAKE, lambda: int(clock() * 1000 + duration_ms))
         if clock() * 1000 >= wake_at_ms:
@@ -202,13 +224,20 @@ class ContextBase:
         """Raise UsageError for a value that is not a question, and for an impossible namespaced request."""
         for question in questions:
             if not isinstance(question, Question):
-                raise self._run.fail(usage_errors().not_a_question(question))
-        if asked := [question for question in questions if question.is_namespaced]:
-            if self.in_task:
-                raise self._run.fail(usage_errors().namespaced_request_in_task(asked[0].key))
-            if not self._info.namespaced_requests:
-                raise self._run.fail(usage_errors().namespaced_requests_off(asked[0].key))
+                raise self._run.usage_error(
+                    f"ask takes questions, not {type(question).__name__}; pass Elicit(key, message, model), "
+                    "ElicitUrl(...), Sample(...) or ListRoots()"
+                )
+            if question.is_namespaced and (problem := self._namespaced_problem()):
+                raise self._run.usage_error(f"namespaced request {question.key!r} is made {problem}")
         return questions
+
+    def _namespaced_problem(self) -> str | None:
+        if self.in_task:
+            return "in a task, which cannot send it; call it before ctx.run_as_task()"
+        if not self._info.namespaced_requests:
+            return "by a server that does not allow them; write Server(..., namespaced_requests=True)"
+        return None
 
 
 def _hexadecimal_digest(text: bytes) -> str:

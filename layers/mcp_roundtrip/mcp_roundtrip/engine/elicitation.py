@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Final, TypeVar
 from msgspec import Struct
 from typing_extensions import is_typeddict  # pydantic needs this one before Python 3.12
 
-from mcp_roundtrip.engine.journal import Entry
-from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, InputRequest, Question, Unset
-from mcp_roundtrip.engine.run import usage_errors
-from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined
+from mcp_roundtrip.arguments.signature import type_name
+from mcp_roundtrip.engine.questions import DEFAULT_POLL_INTERVAL_MS, UNSET, Question, Unset
+from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
 from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
@@ -30,7 +29,8 @@ class _Elicitation(Question[T]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.message, str):
-            raise usage_errors().message_type(self.key, self.message)
+            kind = type(self.message).__name__
+            raise DefinitionError(f"question {self.key!r}: the message is {kind}; pass a str")
 
     @property
     def method(self) -> str:
@@ -65,13 +65,16 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if self.default is not UNSET and not _is_valid_default(self.default, self.model):
-            raise usage_errors().default_type(self.key, self.default, self.model)
+            raise DefinitionError(
+                f"question {self.key!r}: default= is {type(self.default).__name__}, and the answer is "
+                f"{type_name(self.model)}; pass a value of that type, or None"
+            )
 
     def _form(self) -> Form:
         try:
             return Form.from_model(self.model)
         except DefinitionError as error:
-            raise usage_errors().form_model(self.key, error) from None
+            raise DefinitionError(f"question {self.key!r}: {error}") from None
 
     def is_user_only(self) -> bool:
         return self._form().is_confirmation if self.user_only is None else self.user_only
@@ -116,12 +119,21 @@ class ElicitUrl(_Elicitation[None], Struct, frozen=True):
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _ABSOLUTE_URL.fullmatch(self.url):
-            raise usage_errors().elicitation_url(self.key, self.url)
+            raise DefinitionError(
+                f"question {self.key!r}: {self.url!r:.200} is not an absolute URL; write one such as "
+                "'https://example.com/pay'"
+            )
         if not callable(self.done):
-            raise usage_errors().done_type(self.key, self.done)
+            raise DefinitionError(
+                f"question {self.key!r}: done= is {type(self.done).__name__}; pass a function without "
+                "parameters, such as `done=lambda: is_paid(order)`"
+            )
         interval_ms = self.poll_interval_ms
         if interval_ms is not None and (type(interval_ms) is not int or interval_ms < MIN_POLL_INTERVAL_MS):
-            raise usage_errors().poll_interval(self.key, interval_ms, MIN_POLL_INTERVAL_MS)
+            raise DefinitionError(
+                f"question {self.key!r}: poll_interval_ms={interval_ms!r:.100} is not an int of at least "
+                f"{MIN_POLL_INTERVAL_MS}; pass one, or None to call done() once in each round"
+            )
 
     def params(self) -> dict[str, Any]:
         return {"mode": "url", "message": self.message, "url": self.url}
@@ -140,20 +152,8 @@ class ElicitUrl(_Elicitation[None], Struct, frozen=True):
         finished = self.done()
         if iscoroutine(finished):  # a coroutine is truthy
             finished.close()
-            raise usage_errors().done_is_async(self.key)
+            raise UsageError(
+                f"question {self.key!r}: done= is async in a tool that is not; write `def` for done, or "
+                "`async def` for the tool"
+            )
         return bool(finished)
-
-
-Poll = tuple[ElicitUrl | None, float]
-"""Asks the context to wait that many milliseconds, and then to call `done` of the elicitation, if any."""
-
-
-class ConsentedUrl:
-    """A URL that the user agreed to open, and the entry to record once its interaction is complete."""
-
-    __slots__ = ("elicitation", "entry", "request")
-
-    def __init__(self, elicitation: ElicitUrl, request: InputRequest, entry: Entry) -> None:
-        self.elicitation = elicitation
-        self.request = request
-        self.entry = entry

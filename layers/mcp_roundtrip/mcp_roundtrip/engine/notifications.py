@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.constants import LOG_LEVELS
 from mcp_roundtrip.protocol.jsonrpc import notification
@@ -45,9 +46,7 @@ class NotificationBuffer(Struct):
     def log(self, level: str, data: Any, logger: str | None, *, is_new: bool) -> None:
         """Add `notifications/message`."""
         if level not in LOG_LEVELS:
-            from mcp_roundtrip.engine import usage_errors
-
-            raise usage_errors.log_level(level, LOG_LEVELS)
+            raise UsageError(f"log: {level!r:.100} is not a log level; use one of {', '.join(LOG_LEVELS)}")
         params: dict[str, Any] = {"level": level, "data": _json(data)}
         if logger is not None:
             params["logger"] = str(logger)
@@ -71,9 +70,7 @@ class NotificationBuffer(Struct):
 
 def _number(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
-        from mcp_roundtrip.engine import usage_errors
-
-        raise usage_errors.progress_number(value)
+        raise UsageError(f"progress: {value!r:.100} is not a finite number; pass an int or a float")
     return value
 
 
@@ -89,6 +86,5 @@ def _json(data: Any) -> Any:
     try:
         return parse_json(compact_json(data))
     except (TypeError, ValueError, RecursionError):
-        from mcp_roundtrip.engine import usage_errors
-
-        raise usage_errors.log_data(data) from None
+        kind = type(data).__name__
+        raise UsageError(f"log: JSON cannot hold this {kind}; pass text, numbers, lists or dicts") from None

@@ -1,23 +1,26 @@
-"""The questions of a pass: what a tool asks, the requests that ask it, and the responses that arrived."""
+"""The questions that a tool asks, and the input requests that a pass ends with."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.engine.channels import ORDER, Channel
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
 from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 
-if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Channel, Channels  # for calls that ask
-
-
 T = TypeVar("T")
+
+DEFAULT_POLL_INTERVAL_MS: Final = 2_000
+"""The default time between two calls of the `done` of a URL elicitation."""
+
+_REFUSED: Final = "\n\nThe previous answer was not accepted. "
+"""Separates the author's message from the reason why an answer was refused."""
 
 
 class Unset:
@@ -29,10 +32,6 @@ class Unset:
 
 UNSET: Final = Unset()
 """No default was given; None may be a default."""
-
-
-DEFAULT_POLL_INTERVAL_MS: Final = 2_000
-"""The default time between two calls of the `done` of a URL elicitation."""
 
 
 # Not an ABC, because its subclasses are Structs, which have another metaclass. mypy finds a missing method.
@@ -77,54 +76,17 @@ class Question(Generic[T]):
 
     def request(self) -> InputRequest:
         """Return the input request of this question."""
-        return InputRequest.from_params(self.method, self.params())
+        params = self.params()
+        rest = {name: value for name, value in params.items() if name != "message"}
+        fingerprint = Fingerprint(
+            message=digest("mcp-rs/v1/message", params.get("message"), size=12),
+            form=digest("mcp-rs/v1/form", [self.method, rest], size=12),
+        )
+        return InputRequest(self.method, params, fingerprint)
 
     def journal_value(self, raw: Any) -> Any:
         """Return the part of an input response to journal: everything except `_meta`."""
         return {name: member for name, member in raw.items() if name != "_meta"}
-
-
-ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
-"""A pass asks through the first of these channels that has a request. A default needs no request.
-
-The model comes first: its answers arrive in a new call, which repeats them and has no others.
-"""
-
-_REFUSED: Final = "\n\nThe previous answer was not accepted. "
-"""Separates the author's message from the reason why an answer was refused."""
-
-
-def own_message(request: Mapping[str, Any]) -> str:
-    """Return the author's message of an InputRequest, without the reason why an answer was refused.
-
-    The reason is for the user who gave the answer: the author's validator may quote it.
-    """
-    return str(request["params"]["message"]).partition(_REFUSED)[0]
-
-
-class ClientInputs(Struct, frozen=True):
-    """The input responses of a pass, and the channels through which it can ask.
-
-    - `responses` are the responses to consider, by key.
-    - `is_resumed` says whether the call has begun before: in an earlier round, or as a stored call.
-    - `find_channels` returns the channels; most passes ask nothing and need none.
-    - `model_responses` are the responses that a model passed on, by key. They count for questions of the
-      channel "model" only.
-    - `response_channels` are the channels of responses that came through another one than the client, by key.
-    - `polls_urls` says whether the pass waits for a URL interaction that is not complete.
-    """
-
-    responses: Mapping[str, Any]
-    is_resumed: bool
-    find_channels: Callable[[], Channels]
-    model_responses: Mapping[str, Any] = field(default_factory=dict)
-    polls_urls: bool = True
-    response_channels: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def channels(self) -> Channels:
-        """The channels through which the pass can ask."""
-        return self.find_channels()
 
 
 class InputRequest(Struct, frozen=True):
@@ -136,17 +98,6 @@ class InputRequest(Struct, frozen=True):
     has_consent: bool = False
     channel: Channel = "client"
 
-    @classmethod
-    def from_params(cls, method: str, params: Mapping[str, Any]) -> InputRequest:
-        """Return the request of a question with these params."""
-        message = params.get("message")
-        rest = {name: value for name, value in params.items() if name != "message"}
-        fingerprint = Fingerprint(
-            message=digest("mcp-rs/v1/message", message, size=12),
-            form=digest("mcp-rs/v1/form", [method, rest], size=12),
-        )
-        return cls(method, params, fingerprint)
-
     def after_rejection(self, reason: str) -> InputRequest:
         """Return the request with the reason in its message, and the fingerprint that it had without it."""
         if "message" not in self.params:
@@ -154,35 +105,36 @@ class InputRequest(Struct, frozen=True):
         message = f"{self.params['message']}{_REFUSED}{reason}"
         return replace(self, params={**self.params, "message": message})
 
-    def through(self, channel: Channel) -> InputRequest:
-        """Return the request for this channel."""
-        return self if channel == self.channel else replace(self, channel=channel)
-
-    def after_consent(self) -> InputRequest:
-        """Return the request for a URL that the user agreed to open, and has not completed."""
-        return replace(self, has_consent=True)
-
     def to_wire(self) -> dict[str, Any]:
         """Return the InputRequest object of an `inputRequests` member."""
         return {"method": self.method, "params": dict(self.params)}
 
 
+def own_message(request: Mapping[str, Any]) -> str:
+    """Return the author's message of an InputRequest object, without the reason of a refusal.
+
+    The reason is for the user who gave the answer: the author's validator may quote it.
+    """
+    return str(request["params"]["message"]).partition(_REFUSED)[0]
+
+
 class InputRequests:
-    """The outstanding input requests of a pass, and the URL consents that a task is to poll for.
+    """The outstanding input requests of a pass.
 
     A pass asks through one channel at a time. The requests of other channels are withheld: a later pass
     reaches their questions again.
 
-    `user_only_reached` says whether the code has reached a question that the user must be shown, so that a
-    response sent before it cannot answer it. `refused` has the reason, without values, of each response that
-    was refused.
+    - `url_consents` are the answers to URLs for which the task that the call becomes polls.
+    - `refused` has the reason, without values, of each response that was refused, by key.
+    - `user_only_reached` says whether the code has reached a question that the user must be shown, so that a
+      response sent before it cannot answer it.
     """
 
-    __slots__ = ("_by_key", "_consents", "refused", "user_only_reached")
+    __slots__ = ("_by_key", "refused", "url_consents", "user_only_reached")
 
     def __init__(self) -> None:
         self._by_key: dict[str, InputRequest] = {}
-        self._consents: dict[str, Entry] = {}
+        self.url_consents: dict[str, Entry] = {}
         self.refused: dict[str, str] = {}
         self.user_only_reached = False
 
@@ -208,18 +160,6 @@ class InputRequests:
         for key in keys:
             self._by_key.pop(key, None)
 
-    def add_consents(self, consents: Mapping[str, Entry]) -> None:
-        """Add URLs for which the task that the call becomes polls, without asking for consent again."""
-        self._consents |= consents
-
-    def mark_refused(self, key: str, reason: str) -> None:
-        """Record that a response was refused, and why."""
-        self.refused[key] = reason
-
-    def mark_user_only_reached(self) -> None:
-        """Record that the code has reached a question that the user must be shown."""
-        self.user_only_reached = True
-
     def needs_user(self, channel: Channel) -> bool:
         """Return whether a request has no consent yet, so that this channel, or an earlier one, shows it."""
         shown = ORDER[: ORDER.index(channel) + 1]
@@ -233,9 +173,5 @@ class InputRequests:
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Return the fingerprint of each request, and of each URL that is left to a task."""
         asked = {key: request.fingerprint for key, request in self.items()}
-        left = {key: entry.fingerprint for key, entry in self._consents.items() if entry.fingerprint}
+        left = {key: entry.fingerprint for key, entry in self.url_consents.items() if entry.fingerprint}
         return asked | left
-
-    def consents(self) -> dict[str, Any]:
-        """Return the recorded response for each URL that is left to a task."""
-        return {key: entry.value for key, entry in self._consents.items()}

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.history import History
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import ClientInputs, InputRequests
+from mcp_roundtrip.engine.questions import InputRequests
 from mcp_roundtrip.engine.services import RunServices, TaskOptions
-from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend
+from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
 
 RESERVED_CHARACTERS: Final = frozenset("~/")
@@ -28,15 +30,11 @@ running_function: ContextVar[tuple[str, str] | None] = ContextVar("mcp_roundtrip
 use the context: a replay could not reproduce what it did."""
 
 
-def usage_errors() -> Any:
-    """Return the module of the errors about a tool's code, which correct code does not load."""
-    from mcp_roundtrip.engine import usage_errors as module
-
-    return module
-
-
 class Suspension:
-    """The reasons to end a pass before its function returns. Each branch of an async tool may add one."""
+    """The reasons to end a pass before its function returns. Each branch of an async tool may add one.
+
+    Once the suspension `has_begun`, calls that the tool makes while it unwinds have no effect.
+    """
 
     __slots__ = ("has_begun", "is_out_of_time", "lost_ownership", "task_ttl_ms", "wake_at_ms")
 
@@ -46,19 +44,6 @@ class Suspension:
         self.is_out_of_time = False
         self.task_ttl_ms: int | None = None
         self.wake_at_ms: int | None = None
-
-    def begin(self) -> None:
-        """End the pass for good: calls that the tool makes while it unwinds have no effect."""
-        self.has_begun = True
-
-    def checkpoint(self, *, lost_ownership: bool, is_out_of_time: bool) -> None:
-        """End the pass because another worker owns the task, or because its time is nearly over."""
-        self.lost_ownership |= lost_ownership
-        self.is_out_of_time |= is_out_of_time
-
-    def become_task(self, ttl_ms: int) -> None:
-        """End the pass so that the call continues as a task."""
-        self.task_ttl_ms = ttl_ms
 
     def sleep_until(self, wake_at_ms: int) -> None:
         """End the pass until that time (epoch milliseconds), or until the earliest of several branches'."""
@@ -134,8 +119,19 @@ class Run:
     def check_context_usable(self) -> None:
         """Raise UsageError while the function of a step, or the `done` of a question, is running."""
         running = running_function.get()
-        if running is not None:
-            raise self.fail(usage_errors().inside_function(*running))
+        if running is None:
+            return
+        kind, key = running
+        if kind == "question":
+            problem = (
+                "uses the context in done=; call the context before the question, and let done use the result"
+            )
+        else:
+            problem = (
+                "uses the context inside its function; call the context before or after the step, and pass "
+                "what the function needs as arguments"
+            )
+        raise self.usage_error(f"{kind} {key!r} {problem}")
 
     def fail(self, error: Exception) -> Exception:
         """Make the error the outcome of the pass, even if the tool's code catches it; return it."""
@@ -145,6 +141,12 @@ class Run:
     def clear_fault(self) -> None:
         """Remove the fault, because another error is the outcome and its notes mention the fault."""
         self.fault = None
+
+    def usage_error(self, problem: str) -> UsageError:
+        """Return the error about the tool's use of its context, which decides the outcome of the pass."""
+        error = UsageError(problem)
+        self.fail(error)
+        return error
 
     def drift_error(self, key: str, changed: str) -> Exception:
         """Return the error for code that no longer matches the journal."""
@@ -195,7 +197,8 @@ class Run:
         self.check_context_usable()
         lost_ownership = not self._holds_lease()
         is_short = self.history.round_has_entries and self.services.deadline.is_short_of(needs_ms)
-        self.suspension.checkpoint(lost_ownership=lost_ownership, is_out_of_time=is_short)
+        self.suspension.lost_ownership |= lost_ownership
+        self.suspension.is_out_of_time |= is_short
         return lost_ownership or is_short
 
     def _holds_lease(self) -> bool:
@@ -208,7 +211,7 @@ class Run:
 
     def suspend(self) -> Suspend:
         """Suspend the pass, and return the exception to raise."""
-        self.suspension.begin()
+        self.suspension.has_begun = True
         return Suspend()
 
     def changed_questions(self) -> dict[str, str]:
@@ -237,9 +240,19 @@ class Run:
         outstanding = {key: before.outstanding[key] for key in unused} | self.requests.fingerprints()
         return self.history.to_journal(
             outstanding,
-            unused | self.requests.consents(),
+            unused | {key: entry.value for key, entry in self.requests.url_consents.items()},
             before.url_wait_rounds + self.requests.waits_for_urls_only,
         )
+
+
+@contextmanager
+def running(kind: str, key: str) -> Iterator[None]:
+    """Run the function of a step, or the `done` of a question, in the block: it may not use the context."""
+    token = running_function.set((kind, key))
+    try:
+        yield
+    finally:
+        running_function.reset(token)
 
 
 def _is_encodable(text: str) -> bool:

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll
-from mcp_roundtrip.engine.journal import Kind
+from mcp_roundtrip.engine.elicitation import ElicitUrl
+from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.engine.questions import InputRequest
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.steps import MAX_INLINE_PAUSE_MS
 
@@ -30,6 +34,17 @@ TASK_TTL_MS: Final = 3_600_000
 
 MAX_POLL_SLEEP_MS: Final = 60_000
 """The longest sleep of a task, which sleeps for a quarter of the time that it has waited."""
+
+Poll = tuple[ElicitUrl | None, float]
+"""Asks the context to wait that many milliseconds, and then to call `done` of the elicitation, if any."""
+
+
+class ConsentedUrl(Struct):
+    """A URL that the user agreed to open, and the entry to record once its interaction is complete."""
+
+    elicitation: ElicitUrl
+    request: InputRequest
+    entry: Entry
 
 
 def poll(
@@ -50,14 +65,14 @@ def poll(
     if polled and run.is_task:
         completed = yield from _poll_in_task(run, polled, channel)
     elif polled and run.tasks.may_start:
-        run.suspension.become_task(TASK_TTL_MS)
-        run.requests.add_consents({key: urls[key].entry for key in polled})
+        run.suspension.task_ttl_ms = TASK_TTL_MS
+        run.requests.url_consents |= {key: urls[key].entry for key in polled}
     elif polled:
         completed = yield from _poll_in_round(run, polled, channel, check_ms)
         asked_again = urls.keys() - completed
     for key, url in urls.items():
         if key in asked_again:
-            run.requests.add(key, url.request.after_consent())
+            run.requests.add(key, replace(url.request, has_consent=True))
     return completed
 
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.principal import user_binding
+from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import Failed, NeedsInput, Outcome, replay
 from mcp_roundtrip.engine.run import Run
 from mcp_roundtrip.engine.services import RunServices, StepSpan, TaskOptions

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored

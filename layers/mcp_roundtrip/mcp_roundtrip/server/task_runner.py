@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.questions import ClientInputs
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput
 from mcp_roundtrip.engine.services import TaskOptions
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.questions import ClientInputs
+from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
 from mcp_roundtrip.engine.services import TaskOptions
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
