@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from interleaved import calling, us_per_call, write_figures
 from mcp_roundtrip import Server, wiring
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.tracer import Tracer
 
 
 class Discard(SpanExporter):
@@ -26,7 +26,7 @@ class Discard(SpanExporter):
 def traced_ports() -> Ports:
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(Discard()))
-    return replace(wiring.ports(), tracer=OpenTelemetryTracer(provider, lambda: None))
+    return replace(wiring.ports(), tracer=Tracer(provider, lambda: None))
 
 
 def main(calls: int, pipe: int) -> None:

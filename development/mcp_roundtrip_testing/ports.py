@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,7 +17,6 @@ from mcp_roundtrip.deployment.settings import PREFIX
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
-from mcp_roundtrip.observing.tracing import Tracer
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
@@ -28,6 +27,9 @@ from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_testing.observers import RecordingObserver
 from mcp_roundtrip_testing.task_table import TaskTable
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.observing.tracer import Tracer
 
 T = TypeVar("T")
 

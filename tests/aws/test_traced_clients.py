@@ -21,8 +21,7 @@ from mcp_roundtrip.aws.traced_clients import TracedAwsClients, TracedClient
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
-from mcp_roundtrip.observing.tracers import make_tracer
+from mcp_roundtrip.observing.tracer import Tracer, fail, make_tracer
 from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
 
@@ -50,7 +49,7 @@ def tracer() -> MemoryTracer:
 
 
 def test_a_call_is_a_client_span_without_its_parameters(tracer: MemoryTracer) -> None:
-    with tracer.span("message", "server", {}):
+    with tracer.span("message", SpanKind.SERVER, {}):
         TracedClient(Client(), "kms", tracer).call("Sign", KeyId=SECRET)
         TracedClient(Client(), "dynamodb", tracer).call("PutItem", Item={"pk": SECRET})
     sign, put, message = tracer.exporter.get_finished_spans()
@@ -88,7 +87,7 @@ def test_a_failed_call_has_the_code_of_aws_and_a_late_write_has_not_failed(
     status: StatusCode,
 ) -> None:
     client = TracedClient(Client(AwsError(code, SECRET, status=400)), "dynamodb", tracer)
-    with tracer.span("message", "server", {}), pytest.raises(AwsError, match=code):
+    with tracer.span("message", SpanKind.SERVER, {}), pytest.raises(AwsError, match=code):
         client.call("PutItem")
     span = tracer.exporter.get_finished_spans()[0]
     assert (span.attributes or {})[attribute] == code
@@ -112,7 +111,7 @@ def test_the_ports_and_clients_of_a_deployment_that_traces_use_its_tracer_provid
     )
     made = wiring.make_ports(settings).tracer
     assert made is not None
-    with made.span("tools/call", "server", {}):
+    with made.span("tools/call", SpanKind.SERVER, {}):
         pass
     assert [span.name for span in tracer.exporter.get_finished_spans()] == ["tools/call"]
     assert isinstance(wiring._aws_clients(settings), TracedAwsClients)
@@ -136,15 +135,13 @@ def test_the_script_of_a_layer_turns_traces_on(variables: dict[str, str], expect
     assert load_settings({"MCP_AUTH_MODE": "none", **variables}).traces == expected
 
 
-@pytest.mark.parametrize(
-    "missing", ["mcp_roundtrip.observing.opentelemetry_tracer", "opentelemetry.sdk.trace"]
-)
+@pytest.mark.parametrize("missing", ["mcp_roundtrip.observing.tracer", "opentelemetry.sdk.trace"])
 def test_a_deployment_without_opentelemetry_is_told_to_add_the_layer(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
-        make_tracer(lambda: None, {})
+        wiring._tracer(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
 
 
 # -- export -------------------------------------------------------------------------------------------------
@@ -170,7 +167,7 @@ def test_a_response_does_not_wait_for_an_endpoint_that_is_down() -> None:
         return is_up.wait()
 
     provider.force_flush = force_flush  # type: ignore[method-assign]
-    tracer = OpenTelemetryTracer(provider, lambda: None, flush_ms=1)
+    tracer = Tracer(provider, lambda: None, flush_ms=1)
     for _ in range(3):
         tracer.flush()
     assert exports == [1], "one export at a time"
@@ -196,7 +193,7 @@ def test_a_function_without_a_provider_exports_as_the_variables_of_opentelemetry
     for name, value in {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url, **variables}.items():
         monkeypatch.setenv(name, value)
     tracer = make_tracer(lambda: None, {"AWS_LAMBDA_FUNCTION_NAME": "orders"})
-    with tracer.span("tools/list", "server", {}):
+    with tracer.span("tools/list", SpanKind.SERVER, {}):
         pass
     tracer.flush()
     (sent,) = received(collector)[0].resource_spans
@@ -210,9 +207,9 @@ def test_spans_reach_a_collector_before_the_response_leaves(collector: ScriptedS
     provider = TracerProvider(shutdown_on_exit=False)
     processor = BatchSpanProcessor(OTLPSpanExporter(collector.url), schedule_delay_millis=3_600_000)
     provider.add_span_processor(processor)
-    tracer = OpenTelemetryTracer(provider, lambda: None)
-    with tracer.span("tools/call add", "server", {"mcp.method.name": "tools/call"}) as span:
-        span.fail("tool_error")
+    tracer = Tracer(provider, lambda: None)
+    with tracer.span("tools/call add", SpanKind.SERVER, {"mcp.method.name": "tools/call"}) as span:
+        fail(span, "tool_error")
     assert collector.requests == []
     tracer.flush()
     (scope,) = received(collector)[0].resource_spans[0].scope_spans

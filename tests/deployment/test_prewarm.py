@@ -179,8 +179,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
-            arguments.lenient_arguments aws.traced_clients observing.audit_logs observing.tracers
-            observing.tracing server.auditing server.message_span server.pass_span
+            arguments.lenient_arguments aws.traced_clients deployment.audit_log_factory observing.tracer
+            server.auditing server.spans
         """,
     },
     "front_door": {
@@ -188,8 +188,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "errors need them": "observing.redaction traceback",
         "the owners run the calls": "engine.channels",
         "off by default": """
-            aws.traced_clients observing.audit_logs observing.tracers observing.tracing server.auditing
-            server.message_span
+            aws.traced_clients deployment.audit_log_factory observing.tracer server.auditing server.spans
         """,
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",

@@ -10,9 +10,8 @@ from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.deployment.missing_settings import missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import key_arns
-from mcp_roundtrip.deployment.wiring import _owner_function
+from mcp_roundtrip.deployment.wiring import _owner_function, _tracer
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.observing.tracers import make_tracer
 from messages.cases import says
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
@@ -270,12 +269,11 @@ def an_owner_without_a_function() -> None:
 
 @says(
     "MCP_TRACES: is on, and OpenTelemetry is not installed (import of "
-    "mcp_roundtrip.observing.opentelemetry_tracer halted; None in sys.modules); add the layer of ADOT, "
-    "or install opentelemetry-sdk and "
-    "opentelemetry-exporter-otlp-proto-http",
+    "mcp_roundtrip.observing.tracer halted; None in sys.modules); add the layer of ADOT, or install "
+    "opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http",
     SettingsError,
 )
 def traces_without_opentelemetry() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "mcp_roundtrip.observing.opentelemetry_tracer", None)
-        make_tracer(lambda: None, {})
+        patch.setitem(sys.modules, "mcp_roundtrip.observing.tracer", None)
+        _tracer(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))

@@ -17,13 +17,13 @@ from opentelemetry.trace import SpanKind, StatusCode
 from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
-from mcp_roundtrip.observing.tracing import FLUSH_MS
+from mcp_roundtrip.observing.tracer import FLUSH_MS, Tracer
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_TRACEPARENT
 from mcp_roundtrip.protocol.session_id import SessionId
 from mcp_roundtrip.server.invocation import Forwarded
 from support.client_requests import ASKABLE, accepted
 from support.deployment import Deployment
+from support.interpreters import run_program
 from support.messages import META
 from support.project import ROOT
 from support.traces import MemoryTracer, linked, mermaid, tree
@@ -332,6 +332,34 @@ def test_a_malformed_span_context_is_refused_in_a_state_and_ignored_in_a_client_
     assert Forwarded.read(context).trace is None
 
 
+WHOLE_CALL = """
+import sys
+from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.settings import load_settings
+from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing.player import WITH_TASKS
+server = Server("untraced")
+@server.tool(task="optional")
+def book(ctx: Context) -> str:
+    size = ctx.elicit("size", "How many?", int)
+    ctx.run_as_task()
+    return ctx.step("charge", lambda: f"{size} seats")
+assert Player(server, WITH_TASKS).call("book", size=4).task.text == "4 seats"
+assert type(wiring._aws_clients(load_settings({"MCP_AUTH_MODE": "none"}))) is AwsClients
+print(*sys.modules)
+"""
+
+
+def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_its_clients_of_aws() -> None:
+    loaded = run_program(WHOLE_CALL).stdout.split()
+    ours = ["observing.tracer", "server.spans", "aws.traced_clients"]
+    found = [f"mcp_roundtrip.{name}" for name in ours if f"mcp_roundtrip.{name}" in loaded]
+    assert found + [name for name in loaded if name.startswith("opentelemetry")] == []
+    assert {"mcp_roundtrip.server.carriers.task", "mcp_roundtrip.tasks.worker"} <= set(loaded)
+
+
 def test_without_a_provider_nothing_is_traced_and_calls_work() -> None:
     provider = trace.NoOpTracerProvider()  # what the API has by default
-    book(Deployment(make_server(), through_door=True, tracer=OpenTelemetryTracer(provider, lambda: None)))
+    book(Deployment(make_server(), through_door=True, tracer=Tracer(provider, lambda: None)))

@@ -18,14 +18,13 @@ from collections.abc import Callable, Mapping
 from contextvars import Context
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import structs
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
-from mcp_roundtrip.observing.tracing import Tracer
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
@@ -43,6 +42,9 @@ from support.event_sources import event_of, response_of
 from support.front_doors import make_front_door
 from support.lambda_context import LambdaContext
 from support.observed import Observed
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.observing.tracer import Tracer
 
 KEY: Final = LocalKey.generate()
 MARGIN_MS: Final = 1_000

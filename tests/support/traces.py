@@ -7,14 +7,14 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from mcp_roundtrip.observing.opentelemetry_tracer import OpenTelemetryTracer
+from mcp_roundtrip.observing.tracer import Tracer
 
 TITLES = """\
     accTitle: The spans of a call
     accDescr: Trace A has the passes of all rounds and of the worker, B and C the later requests."""
 
 
-class MemoryTracer(OpenTelemetryTracer):
+class MemoryTracer(Tracer):
     """A tracer whose spans stay in memory. `x_ray` is the trace header that Lambda sets."""
 
     def __init__(self, x_ray: str | None = None) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from opentelemetry.trace import Span, SpanKind
+
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.services import AwsClient, AwsError
-from mcp_roundtrip.observing.tracing import Attribute, Tracer
+from mcp_roundtrip.observing.tracer import Attribute, Tracer, fail, fail_with_class
 
 _SERVICES: Final[Mapping[str, str]] = {
     "dynamodb": "DynamoDB",
@@ -51,17 +53,9 @@ class TracedClient:
         if self._tracer.current() is None:
             return self._client.call(operation, timeout_s=timeout_s, **parameters)
         name = f"{self._service}.{operation}"
-        with self._tracer.span(name, "client", self._attributes(operation)) as span:
-            try:
-                return self._client.call(operation, timeout_s=timeout_s, **parameters)
-            except AwsError as error:
-                if error.code in _EXPECTED:
-                    span.set_attribute("db.response.status_code", error.code)
-                    refusal = error
-                else:
-                    span.fail(error.code)
-                    raise
-        raise refusal
+        attributes = self._attributes(operation)
+        with self._tracer.span(name, SpanKind.CLIENT, attributes, on_error=_describe_error):
+            return self._client.call(operation, timeout_s=timeout_s, **parameters)
 
     def close(self) -> None:
         self._client.close()
@@ -74,3 +68,12 @@ class TracedClient:
         if self._service == "DynamoDB":
             attributes |= {"db.system.name": "aws.dynamodb", "db.operation.name": operation}
         return attributes
+
+
+def _describe_error(span: Span, error: Exception) -> None:
+    if not isinstance(error, AwsError):
+        fail_with_class(span, error)
+    elif error.code in _EXPECTED:
+        span.set_attribute("db.response.status_code", error.code)
+    else:
+        fail(span, error.code)

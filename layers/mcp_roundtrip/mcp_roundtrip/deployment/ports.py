@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_JSON_VALUES
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.auth.principal import Principal
-    from mcp_roundtrip.observing.tracing import Tracer
+    from mcp_roundtrip.observing.tracer import Tracer
     from mcp_roundtrip.state.claims import Binding, OpenState
     from mcp_roundtrip.state.signed_links import Links
     from mcp_roundtrip.tasks.lease import WaitMs

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.aws.invocation import LambdaForwarder
     from mcp_roundtrip.deployment.prewarm import Function
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
-    from mcp_roundtrip.observing.tracing import Tracer
+    from mcp_roundtrip.observing.tracer import Tracer
 
 ON_DEMAND: Final = "on-demand"
 
@@ -170,9 +170,16 @@ def _state_protection(settings: Settings, clients: Callable[[], AwsClients]) -> 
 def _tracer(settings: Settings) -> Tracer | None:
     if settings.traces == "off":
         return None
-    from mcp_roundtrip.observing.tracers import make_tracer  # off by default
+    try:
+        from mcp_roundtrip.observing.tracer import make_tracer  # off by default
 
-    return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"), os.environ)
+        return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"), os.environ)
+    except ImportError as error:
+        remedy = (
+            "add the layer of ADOT, or install opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http"
+        )
+        problem = f"is on, and OpenTelemetry is not installed ({error}); {remedy}"
+        raise SettingsError("MCP_TRACES", problem) from error
 
 
 def _aws_clients(settings: Settings) -> AwsClients:
@@ -218,7 +225,7 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
 
 
 def _audit_log(settings: Settings, clients: Callable[[], AwsClients]) -> AuditLog:
-    from mcp_roundtrip.observing.audit_logs import make_audit_log  # off by default
+    from mcp_roundtrip.deployment.audit_log_factory import make_audit_log  # off by default
 
     return make_audit_log(settings, clients, os.environ, os.urandom)
 

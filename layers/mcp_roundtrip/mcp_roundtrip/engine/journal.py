@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field
 
 from mcp_roundtrip.errors import StateRejected
+from mcp_roundtrip.protocol.constants import TRACEPARENT
 
 VERSION: Final = 1
 """The version of the JSON form. A state with another version is refused."""
@@ -78,7 +79,8 @@ class Journal(Struct, frozen=True):
       another version of the code may reach them.
     - `trailing_notifications` counts the notifications sent after the last entry.
     - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
-    - `trace` is the span context of the first round's message (see `tracing`), if that round was traced.
+    - `trace` is the span context of the first round's message (see `observing.tracer`), if that round was
+      traced.
     """
 
     flow_id: str
@@ -137,9 +139,6 @@ class _Row(Struct, array_like=True, forbid_unknown_fields=True):
     form: str | UnsetType = UNSET
 
 
-_TRACEPARENT: Final = r"^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]\Z"
-"""The form of a `traceparent` header (W3C Trace Context 1)."""
-
 _Count = Annotated[int, Meta(ge=0)]
 
 
@@ -156,7 +155,7 @@ class _JournalForm(Struct, forbid_unknown_fields=True):
     h: dict[str, Any] = {}
     r: _Count = 0
     p: _Count = 0
-    t: Annotated[str, Meta(pattern=_TRACEPARENT)] | UnsetType = UNSET
+    t: Annotated[str, Meta(pattern=rf"^{TRACEPARENT}\Z")] | UnsetType = UNSET
     k: Any = None
 
 

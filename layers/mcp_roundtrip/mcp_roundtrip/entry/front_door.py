@@ -265,10 +265,10 @@ class FrontDoor:
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
-        if (tracer := context.ports.tracer) is not None:
-            from mcp_roundtrip.server.message_span import describe_feature  # off by default
+        if context.ports.tracer is not None:
+            from mcp_roundtrip.server.spans import describe_feature  # off by default
 
-            describe_feature(tracer, context.request.method, entry.name)
+            describe_feature(context.request.method, entry.name)
         try:
             response = forward(
                 entry.owner,

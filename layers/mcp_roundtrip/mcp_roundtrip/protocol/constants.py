@@ -29,6 +29,9 @@ META_TRACELINK: Final = "io.modelcontextprotocol/tracelink"
 META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACELINK, "tracelink")
 """The members of `_meta` with trace context (SEP-414)."""
 
+TRACEPARENT: Final = r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+"""The pattern of the span contexts that this package writes: W3C Trace Context 1, version 00."""
+
 HEADER_PROTOCOL_VERSION: Final = "mcp-protocol-version"
 HEADER_METHOD: Final = "mcp-method"
 HEADER_NAME: Final = "mcp-name"

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from mcp_roundtrip.auth.callers import InsufficientScope
-from mcp_roundtrip.deployment.ports import Observer, Ports
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.http import HttpRequest, body_within_limit
@@ -83,7 +83,9 @@ def admit(
         return checked
     ports.observer.redact(lambda: (checked.params, caller.principal and caller.principal.subject))
     if checked.meta.trace:
-        _tag_trace(checked, ports.observer)
+        from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
+
+        ports.observer.tag(**TraceContext.from_meta(checked.meta.trace).log_fields())
     headers = None if request.is_direct else request.headers
     return RequestContext(checked, caller.principal, ports, invocation, headers, caller.scopes)
 
@@ -99,12 +101,6 @@ def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
     if not body_within_limit(request.body, limit):
         raise BodyTooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
     return request.body
-
-
-def _tag_trace(request: ValidRequest, observer: Observer) -> None:
-    from mcp_roundtrip.protocol.trace import TraceContext  # most requests have none
-
-    observer.tag(**TraceContext.from_meta(request.meta.trace).log_fields())
 
 
 def find_handler(handlers: Mapping[str, Handler], method: str) -> Handler:

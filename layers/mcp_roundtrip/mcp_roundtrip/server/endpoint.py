@@ -98,7 +98,7 @@ class Endpoint(Struct, frozen=True):
         if (tracer := context.ports.tracer) is None:
             reply = handler(context)
         else:
-            from mcp_roundtrip.server.message_span import traced_message  # off by default
+            from mcp_roundtrip.server.spans import traced_message  # off by default
 
             reply = traced_message(tracer, handler, context)
         if isinstance(reply, HttpResponse):

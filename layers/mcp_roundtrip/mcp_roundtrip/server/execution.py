@@ -20,7 +20,7 @@ from mcp_roundtrip.server.invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.model import FeatureCall
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.observing.tracing import Tracer
+    from mcp_roundtrip.observing.tracer import Tracer
 
 
 def new_run(
@@ -73,7 +73,7 @@ def run_services(call: FeatureCall) -> RunServices:
 
 
 def _step_spans(tracer: Tracer) -> StepSpan:
-    from mcp_roundtrip.server.pass_span import step_span  # off by default
+    from mcp_roundtrip.server.spans import step_span  # off by default
 
     return partial(step_span, tracer)
 
@@ -82,7 +82,7 @@ def run_pass(call: FeatureCall, run: Run) -> Outcome:
     """Run the function once, inside the hooks of the server. Raises ProtocolError for a broken feature."""
     if (tracer := call.context.ports.tracer) is None:
         return _run_pass(call, run)
-    from mcp_roundtrip.server.pass_span import traced_pass  # off by default
+    from mcp_roundtrip.server.spans import traced_pass  # off by default
 
     return traced_pass(tracer, call, run, _run_pass)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import digest
+from mcp_roundtrip.protocol.constants import TRACEPARENT
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
@@ -46,7 +48,7 @@ class Forwarded(Struct, frozen=True):
     `correlation_id`: the id that the logs of both functions share.
     `server_info`: the front door's Implementation object, which results carry instead of the owner's.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
-    `trace`: the context of the front door's span (see `observing.tracing`).
+    `trace`: the context of the front door's span (see `observing.tracer`).
     """
 
     deadline_ms: float | None = None
@@ -65,7 +67,7 @@ class Forwarded(Struct, frozen=True):
             return _NOT_FORWARDED
         deadline = custom.get(_DEADLINE)
         definition, signature_digest = custom.get(_DEFINITION), custom.get(_SIGNATURE_DIGEST)
-        correlation_id = custom.get(_CORRELATION_ID)
+        correlation_id, trace = custom.get(_CORRELATION_ID), custom.get(_TRACE)
         return cls(
             deadline if isinstance(deadline, (int, float)) else None,
             definition if isinstance(definition, str) else None,
@@ -73,7 +75,7 @@ class Forwarded(Struct, frozen=True):
             _implementation(custom.get(_SERVER_INFO)),
             custom.get(_HIDE_UNAUTHORIZED) is True,
             signature_digest if isinstance(signature_digest, str) else None,
-            None if (trace := custom.get(_TRACE)) is None else _trace(trace),
+            trace if isinstance(trace, str) and re.fullmatch(TRACEPARENT, trace) else None,
         )
 
     def custom(self) -> dict[str, Any]:
@@ -90,12 +92,6 @@ class Forwarded(Struct, frozen=True):
 
 
 _NOT_FORWARDED: Final = Forwarded()
-
-
-def _trace(value: Any) -> str | None:
-    from mcp_roundtrip.observing.tracing import is_traceparent  # most deployments trace nothing
-
-    return value if is_traceparent(value) else None
 
 
 def _implementation(value: Any) -> Mapping[str, Any] | None:

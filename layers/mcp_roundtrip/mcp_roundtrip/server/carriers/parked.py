@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec.structs import replace
+
 from mcp_roundtrip.engine.channels import Channel, ClientInputs
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal

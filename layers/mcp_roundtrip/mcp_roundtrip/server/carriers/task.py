@@ -8,6 +8,7 @@ that has become a task continues there, and the answers in the repetition do not
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from mcp_roundtrip.auth.principal import caller_binding
@@ -95,14 +96,12 @@ def _reply(this_round: Round, task: Task, outcome: str) -> Reply:
 
 def _store(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
     call = this_round.call
+    create = partial(_create, this_round, journal, ttl_ms, parked)
     if (tracer := call.context.ports.tracer) is None:
-        return _create(this_round, journal, ttl_ms, parked)
-    from mcp_roundtrip.server.pass_span import creation_span  # off by default
+        return create()
+    from mcp_roundtrip.server.spans import traced_creation  # off by default
 
-    with creation_span(tracer, call, journal) as span:
-        task = _create(this_round, journal, ttl_ms, parked, span.traceparent)
-        span.set_attribute("mcp_roundtrip.task.id", task.task_id)
-        return task
+    return traced_creation(tracer, call, journal, create)
 
 
 def _create(

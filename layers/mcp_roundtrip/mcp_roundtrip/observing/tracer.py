@@ -1,0 +1,179 @@
+"""Make spans with OpenTelemetry. Only a deployment that traces loads this module, and those that name a span.
+
+A span context is text in the form of a `traceparent` (W3C Trace Context 1) where a state, a task or the
+client context of a forwarded call carries it. Spans contain names, counts and outcomes, as log lines do: no
+arguments, answers, results, tokens or texts of errors.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Thread
+from typing import Final
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+SCOPE: Final = "mcp_roundtrip"
+"""The instrumentation scope of the spans."""
+
+SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.44.0"
+"""The version of the semantic conventions that the attributes follow."""
+
+FLUSH_MS: Final = 1_000
+"""Longest time in milliseconds that a response waits for the export of its spans."""
+
+Attribute = str | int | float | bool
+
+OnError = Callable[[Span, Exception], None]
+"""Says on a span which exception left it."""
+
+# https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader
+_X_RAY: Final = re.compile(r"Root=1-([0-9a-f]{8})-([0-9a-f]{24});Parent=([0-9a-f]{16});Sampled=1(?:;|$)")
+
+_PROPAGATOR: Final = TraceContextTextMapPropagator()
+
+
+def fail(span: Span, error_type: str) -> None:
+    """Set the status to ERROR and `error.type`, which has few values. There is no description."""
+    span.set_attribute("error.type", error_type)
+    span.set_status(StatusCode.ERROR)
+
+
+def fail_with_class(span: Span, error: BaseException) -> None:
+    """Fail a span with the name of an exception's class."""
+    fail(span, type(error).__name__)
+
+
+def traceparent_of(span: Span) -> str | None:
+    """Return the context of a span as text; None if nothing is traced, because no exporter is set up."""
+    carrier = dict[str, str]()
+    _PROPAGATOR.inject(carrier, trace.set_span_in_context(span, contexts.Context()))
+    return carrier.get("traceparent")
+
+
+def span_context(traceparent: str | None) -> SpanContext:
+    """Return a context from its text; an invalid one if there is no text."""
+    return trace.get_current_span(_extract(traceparent, None, contexts.Context())).get_span_context()
+
+
+def _extract(traceparent: str | None, tracestate: str | None, base: contexts.Context) -> contexts.Context:
+    carrier = {"traceparent": traceparent or "", "tracestate": tracestate or ""}
+    return _PROPAGATOR.extract(carrier, base)
+
+
+class Tracer:
+    """Makes the spans of a deployment. Several threads and coroutines may use it.
+
+    `x_ray_header` returns the X-Ray trace header of the invocation.
+    """
+
+    def __init__(
+        self, provider: TracerProvider, x_ray_header: Callable[[], str | None], flush_ms: int = FLUSH_MS
+    ) -> None:
+        self._provider = provider
+        self._flush_ms = flush_ms
+        self._export: Thread | None = None
+        self._tracer = provider.get_tracer(SCOPE, schema_url=SCHEMA_URL)
+        self._x_ray_header = x_ray_header
+
+    @contextmanager
+    def span(
+        self,
+        name: str,
+        kind: SpanKind,
+        attributes: Mapping[str, Attribute],
+        *,
+        parent: str | None = None,
+        tracestate: str | None = None,
+        links: Sequence[str | None] = (),
+        on_error: OnError = fail_with_class,
+    ) -> Iterator[Span]:
+        """Return a span that is the current one until the context is left.
+
+        Without a `parent` it is a child of the current span, or of the one that X-Ray sampled. Links that are
+        None are left out.
+        """
+        if parent is None and self.current() is None:
+            parent = _x_ray_traceparent(self._x_ray_header())
+        linked = [each for text in links if (each := span_context(text)).is_valid]
+        with self._tracer.start_as_current_span(
+            name,
+            _extract(parent, tracestate, contexts.get_current()),
+            kind,
+            attributes,
+            list(map(Link, linked)),
+            record_exception=False,  # its text may quote arguments
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield span
+            except Exception as error:
+                on_error(span, error)
+                raise
+
+    def current(self) -> str | None:
+        """Return the context of the current span as text; None if there is none."""
+        return traceparent_of(trace.get_current_span())
+
+    def annotate(self, attributes: Mapping[str, Attribute]) -> None:
+        """Add attributes to the current span."""
+        trace.get_current_span().set_attributes(attributes)
+
+    def flush(self) -> None:
+        """Export the spans that have ended, within FLUSH_MS: Lambda freezes the process after the response.
+
+        The SDK's BatchSpanProcessor ignores the timeout, and an endpoint that is down would take seconds of
+        each response. An export that takes longer continues in the next invocation.
+        """
+        # The providers of the SDK have this method; the interface does not.
+        force_flush = getattr(self._provider, "force_flush", None)
+        if force_flush is None:
+            return
+        deadline = time.monotonic() + self._flush_ms / 1000
+        if self._export is not None:
+            self._export.join(self._flush_ms / 1000)
+            if self._export.is_alive():
+                return
+        self._export = Thread(target=force_flush, args=(self._flush_ms,), daemon=True)
+        self._export.start()
+        self._export.join(max(0.0, deadline - time.monotonic()))
+
+
+def _x_ray_traceparent(header: str | None) -> str | None:
+    """Return the context of a request that X-Ray samples.
+
+    A request that X-Ray does not sample is no parent: the sampler would drop all of its spans.
+    """
+    found = _X_RAY.match(header or "")
+    return None if found is None else f"00-{found[1]}{found[2]}-{found[3]}-01"
+
+
+def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str, str]) -> Tracer:
+    """Return the tracer of a deployment.
+
+    Its provider is the one that a layer or the function's module has set. Without one, set one up for OTLP.
+    OpenTelemetry's environment variables configure the latter
+    (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Its service is the
+    function, unless they name another one. Raises ImportError if the SDK or the exporter is not installed.
+    """
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, trace.ProxyTracerProvider):
+        return Tracer(provider, x_ray_header)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    function = Resource({"service.name": environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip")})
+    created = SdkTracerProvider(
+        resource=Resource.create(function.merge(OTELResourceDetector().detect()).attributes)
+    )
+    created.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(created)
+    return Tracer(created, x_ray_header)
