@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import pinned_key
 from mcp_roundtrip.deployment.missing_settings import missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
@@ -38,6 +39,51 @@ def another_mode() -> None:
 @says("MCP_STATE_SIGNING: must be one of direct, delegated", SettingsError)
 def another_choice_where_there_is_a_default() -> None:
     given(STATE_SIGNING="kms")
+
+
+@says(
+    "MCP_AWS_CLIENT: must be boto3 if AWS_USE_FIPS_ENDPOINT is set; set it to boto3, or remove "
+    "AWS_USE_FIPS_ENDPOINT",
+    SettingsError,
+)
+def fips_endpoints() -> None:
+    load_settings({"MCP_AUTH_MODE": "none", "AWS_USE_FIPS_ENDPOINT": "true"})
+
+
+@says(
+    "MCP_AWS_CLIENT: must be boto3 in cn-north-1, a Region of another partition than aws; set it to boto3",
+    SettingsError,
+)
+def a_region_of_another_partition() -> None:
+    load_settings({"MCP_AUTH_MODE": "none", "AWS_DEFAULT_REGION": "cn-north-1"})
+
+
+@says(
+    "MCP_AWS_CLIENT: is signed, and no credentials are in the environment variables that Lambda sets; "
+    "set it to boto3, or correct the environment",
+    SettingsError,
+)
+def a_profile_in_place_of_credentials() -> None:
+    AwsClients(environment={"AWS_DEFAULT_REGION": "eu-west-1"}).client("kms")
+
+
+@says(
+    "MCP_AWS_CLIENT: is signed, and AWS_DEFAULT_REGION is not set; "
+    "set it to boto3, or correct the environment",
+    SettingsError,
+)
+def no_region() -> None:
+    AwsClients(environment={}).client("kms")
+
+
+@says(
+    "MCP_AWS_CLIENT: is signed, and the endpoint of kms is 'kms.test', not a URL of a host and a path; "
+    "set it to boto3, or correct the environment",
+    SettingsError,
+)
+def an_endpoint_that_is_no_url() -> None:
+    environment = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ENDPOINT_URL_KMS": "kms.test"}
+    AwsClients(environment=environment).client("kms")
 
 
 @says("MCP_ISSUER: is not set; set it in the function's environment", SettingsError)

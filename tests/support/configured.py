@@ -10,6 +10,7 @@ from msgspec import structs
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
+from support.aws_clients import DEFAULT_KIND
 from support.deployment import Deployment
 
 
@@ -21,7 +22,7 @@ class Configured(Deployment):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ports = wiring.make_ports(load_settings(self.settings))
+        ports = wiring.make_ports(load_settings({"MCP_AWS_CLIENT": DEFAULT_KIND, **self.settings}))
         self._ports = structs.replace(ports, observer=self.observer)
 
     def ports(self) -> Ports:

@@ -150,11 +150,12 @@ def find_endpoint(
     url = endpoint_url or configured or f"https://{service}.{region}.amazonaws.com"
     if endpoint := parse_endpoint(url):
         return endpoint
-    raise _unsupported(f"the endpoint of {service} is {url!r:.200}, which is not a URL of a host and a path")
+    raise _unsupported(f"the endpoint of {service} is {url!r:.200}, not a URL of a host and a path")
 
 
 def _unsupported(reason: str) -> SettingsError:
-    return SettingsError("MCP_AWS_CLIENT", f"is signed, and {reason}; correct that, or set it to boto3")
+    problem = f"is signed, and {reason}; set it to boto3, or correct the environment"
+    return SettingsError("MCP_AWS_CLIENT", problem)
 
 
 class SignedClient(Struct, eq=False):

@@ -25,10 +25,11 @@ def check_signed_client(environment: Mapping[str, str]) -> None:
     """
     for name in _BOTO3_VARIABLES:
         if environment.get(name, "").lower() not in _WITHOUT_EFFECT:
-            raise SettingsError("MCP_AWS_CLIENT", f"must be boto3 with {name}; set it, or remove {name}")
+            problem = f"must be boto3 if {name} is set; set it to boto3, or remove {name}"
+            raise SettingsError("MCP_AWS_CLIENT", problem)
     region = environment.get("AWS_DEFAULT_REGION", "")
     parts = region.split("-")
     is_commercial = len(parts) == 3 and parts[0] != "cn" and parts[2].isdecimal()
     if region and not is_commercial and not any(name.startswith("AWS_ENDPOINT_URL") for name in environment):
-        problem = f"must be boto3 in the Region {region:.100}, which is not one of the partition aws; set it"
+        problem = f"must be boto3 in {region:.100}, a Region of another partition than aws; set it to boto3"
         raise SettingsError("MCP_AWS_CLIENT", problem)
