@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, quote
 
 from msgspec import Struct
 
@@ -29,13 +29,11 @@ from mcp_roundtrip.aws.services import (
     ServiceRequest,
     ignore_request,
 )
-from mcp_roundtrip.aws.sigv4 import percent_encode, sign
+from mcp_roundtrip.aws.sigv4 import sign
 from mcp_roundtrip.internal_errors import SettingsError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-
-READ_TIMEOUT_S: Final = 2.0
 
 USER_AGENT: Final = "mcp-roundtrip"
 
@@ -111,21 +109,18 @@ class AwsClients:
         if not region:
             raise _unsupported("AWS_DEFAULT_REGION is not set")
         endpoint = find_endpoint(service, region, self._environment, endpoint_url)
+        ca_bundle = self._environment.get("AWS_CA_BUNDLE") or self._environment.get("REQUESTS_CA_BUNDLE")
         return SignedClient(
             SERVICES[service],
             region,
             endpoint,
             self._credentials,
-            Connections(endpoint, max_idle_s, self._ca_bundle, self._clock),
+            Connections(endpoint, max_idle_s, ca_bundle or None, self._clock),
             retries,
             on_request=self._on_request,
             clock=self._clock,
             environment=self._environment,
         )
-
-    @property
-    def _ca_bundle(self) -> str | None:
-        return self._environment.get("AWS_CA_BUNDLE") or self._environment.get("REQUESTS_CA_BUNDLE") or None
 
     @cached_property
     def _credentials(self) -> CredentialSource:
@@ -175,7 +170,7 @@ class SignedClient(Struct, eq=False):
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     environment: Mapping[str, str] = os.environ
-    read_timeout_s: float = READ_TIMEOUT_S
+    read_timeout_s: float = 2.0
 
     __repr__ = object.__repr__  # that of a Struct would show the environment, which has credentials
 
@@ -225,7 +220,7 @@ class SignedClient(Struct, eq=False):
         trace = self.environment.get("_X_AMZN_TRACE_ID")
         if not trace or "AWS_LAMBDA_FUNCTION_NAME" not in self.environment:
             return []
-        return [("X-Amzn-Trace-Id", percent_encode(trace, safe="-=;:+&[]{}\"',"))]
+        return [("X-Amzn-Trace-Id", quote(trace, safe="=;:+&[]{}\"',"))]
 
 
 def s3_client(region: str | None = None, endpoint_url: str | None = None) -> S3Client:

@@ -98,23 +98,19 @@ class DynamoStore:
         return present and _without_write_id(present)
 
     def query(self, pk: str) -> Sequence[Item]:
-        return [_without_write_id(found) for page in self._query_pages(pk) for found in page]
-
-    def _query_pages(self, pk: str) -> Iterator[Sequence[Item]]:
         request: dict[str, Any] = {
             "TableName": self._table_name,
             "ConsistentRead": True,
             "KeyConditionExpression": "pk = :pk",
             "ExpressionAttributeValues": to_attributes({":pk": pk}),
-            "ScanIndexForward": True,
         }
+        items: list[Item] = []
         for _ in range(MAX_PAGES):
             with _as_store_errors():
                 page = self._client.call("Query", **request)
-                items = [from_attributes(found) for found in page["Items"]]
-            yield items
+                items += [_without_write_id(from_attributes(found)) for found in page["Items"]]
             if not page.get("LastEvaluatedKey"):
-                return
+                return items
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
         raise StoreError("too_many_pages")
 
@@ -214,19 +210,14 @@ def _map_error(error: AwsError) -> Exception:
         codes = [reason["Code"] for reason in reasons]
         if not all(isinstance(code, str) for code in codes):
             raise ValueError("not the codes of a cancellation")
-        return _map_cancellation([code[:MAX_CODE] for code in codes])
+        reason = next((code for code in codes if code not in ("None", "ConditionalCheckFailed")), None)
+        if reason is None and codes[:1] == ["None"]:  # the first code is that of the new item
+            return _ConditionFailed(None)
+        return StoreError((reason or _FAILED)[:MAX_CODE])
     # The code is ValidationException, as for a key that is too long.
     if "exceeded the maximum allowed size" in error.message:
         return ItemTooLarge(DYNAMODB_ITEM_LIMIT + 1, MAX_ITEM)
     return StoreError(error.code)
-
-
-def _map_cancellation(codes: Sequence[str]) -> Exception:
-    """Map the cancellation codes of `put_new_and_update`, that of the new item first, to an exception."""
-    reason = next((code for code in codes if code not in ("None", "ConditionalCheckFailed")), None)
-    if reason is None and codes[:1] == ["None"]:
-        return _ConditionFailed(None)
-    return StoreError(reason or _FAILED)
 
 
 def _without_write_id(item: Item) -> dict[str, Value]:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
 
+from msgspec import Struct
+
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
 from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
@@ -25,12 +27,10 @@ MAX_DELAY_S: Final = 900
 """The longest delay of an SQS message. `wake_ups.wake` sends a message that arrives early again."""
 
 
-class LambdaForwarder:
-    """Invokes a function synchronously, and at most once."""
+class LambdaForwarder(Struct, frozen=True):
+    """Invokes a function synchronously, and at most once: `client` is an `AwsClients.invoke_client`."""
 
-    def __init__(self, client: AwsClient) -> None:
-        """Forward with a client of Lambda that sends no request twice: `AwsClients.invoke_client`."""
-        self._client = client
+    client: AwsClient
 
     def __call__(
         self, function: str, event: Mapping[str, Any], custom: Mapping[str, Any], timeout_s: int
@@ -41,7 +41,7 @@ class LambdaForwarder:
         `timeout_s`.
         """
         try:
-            response = self._client.call(
+            response = self.client.call(
                 "Invoke",
                 timeout_s=timeout_s,
                 FunctionName=function,
@@ -91,7 +91,7 @@ class AwsDispatcher:
 
     def dispatch(self, worker: str, pk: str) -> None:
         with _as_store_errors():
-            if not _is_function(worker):
+            if not worker.startswith("arn:"):
                 self._send(worker, {"task": pk}, delay_s=0)
                 return
             try:
@@ -99,11 +99,12 @@ class AwsDispatcher:
             except AwsError as error:
                 if error.code != "ResourceNotFoundException":
                     raise
-                # The version was deleted. The newest code runs the task, or fails it with Drift.
-                self._invoke(_unqualified(worker), pk)
+                # The version was deleted. The newest code, whose ARN ends with the name of the function, runs
+                # the task, or fails it with Drift.
+                self._invoke(":".join(worker.split(":")[:7]), pk)
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        queue = self._queue if _is_function(worker) else worker
+        queue = self._queue if worker.startswith("arn:") else worker
         if queue is not None:
             delay_s = -(-max(at_ms - self._clock_ms(), 0) // 1000)
             with _as_store_errors():
@@ -134,15 +135,6 @@ class AwsDispatcher:
     @cached_property
     def _sqs(self) -> AwsClient:
         return self._clients.client("sqs")
-
-
-def _is_function(worker: str) -> bool:
-    return worker.startswith("arn:")
-
-
-def _unqualified(arn: str) -> str:
-    """Return arn:PARTITION:lambda:REGION:ACCOUNT:function:NAME without the version that may follow."""
-    return ":".join(arn.split(":")[:7])
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """When a failed call is repeated, and after which pause.
 
-`StandardRetries` follows the standard mode of the AWS SDKs as botocore 1.44 implements it, except for its
-quota, which limits the retries of all calls of a client:
+`StandardRetries` follows the standard mode of the AWS SDKs as botocore 1.44 implements it, without its quota:
 https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 """
 

@@ -11,8 +11,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from urllib.parse import quote
 
-from mcp_roundtrip.aws.sigv4 import Headers, percent_encode
+from msgspec import Struct
+
+from mcp_roundtrip.aws.sigv4 import Headers
 
 if TYPE_CHECKING:
     from http.client import HTTPMessage
@@ -100,41 +103,36 @@ def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None =
         raise ValueError("nested too deeply") from None
 
 
-class JsonService:
+class JsonService(Struct, frozen=True):
     """A service with the protocol awsJson. `decode` returns the JSON of a response with its binary members.
 
     `extra_headers` are sent with each request.
     """
 
-    def __init__(
-        self,
-        name: str,
-        version: str,
-        target: str,
-        decode: Callable[[bytes], Any] = read_json,
-        extra_headers: Headers = (),
-    ) -> None:
-        self.name = name
-        self._target = target
-        self._decode = decode
-        self._headers = (("Content-Type", f"application/x-amz-json-{version}"), *extra_headers)
+    name: str
+    version: str
+    target: str
+    decode: Callable[[bytes], Any] = read_json
+    extra_headers: Headers = ()
 
     def format_request(self, operation: str, parameters: Mapping[str, Any]) -> ServiceRequest:
-        headers = (("X-Amz-Target", f"{self._target}.{operation}"), *self._headers)
+        headers = (
+            ("X-Amz-Target", f"{self.target}.{operation}"),
+            ("Content-Type", f"application/x-amz-json-{self.version}"),
+            *self.extra_headers,
+        )
         return ServiceRequest("/", headers, json.dumps(parameters, default=_base64).encode())
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
-        members = _read_members(response, self._decode)
+        members = _read_members(response, self.decode)
         if response.status >= 300:
-            raise _error(response, self._error_code(response, members or {}), members or {})
+            # SQS names the errors of its former protocol, which botocore reports.
+            former, separator, _ = response.headers.get("x-amzn-query-error", "").partition(";")
+            refusal = members or {}
+            raise _error(response, former if former and separator else refusal.get("__type"), refusal)
         if members is None:
             raise AwsError("malformed_answer", status=response.status)
         return members
-
-    def _error_code(self, response: ServiceResponse, members: Mapping[str, Any]) -> Any:
-        # SQS names the errors of its former protocol, which botocore reports.
-        former, separator, _ = response.headers.get("x-amzn-query-error", "").partition(";")
-        return former if former and separator else members.get("__type")
 
 
 class InvokeService:
@@ -143,12 +141,10 @@ class InvokeService:
     name = "lambda"
 
     def format_request(self, operation: str, parameters: Mapping[str, Any]) -> ServiceRequest:
-        if operation != "Invoke":
-            raise ValueError(f"{operation} is not supported")
         headers = [
             (header, parameters[name]) for name, header in _INVOKE_HEADERS.items() if name in parameters
         ]
-        path = f"/2015-03-31/functions/{percent_encode(parameters['FunctionName'])}/invocations"
+        path = f"/2015-03-31/functions/{quote(parameters['FunctionName'], safe='')}/invocations"
         return ServiceRequest(path, headers, parameters["Payload"])
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
@@ -168,10 +164,8 @@ _INVOKE_HEADERS: Final = {
 }
 
 
-def _base64(value: object) -> str:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    raise TypeError(f"{type(value).__name__} is not a member of a request")
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode()
 
 
 def _decode_kms(body: bytes) -> Any:

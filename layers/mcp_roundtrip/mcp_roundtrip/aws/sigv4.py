@@ -6,18 +6,16 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-re
 from __future__ import annotations
 
 import hmac
-import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
+from posixpath import normpath
 from typing import Final
+from urllib.parse import quote
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
 
 Headers = Sequence[tuple[str, str]]
-
-_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._~-]*")
 
 
 class AwsCredentials:
@@ -71,7 +69,7 @@ def canonical_request(method: str, path: str, query: str, headers: Headers, body
     names = ";".join(sorted(values))
     lines = [
         method,
-        "/".join(map(percent_encode, _normalized(path))),
+        quote(_normalized(path)),
         _canonical_query(query),
         *(f"{name}:{','.join(values[name])}" for name in sorted(values)),
         "",
@@ -86,23 +84,7 @@ def _canonical_query(query: str) -> str:
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
-def percent_encode(text: str, safe: str = "") -> str:
-    """Encode all but RFC 3986's unreserved characters and the ASCII characters in `safe`."""
-    if _PLAIN.fullmatch(text):
-        return text
-    plain = _UNRESERVED.union(safe.encode())
-    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in text.encode())
-
-
-def _normalized(path: str) -> Iterator[str]:
-    """Yield the segments of a path without empty ones and `.`, with `..` resolved, as botocore does."""
-    segments: list[str] = []
-    for segment in path.split("/"):
-        if segment == "..":
-            del segments[-1:]
-        elif segment not in ("", "."):
-            segments.append(segment)
-    yield ""
-    yield from segments
-    if not segments or path.endswith("/"):
-        yield ""
+def _normalized(path: str) -> str:
+    """Return a path without empty segments and `.`, with `..` resolved, as botocore does."""
+    normalized = normpath(f"/{path.strip('/')}")
+    return f"{normalized}/" if path.endswith("/") and normalized != "/" else normalized
