@@ -188,15 +188,15 @@ def test_a_session_of_an_anonymous_caller_cannot_fill_the_lists_of_most_others(c
     with pytest.raises(TooManyOpenTasks):
         anonymous.create(session="one session")
     others = [f"session {number}" for number in range(100)]
-    own_list = Owner(None, "one session").list_key
-    same_list = [each for each in others if Owner(None, each).list_key == own_list]
+    own_list = Owner(None, "one session", "").list_key
+    same_list = [each for each in others if Owner(None, each, "").list_key == own_list]
     assert len(same_list) < 5
     for each in set(others) - set(same_list):
         anonymous.create(session=each)
 
 
 def test_all_anonymous_callers_together_have_a_limit():
-    lists = {Owner(None, f"caller {number}").list_key for number in range(5_000)}
+    lists = {Owner(None, f"caller {number}", "").list_key for number in range(5_000)}
     assert len(lists) == 256
 
 
@@ -292,7 +292,7 @@ def list_key(principal):
 
 
 def owner(principal):
-    return Owner(principal.principal, "")
+    return Owner(principal.principal, None, "")
 
 
 def list_of(store, principal):

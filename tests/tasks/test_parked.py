@@ -146,7 +146,7 @@ def test_parked_calls_count_towards_the_limit_of_open_tasks_until_they_end(table
     with pytest.raises(TooManyOpenTasks):
         table.park_call(replace(ALICE, identity="more"))
     with pytest.raises(TooManyOpenTasks):
-        extension.limit.check(Owner(ALICE.principal, ""))
+        extension.limit.check(Owner(ALICE.principal, None, ""))
     assert table.find(replace(ALICE, identity="more")) is None
     table.park_call(BOB)
     table.answer_and_complete(parked[0])

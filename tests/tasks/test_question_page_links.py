@@ -120,7 +120,7 @@ def test_a_link_does_not_answer_questions_of_the_client(task_store):
 
 
 @pytest.mark.parametrize(
-    "token", ["", "x", "A" * 43, "A" * 42 + "é", "A" * 100_000, "../" * 20, "A" * 42 + "\n", None, 7]
+    "token", ["", "x", "A" * 43, "A" * 42 + "é", "A" * 100_000, "../" * 20, "A" * 42 + "\n"]
 )
 def test_any_other_token_is_unknown(table, token):
     assert table.links.find(token).state == "unknown"

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_roundtrip.engine.journal import Entry, Fingerprint, Kind
+from mcp_roundtrip.engine.journal import Entry, Fingerprint
 from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
-from mcp_roundtrip.tasks.model import INPUT, Task, json_value
+from mcp_roundtrip.tasks.model import INPUT, Task
 from mcp_roundtrip_tools.console.journal_writes import JournalWrite
 from mcp_roundtrip_tools.console.journals import entry_row, question_row
 from mcp_roundtrip_tools.console.task_runs import WorkerRun
@@ -72,7 +72,7 @@ class RunJournals:
 def read_run_journals(task: Task, items: Iterable[Item], writes: Mapping[str, JournalWrite]) -> RunJournals:
     """Return the journal in the items of a task."""
     rows = [
-        _Row(int(item["n"]), name := str(item["sk"]), _entry(item), writes.get(name))
+        _Row(int(item["n"]), name := str(item["sk"]), entry_from_item(item), writes.get(name))
         for item in items
         if is_in_journal(task, item)
     ]
@@ -82,10 +82,3 @@ def read_run_journals(task: Task, items: Iterable[Item], writes: Mapping[str, Jo
         each.key: each.fingerprint for each in task.requests.values() if is_open and each.key not in answered
     }
     return RunJournals(sorted(rows, key=lambda row: (row.order, row.sort_key)), questions)
-
-
-def _entry(item: Item) -> Entry:
-    if str(item["sk"]).startswith(INPUT):
-        asked = Fingerprint(str(item["qm"]), str(item["qf"]))
-        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]), asked)
-    return entry_from_item(item)

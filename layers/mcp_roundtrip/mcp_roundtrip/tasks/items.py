@@ -73,9 +73,11 @@ def entry_to_item(task: Task, entry: Entry, order: int) -> dict[str, Value]:
 
 
 def entry_from_item(item: Item) -> Entry:
-    """Return the journal entry in an item."""
-    key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
+    """Return the journal entry in an item, or the answer in the item of a response."""
     fingerprint = Fingerprint(str(item["qm"]), str(item["qf"])) if "qm" in item else None
+    if _is_response(item):
+        return Entry(str(item["key"]), Kind.ANSWER, json_value(item["v"]), fingerprint)
+    key, kind = str(item["sk"]).removeprefix(ENTRY), Kind(str(item["k"]))
     return Entry(key, kind, json_value(item["v"]), fingerprint)
 
 
@@ -141,7 +143,7 @@ class TaskHistory(Struct, frozen=True):
         channels: dict[str, str] = {}
         outstanding: dict[str, Fingerprint] = {}
         for row in rows:
-            entry = _response_entry(row) if _is_response(row) else entry_from_item(row)
+            entry = entry_from_item(row)
             if not _is_response(row) or _response_name(row) in task.accepted_keys:
                 entries.append(entry)
             elif response_keys[entry.key] == _response_name(row) and entry.fingerprint is not None:
@@ -170,11 +172,6 @@ def is_in_journal(task: Task, item: Item) -> bool:
 
 def _response_name(row: Item) -> str:
     return str(row["sk"]).removeprefix(INPUT)
-
-
-def _response_entry(row: Item) -> Entry:
-    fingerprint = Fingerprint(str(row["qm"]), str(row["qf"]))
-    return Entry(str(row["key"]), Kind.ANSWER, json_value(row["v"]), fingerprint)
 
 
 def split_result(

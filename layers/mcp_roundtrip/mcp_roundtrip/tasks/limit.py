@@ -8,17 +8,11 @@ tasks on it are read, and those that no longer count are removed. A task that wa
 counts until its worker stops, so the workers of a user are limited, too. A parked call counts until its first
 questions are answered: later ones cost no more than an item, and a call in progress is never refused.
 
-Anonymous callers are no users. They share 256 lists, by what distinguishes them: the session of
-a client, or the flow of a call. So a caller can fill the list of a few others, and all of them together have
-an upper bound.
+Anonymous callers are no users. They share 256 lists, so a caller can fill the list of a few others, and all
+of them together have an upper bound.
 
-=========  ===============================================================================================
-attribute  holds
-=========  ===============================================================================================
-n          the number of entries
-exp        when DynamoDB may delete the item: not before the last of its tasks, in epoch seconds
-<pk>       an entry: its name is the partition key of a task, its value the end of the task's time to live
-=========  ===============================================================================================
+The item has an attribute for each task: its partition key, with the end of its time to live. `n` is the
+number of these, and `exp` is not before that of the last one.
 """
 
 from __future__ import annotations
@@ -67,23 +61,19 @@ class TooManyOpenTasks(McpRoundtripError):
 class Owner(Struct, frozen=True):
     """Who owns a task: `principal` is its `caller_binding`, None for anonymous callers.
 
-    `caller` is a text that distinguishes anonymous callers.
+    These are distinguished by their session, or by the flow of the call.
     """
 
     principal: str | None
-    caller: str
-
-    @classmethod
-    def of(cls, principal: str | None, session: str | None, flow_id: str) -> Owner:
-        """Return the owner of a task. Anonymous callers without a session are distinguished by their flow."""
-        return cls(principal, session or flow_id)
+    session: str | None
+    flow_id: str
 
     @property
     def list_key(self) -> str:
         """The partition key of the item that lists the open tasks of the owner's user."""
         if self.principal is not None:
             return canonical.digest("mcp-rs/v1/open-tasks", user_of(self.principal), size=24)
-        one_of_256 = canonical.digest("mcp-rs/v1/anonymous-caller", self.caller, size=1)
+        one_of_256 = canonical.digest("mcp-rs/v1/anonymous-caller", self.session or self.flow_id, size=1)
         return canonical.digest("mcp-rs/v1/open-tasks", ["anonymous", one_of_256], size=24)
 
 

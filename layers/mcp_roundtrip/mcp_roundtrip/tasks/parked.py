@@ -76,7 +76,7 @@ class ParkedCaller(Struct, frozen=True):
 
     def owner_of(self, task: Task) -> Owner:
         """Return who owns a task of the call."""
-        return Owner.of(self.principal, self.session, task.flow_id)
+        return Owner(self.principal, self.session, task.flow_id)
 
 
 class ParkedCalls(Struct, frozen=True):

@@ -1,17 +1,7 @@
 """Links to the questions of a task or of a parked call, which a page asks the user.
 
-A link has a random token of 256 bits. An item under the digest of the token names the task and its requests:
-
-==========  ==============================================================================================
-attribute   holds
-==========  ==============================================================================================
-call        the partition key of the task
-keys        the wire keys of the requests, as JSON
-req         the InputRequest objects by wire key, as JSON: what was asked, also after it was answered
-tool        the name of the tool that asks
-dead        when the link expires: at the end of the task's time to live, in epoch milliseconds
-exp         when DynamoDB may delete the item, in epoch seconds
-==========  ==============================================================================================
+A link has a random token of 256 bits. An item under the digest of the token names the task in `call`, and has
+what was asked in `req`, also after it was answered. The link expires at the end of the task's time to live.
 
 All requests of a link are answered together, so a link can be used once. The same answers sent again get the
 same reply, and other answers are refused. Nothing about the caller is in the link: everyone who has it can
@@ -151,6 +141,4 @@ class QuestionLinks(Struct, frozen=True):
         return LinkedQuestions("open", tool, requests, task)
 
     def _read(self, token: str) -> Item | None:
-        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            return None
-        return self.tasks.store.get(_partition_key(token), LINK)
+        return self.tasks.store.get(_partition_key(token), LINK) if _TOKEN.fullmatch(token) else None

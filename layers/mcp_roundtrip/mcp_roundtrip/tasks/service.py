@@ -114,7 +114,7 @@ class Tasks(Struct, frozen=True):
             trace=journal.trace,
             created_in=created_in,
         )
-        owner = Owner.of(principal, session, journal.flow_id)
+        owner = Owner(principal, session, journal.flow_id)
         if continued is None:
             self._create_first(owner, task, call, journal, flow)
         elif (present := self.store.get(task.pk, TASK)) is not None:
@@ -171,7 +171,7 @@ class Tasks(Struct, frozen=True):
 
     def get(self, principal: str | None, task_id: str) -> Task:
         """Return the current task with its result. Raises UnknownTask and StoreError."""
-        return with_result(self.store, self._refresh(self._find(principal, task_id)))
+        return with_result(self.store, self._refresh(self._read(self._partition_key(principal, task_id))))
 
     def _refresh(self, task: Task) -> Task:
         """Expire, abandon or dispatch the task if that is due, and return it."""
@@ -185,10 +185,7 @@ class Tasks(Struct, frozen=True):
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
         """Store the client's responses to outstanding requests; raises as `store_responses`."""
-        pk = task_partition_key(self.dialect, principal, task_id)
-        if pk is None:
-            raise UnknownTask(task_id)
-        self.store_responses(pk, responses, channels=(CLIENT,))
+        self.store_responses(self._partition_key(principal, task_id), responses, channels=(CLIENT,))
 
     def store_responses(
         self,
@@ -238,7 +235,7 @@ class Tasks(Struct, frozen=True):
 
     def cancel(self, principal: str | None, task_id: str) -> Task | None:
         """End the task; return None if it had ended. Raises UnknownTask and StoreError."""
-        task = self._find(principal, task_id)
+        task = self._read(self._partition_key(principal, task_id))
         item = self.store.update(task.pk, TASK, transitions.cancel(now_ms=self.clock_ms()))
         return None if item is None else Task.from_item(item)
 
@@ -253,12 +250,11 @@ class Tasks(Struct, frozen=True):
     ) -> Task:
         """Return a task, with a random id by default, which is not stored yet. It outlives its flow."""
         task_id = task_id or urlsafe_b64encode(self.random_bytes(24)).decode()
-        pk, now_ms = task_partition_key(self.dialect, principal, task_id), self.clock_ms()
-        assert pk is not None
+        now_ms = self.clock_ms()
         ttl_ms = int(min(ttl_ms, self.max_ttl_ms))
         expires_s = (now_ms + ttl_ms + RETENTION_MS) // 1000
         return Task(
-            pk=pk,
+            pk=self._partition_key(principal, task_id),
             status=Status.WORKING,
             work_state=WorkState.READY,
             version=1,
@@ -278,11 +274,11 @@ class Tasks(Struct, frozen=True):
             dialect=self.dialect,
         )
 
-    def _find(self, principal: str | None, task_id: str) -> Task:
+    def _partition_key(self, principal: str | None, task_id: str) -> str:
         pk = task_partition_key(self.dialect, principal, task_id)
         if pk is None:
             raise UnknownTask(task_id)
-        return self._read(pk)
+        return pk
 
     def _read(self, pk: str) -> Task:
         item = self.store.get(pk, TASK)

@@ -62,7 +62,7 @@ def require_room(call: FeatureCall, run: Run) -> None:
     """Raise ProtocolError if no task can be created for the call now, or if the table is not available."""
     principal, flow_id = caller_binding(call.context.principal), run.history.journal.flow_id
     try:
-        call.context.ports.tasks().tasks.limit.check(Owner.of(principal, session_caller(call), flow_id))
+        call.context.ports.tasks().tasks.limit.check(Owner(principal, session_caller(call), flow_id))
     except TooManyOpenTasks as error:
         raise _too_many_open_tasks(call, run, error) from None
     except StoreError as error:
