@@ -10,6 +10,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.tasks.changes import Above, Change
+from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
@@ -215,6 +216,25 @@ def test_a_task_whose_tool_was_removed_has_a_record_of_its_failed_pass():
     assert (failed["outcome"], failed["worker"]) == ("failed", True)
     shared = ("principal", "method", "feature_kind", "feature", "client", "task", "flow")
     assert [failed[name] for name in shared] == [created[name] for name in shared]
+
+
+def test_a_pass_whose_task_another_worker_takes_has_lost_its_lease():
+    deployment = started()
+
+    def take(phase):
+        deployment.audit.on_write = lambda phase: None
+        deployment.clock.now += 61
+        given = Delivery("", 60_000, 60_000)
+        now_ms = int(deployment.clock.now * 1_000)
+        lease = Lease(deployment.store, task_of(deployment).pk, "another", given, lambda: now_ms)
+        assert lease.claim() is not None
+
+    deployment.audit.on_write = take
+    work_on(deployment)
+    assert (deployment.audit.phases[2:], deployment.audit.lines[-1]["outcome"]) == (
+        ["begun", "ended"],
+        "lease_lost",
+    )
 
 
 def test_processes_that_notice_an_end_at_once_write_one_record():

@@ -230,8 +230,8 @@ class AuditedOperation:
         """Store the `ended` line. A failure is logged only."""
         if self._is_dropped:
             return
-        entries = {entry.key: entry for _, run in self._passes for entry in run.history.new_entries()}
         try:
+            entries = {entry.key: entry for _, run in self._passes for entry in run.history.new_entries()}
             self._set(
                 phase="ended",
                 answered=answers_of(entries.values(), self._answer_channels()) or self._answers,
