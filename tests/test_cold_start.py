@@ -72,7 +72,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.server.presenters.app": "for clients that show views",
     "mcp_roundtrip.server.views": "for clients that show views",
     "mcp_roundtrip.entry.front_door": "for the front door",
-    "mcp_roundtrip.entry.skills": "for servers with skills",
 }
 """Modules that a plain call must never load, with their cost or purpose."""
 

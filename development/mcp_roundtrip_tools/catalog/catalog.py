@@ -13,7 +13,7 @@ from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
 from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.server.feature import Feature
-from mcp_roundtrip.server.resources import Resource, select_resources
+from mcp_roundtrip.server.resources import Resource
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip_testing.loading import load_module, servers_in
 from mcp_roundtrip_tools.catalog.skill_catalog import skill_rows
@@ -89,7 +89,8 @@ def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any
 
 def _resources(servers: Mapping[str, Server], *, is_static: bool) -> dict[str, dict[str, Resource]]:
     return {
-        owner: select_resources(server.resources, is_static=is_static) for owner, server in servers.items()
+        owner: {uri: each for uri, each in server.resources.items() if each.template.is_static is is_static}
+        for owner, server in servers.items()
     }
 
 

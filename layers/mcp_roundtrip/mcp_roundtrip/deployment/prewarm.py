@@ -27,7 +27,7 @@ _EVERY_FUNCTION: Final = (
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
     "protocol.client_behavior",
     # skills
-    *("entry.skills", "server.skill_files", "server.skills"),
+    *("server.skill_files", "server.skills"),
     # tasks
     *("aws.clients", "aws.dynamodb", "aws.invocation", "server.task_methods", "tasks.service"),
 )

@@ -41,7 +41,14 @@ from mcp_roundtrip.server.admission import (
     read_uri,
     unknown_item,
 )
-from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
+from mcp_roundtrip.server.endpoint import (
+    RESOURCE_METHODS,
+    SKILL_METHODS,
+    Endpoint,
+    created_at_first_use,
+    make_endpoint,
+    with_views,
+)
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
@@ -125,7 +132,7 @@ class FrontDoor:
                 "page": [name for name, each in catalog.tools.items() if each.asks_on_page],
             },
             has_views=self._has_views,
-            skills=self._skill_handlers(),
+            skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if catalog.skills else {},
             owner_response=partial(owner_response, catalog, self._find_feature),
         )
 
@@ -142,38 +149,41 @@ class FrontDoor:
                 PROMPTS_GET: self._forward_feature,
             }
         if catalog.resources or catalog.templates:
-            features["resources"] = {
-                RESOURCES_LIST: self._list("resources", catalog.resources),
-                RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
-                RESOURCES_READ: self._forward_feature,
-            }
+            features["resources"] = self._resource_handlers()
         if catalog.skills:
-            from mcp_roundtrip.entry.skills import resource_handlers
-
-            features["resources"] = resource_handlers(
-                lambda: self._skill_methods, features.get("resources", {}), lambda: catalog.resources
-            )
+            features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         if catalog.prompts or catalog.resources or catalog.templates:
             features["completions"] = {COMPLETION_COMPLETE: self._forward_completion}
         if not self._has_views:
             return features
         return with_views(features, self._options, self._read_view)
 
-    def _skill_handlers(self) -> Mapping[str, Handler]:
-        if not self.catalog.skills:
-            return {}
-        from mcp_roundtrip.entry.skills import skill_handlers
+    def _resource_handlers(self) -> dict[str, Handler]:
+        catalog = self.catalog
+        return {
+            RESOURCES_LIST: self._list("resources", catalog.resources),
+            RESOURCES_TEMPLATES_LIST: self._list("resourceTemplates", catalog.templates),
+            RESOURCES_READ: self._forward_feature,
+        }
 
-        return skill_handlers(lambda: self._skill_methods)
+    def _resources_with_skills(self) -> Mapping[str, Handler]:
+        return self._skill_methods.resource_handlers()
+
+    def _skill_handlers(self) -> Mapping[str, Handler]:
+        return self._skill_methods.handlers()
 
     @cached_property
     def _skill_methods(self) -> SkillMethods:
         from mcp_roundtrip.server.skills import SkillMethods  # a call needs none
 
-        def forward(entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
-            return self._forward(entry, context)
+        catalog, forward = self.catalog, self._forward_skill
+        resources = self._resource_handlers() if catalog.resources or catalog.templates else {}
+        return SkillMethods(
+            self._options, catalog.skills, forward, forward, forward, resources, catalog.resources
+        )
 
-        return SkillMethods(self._options, self.catalog.skills, forward, forward, forward)
+    def _forward_skill(self, entry: CatalogEntry, context: RequestContext, uri: str) -> HttpResponse:
+        return self._forward(entry, context)
 
     def _list_tools(self, context: RequestContext) -> Reply:
         return self._tool_list(context)

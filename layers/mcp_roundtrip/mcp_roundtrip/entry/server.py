@@ -15,15 +15,19 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import (
     PROMPTS_GET,
     PROMPTS_LIST,
-    RESOURCES_LIST,
-    RESOURCES_READ,
-    RESOURCES_TEMPLATES_LIST,
     TOOLS_CALL,
     TOOLS_LIST,
 )
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.decorator_options import check_scopes
-from mcp_roundtrip.server.endpoint import Endpoint, make_endpoint, with_views
+from mcp_roundtrip.server.endpoint import (
+    RESOURCE_METHODS,
+    SKILL_METHODS,
+    Endpoint,
+    created_at_first_use,
+    make_endpoint,
+    with_views,
+)
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
@@ -45,7 +49,7 @@ from mcp_roundtrip.server.tools import ToolMethods
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.prompts import PromptMethods
-    from mcp_roundtrip.server.resources import Resource, ResourceMethods
+    from mcp_roundtrip.server.resources import ResourceMethods
     from mcp_roundtrip.server.skills import SkillMethods
     from mcp_roundtrip.state.signed_links import Link
 
@@ -131,7 +135,7 @@ class Server(Registry):
             has_tasks=self._tool_methods.has_tasks,
             needs=self._needs(),
             has_views=self._tool_methods.has_views,
-            skills=self._skill_handlers(),
+            skills=created_at_first_use(self._skill_handlers, *SKILL_METHODS) if self.skill_folders else {},
         )
 
     def _needs(self) -> Mapping[str, Sequence[str]]:
@@ -207,11 +211,7 @@ class Server(Registry):
                 PROMPTS_GET: self._get_prompt,
             }
         if self.resources:
-            features["resources"] = {
-                RESOURCES_LIST: self._resource_methods.list_resources,
-                RESOURCES_TEMPLATES_LIST: self._resource_methods.list_templates,
-                RESOURCES_READ: self._read_resource,
-            }
+            features["resources"] = self._resource_handlers()
         if self.prompts or self.resources:
             from mcp_roundtrip.server.completions import Completable, CompletionMethods
 
@@ -221,33 +221,28 @@ class Server(Registry):
             completions = CompletionMethods(self._options, completable, self.completers)
             features["completions"] = completions.handlers()
         if self.skill_folders:
-            from mcp_roundtrip.entry.skills import resource_handlers
-
-            own = features.get("resources", {})
-            features["resources"] = resource_handlers(
-                lambda: self._skill_methods, own, self._static_resources
-            )
+            features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
         return features
 
-    def _static_resources(self) -> Mapping[str, Resource]:
-        if not self.resources:
-            return {}
-        from mcp_roundtrip.server.resources import select_resources
+    def _resource_handlers(self) -> dict[str, Handler]:
+        methods = self._resource_methods
+        handlers = (methods.list_resources, methods.list_templates, self._read_resource)
+        return dict(zip(RESOURCE_METHODS, handlers, strict=True))
 
-        return select_resources(self.resources, is_static=True)
+    def _resources_with_skills(self) -> Mapping[str, Handler]:
+        return self._skill_methods.resource_handlers()
 
     def _skill_handlers(self) -> Mapping[str, Handler]:
-        if not self.skill_folders:
-            return {}
-        from mcp_roundtrip.entry.skills import skill_handlers
-
-        return skill_handlers(lambda: self._skill_methods)
+        return self._skill_methods.handlers()
 
     @cached_property
     def _skill_methods(self) -> SkillMethods:
-        from mcp_roundtrip.server.skills import own_skill_methods  # a call needs none
+        from mcp_roundtrip.server.skills import OwnSkills, SkillMethods, read_manifests  # a call needs none
 
-        return own_skill_methods(self._options, self.skill_folders)
+        own, skills = OwnSkills(self._options), read_manifests(self.skill_folders)
+        resources = self._resource_handlers() if self.resources else {}
+        listed = self._resource_methods.static if self.resources else {}
+        return SkillMethods(self._options, skills, own.get, own.read, own.read_directory, resources, listed)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client

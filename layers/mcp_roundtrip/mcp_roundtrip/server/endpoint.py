@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +17,12 @@ from mcp_roundtrip.internal_errors import Refusal
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
+    RESOURCES_DIRECTORY_READ,
     RESOURCES_LIST,
     RESOURCES_READ,
     RESOURCES_TEMPLATES_LIST,
+    SKILLS_GET,
+    SKILLS_LIST,
     SUBSCRIPTIONS_LISTEN,
     TASKS_CANCEL,
     TASKS_GET,
@@ -201,6 +204,12 @@ def make_endpoint(
     name = options.server_info.get("title") or options.server_info["name"]
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
     return Endpoint(handlers, legacy, name, scopes, owner_response, options, needs)
+
+
+SKILL_METHODS: Final = (SKILLS_LIST, SKILLS_GET, RESOURCES_DIRECTORY_READ)
+"""The methods of SEP-2640."""
+
+RESOURCE_METHODS: Final = (RESOURCES_LIST, RESOURCES_TEMPLATES_LIST, RESOURCES_READ)
 
 
 def created_at_first_use(create: Callable[[], Mapping[str, Handler]], *methods: str) -> dict[str, Handler]:

@@ -126,13 +126,18 @@ class ResourceMethods(Struct, frozen=True, dict=True):  # dict: the index is bui
     @cached_property
     def list_resources(self) -> FeatureList:
         """The handler of `resources/list`."""
-        return FeatureList(self.options, "resources", select_resources(self.resources, is_static=True))
+        return FeatureList(self.options, "resources", self.static)
 
     @cached_property
     def list_templates(self) -> FeatureList:
         """The handler of `resources/templates/list`."""
-        templates = select_resources(self.resources, is_static=False)
+        templates = {uri: each for uri, each in self.resources.items() if not each.template.is_static}
         return FeatureList(self.options, "resourceTemplates", templates)
+
+    @property
+    def static(self) -> dict[str, Resource]:
+        """The resources with a fixed URI. Those with a URI template have a list of their own."""
+        return {uri: each for uri, each in self.resources.items() if each.template.is_static}
 
     @cached_property
     def _index(self) -> UriIndex[Resource]:
@@ -146,8 +151,3 @@ class ResourceMethods(Struct, frozen=True, dict=True):  # dict: the index is bui
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
         resource, params = replace(resource, uri=uri), replace(params, arguments=variables)
         return FeatureCall(resource, uri, params, context, self.options, not context.request.is_legacy)
-
-
-def select_resources(resources: Mapping[str, Resource], *, is_static: bool) -> dict[str, Resource]:
-    """Return the resources with a fixed URI, or those with a URI template: each kind has its own list."""
-    return {name: each for name, each in resources.items() if each.template.is_static is is_static}

@@ -137,6 +137,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     """The handlers of skills, and those of resources with the files of skills.
 
     `skills`: by URI. `get`, `read`, `read_directory`: answer for a skill whose caller is authorized.
+    `resources`: the handlers of other resources. `listed`: those of these resources that have no template.
     """
 
     options: ServerOptions
@@ -144,6 +145,8 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     get: Answer
     read: Answer
     read_directory: Answer
+    resources: Mapping[str, Handler]
+    listed: Mapping[str, Listable]
 
     def handlers(self) -> dict[str, Handler]:
         """Return the handlers of the methods of SEP-2640."""
@@ -153,19 +156,17 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
             RESOURCES_DIRECTORY_READ: self._read_directory,
         }
 
-    def resource_handlers(
-        self, own: Mapping[str, Handler], listed: Mapping[str, Listable]
-    ) -> dict[str, Handler]:
-        """Return the handlers of resources. `own`: those of other resources; `listed`: these, if static.
+    def resource_handlers(self) -> dict[str, Handler]:
+        """Return the handlers of resources.
 
         The list has the SKILL.md of each skill, so that clients without the extension can read it.
         """
-        files = {skill.name: SkillFile(skill) for skill in self.skills.values()}
+        items = {**self.listed, **{skill.name: SkillFile(skill) for skill in self.skills.values()}}
         no_templates = FeatureList(self.options, "resourceTemplates", {}, is_constant=True)
         return {
-            RESOURCES_LIST: FeatureList(self.options, "resources", {**listed, **files}, is_constant=True),
-            RESOURCES_TEMPLATES_LIST: own.get(RESOURCES_TEMPLATES_LIST, no_templates),
-            RESOURCES_READ: lambda context: self._read(context, own.get(RESOURCES_READ)),
+            RESOURCES_LIST: FeatureList(self.options, "resources", items, is_constant=True),
+            RESOURCES_TEMPLATES_LIST: self.resources.get(RESOURCES_TEMPLATES_LIST, no_templates),
+            RESOURCES_READ: self._read,
         }
 
     @cached_property
@@ -199,15 +200,15 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
             raise unknown()
         return answer
 
-    def _read(self, context: RequestContext, own: Handler | None) -> Reply | HttpResponse:
+    def _read(self, context: RequestContext) -> Reply | HttpResponse:
         uri = read_uri(context.params)
         skill = self._find(context, uri, lambda: UnknownResource(uri))
         answer = None if skill is None else self.read(skill, context, uri)
         if answer is not None:
             return answer
-        if own is None:
+        if RESOURCES_READ not in self.resources:
             raise UnknownResource(uri)
-        return own(context)
+        return self.resources[RESOURCES_READ](context)
 
     def _read_directory(self, context: RequestContext) -> Reply | HttpResponse:
         uri = read_uri(context.params)
@@ -240,41 +241,41 @@ class SkillFile(Struct, frozen=True):
         return {**file_resource(entry["uri"]), **about}
 
 
-def own_skill_methods(options: ServerOptions, folders: Mapping[Path, tuple[str, ...]]) -> SkillMethods:
-    """Return the handlers for the skills of this function. Raises DefinitionError."""
+class OwnSkills(Struct, frozen=True):
+    """Answers for the skills of this function."""
 
-    def get(skill: OwnSkill, context: RequestContext, uri: str) -> Reply:
-        return _cacheable(options, skill, context, {"skill": skill.entry})
+    options: ServerOptions
 
-    def read(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+    def get(self, skill: OwnSkill, context: RequestContext, uri: str) -> Reply:
+        """Return the skill."""
+        return self._cacheable(skill, context, {"skill": skill.entry})
+
+    def read(self, skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+        """Return the contents of a file; None if the skill has no such file."""
         file = skill.files.get(spelling_key(uri))
         if file is None:
             return None
         contents = [file_contents(file["uri"], skill.read(file))]
-        return _cacheable(options, skill, context, {"contents": contents})
+        return self._cacheable(skill, context, {"contents": contents})
 
-    def read_directory(skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+    def read_directory(self, skill: OwnSkill, context: RequestContext, uri: str) -> Reply | None:
+        """Return a page of the children of a directory; None if the skill has no such directory."""
         children = _children(spelling_key(uri), (each["uri"] for each in skill.entry["resources"]))
         if not children:
             return None
         cursor = context.params.get("cursor")
-        part, following = find_page("directory", list(children), cursor, options.page_size)
+        part, following = find_page("directory", list(children), cursor, self.options.page_size)
         more = {} if following is None else {"nextCursor": following}
         # SEP-2640 asks for no caching hints here, but MCP Inspector 2.12 refuses a result without them.
         members = {"resources": list(children.values())[part], **more}
-        return _cacheable(options, skill, context, members)
+        return self._cacheable(skill, context, members)
 
-    return SkillMethods(options, read_manifests(folders), get, read, read_directory)
-
-
-def _cacheable(
-    options: ServerOptions, skill: OwnSkill, context: RequestContext, members: Mapping[str, Any]
-) -> Reply:
-    server_info = context.server_info(options)
-    result = results.cacheable(server_info, options.list_ttl_ms, **members)
-    if skill.scopes:
-        result["cacheScope"] = "private"
-    return Reply(result, log_fields={"skill": skill.name})
+    def _cacheable(self, skill: OwnSkill, context: RequestContext, members: Mapping[str, Any]) -> Reply:
+        server_info = context.server_info(self.options)
+        result = results.cacheable(server_info, self.options.list_ttl_ms, **members)
+        if skill.scopes:
+            result["cacheScope"] = "private"
+        return Reply(result, log_fields={"skill": skill.name})
 
 
 def _children(directory: str, files: Iterable[str]) -> dict[str, Mapping[str, Any]]:
