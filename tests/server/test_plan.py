@@ -15,6 +15,7 @@ from mcp_roundtrip.server.plan import (
     StateSupport,
     carrier_of_unfinished,
     plan_call,
+    presenter_of_repeated,
 )
 
 ALL: Sequence[Fallback] = ("app", "page", "model", "default")
@@ -84,3 +85,22 @@ def test_a_call_that_is_out_of_time_continues_in_the_first_way_that_is_possible(
 ) -> None:
     plan = Plan((), parks, state)
     assert carrier_of_unfinished(plan, is_in_app=in_app, may_start_task=task) == way
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "is_for_model", "shows_requests", "presenter"),
+    [
+        (ALL, True, True, "model"),
+        (("page",), True, False, "page"),  # another client asked its model
+        (ALL, False, True, "client"),
+        (ALL, False, False, "app"),
+        (("page", "app"), False, False, "page"),
+        (("model", "default"), False, False, "page"),  # another client asked on the page
+    ],
+)
+def test_open_questions_are_asked_in_the_best_way_of_the_client_that_makes_the_call_again(
+    fallbacks: tuple[Fallback, ...], is_for_model: bool, shows_requests: bool, presenter: str
+) -> None:
+    plan = Plan(fallbacks, parks=True, state="follows")
+    found = presenter_of_repeated(plan, is_for_model=is_for_model, shows_requests=shows_requests)
+    assert found == presenter

@@ -149,6 +149,21 @@ def carrier_of_questions(plan: Plan, channel: Channel, *, has_effects: bool, tak
     return "state" if takes_rounds else "restart"
 
 
+def presenter_of_repeated(plan: Plan, *, is_for_model: bool, shows_requests: bool) -> Channel:
+    """Return the channel of open questions for the client that makes a parked call again.
+
+    `is_for_model`: a model was asked them. `shows_requests`: the client shows all of them to its user as
+    input requests.
+    """
+    shown_in: Channel = next((each for each in plan.fallbacks if each in ("app", "page")), "page")
+    table: Sequence[tuple[bool, Channel]] = (
+        (is_for_model and "model" in plan.fallbacks, "model"),
+        (shows_requests, "client"),
+        (True, shown_in),
+    )
+    return next(channel for applies, channel in table if applies)
+
+
 def carrier_of_unfinished(plan: Plan, *, is_in_app: bool, may_start_task: bool) -> Carrier | None:
     """Return where a call waits that is out of time, and asks nothing; None if it cannot continue.
 

@@ -29,6 +29,7 @@ from mcp_roundtrip.server.carriers.parked_pass import ParkedPass
 from mcp_roundtrip.server.carriers.stored import creation_error, parked_caller, task_call_of
 from mcp_roundtrip.server.execution import new_run
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.plan import presenter_of_repeated
 from mcp_roundtrip.server.presenters import app, client, model, page, standing
 from mcp_roundtrip.server.presenters.standing import Repetition
 from mcp_roundtrip.server.round import Round
@@ -152,17 +153,19 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     """
     call, requests = this_round.call, {key: asked.request for key, asked in task.requests.items()}
     again = Repetition.of(call, task)
-    is_for_model = any(asked.channel == "model" for asked in task.requests.values())
-    if is_for_model and "model" in call.plan.fallbacks:
+    presenter = presenter_of_repeated(
+        call.plan,
+        is_for_model=any(asked.channel == "model" for asked in task.requests.values()),
+        shows_requests=call.takes_rounds and _shows(call.context.request.meta.capabilities, requests),
+    )
+    if presenter == "model":
         return model.ask_parked(this_round, requests, again)
-    answers_requests = call.takes_rounds and _shows(call.context.request.meta.capabilities, requests)
-    shown_in = [each for each in call.plan.fallbacks if each in ("app", "page")]
-    if not answers_requests and shown_in[:1] != ["app"]:
+    if presenter == "page":
         return page.ask(this_round, requests, again, is_repeated=is_repeated)
-    state = state_carrier.save_name(this_round, task.task_id, for_view=not answers_requests)
+    state = state_carrier.save_name(this_round, task.task_id, for_view=presenter == "app")
     if isinstance(state, Reply):
         return state
-    if answers_requests:
+    if presenter == "client":
         return client.ask(this_round, requests, state)
     return app.ask_parked(this_round, requests, state, again)
 
