@@ -36,14 +36,14 @@ MAY_IMPORT = {
     "adapters": {"errors", "protocol"},
     "observing": {"errors"},
     "observing.tracer": set[str](),
-    "observing.audit": {"engine.journal", "auth.principal"},
+    "observing.audit_records": {"engine.journal", "auth.principal"},
     "aws": {"errors", "internal_errors", "protocol.canonical", "state", "tasks", "observing.tracer"},
     "s3": {"errors", "content", "aws"},
     "server": {
         *("errors", "internal_errors", "deployment.ports", "auth"),
         *("protocol", "schema", "arguments", "content", "forms"),
         *("engine", "state", "tasks", "question_ui"),
-        *("observing.audit", "observing.tracer"),
+        *("observing.audit_records", "observing.tracer"),
     },
     "deployment": {
         *("internal_errors", "protocol", "auth", "engine.deadline", "state", "tasks", "aws", "observing"),

@@ -29,7 +29,7 @@ NEVER_LOADED = {
     "urllib3": "for outgoing HTTPS",
     # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
     **({"email.message": "for outgoing HTTPS"} if sys.version_info >= (3, 13) else {}),
-    "mcp_roundtrip.observing.audit": "for audit records",
+    "mcp_roundtrip.observing.audit_records": "for audit records",
     "mcp_roundtrip.deployment.audit_log_factory": "for audit records",
     "mcp_roundtrip.server.auditing": "for audit records",
     "opentelemetry": "for deployments that trace",

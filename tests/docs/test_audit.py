@@ -16,7 +16,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.aws.audit_log import AuditKey
-from mcp_roundtrip.observing.audit import AuditRecord, hashed_caller
+from mcp_roundtrip.observing.audit_records import AuditRecord, hashed_caller
 from mcp_roundtrip_testing import DECLINE, Player
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_tools.run.services.kms import FakeKms

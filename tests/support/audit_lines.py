@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_roundtrip.deployment.ports import AuditLog
 from mcp_roundtrip.internal_errors import AuditFailed
-from mcp_roundtrip.observing.audit import plain_caller
+from mcp_roundtrip.observing.audit_records import plain_caller
 
 
 @dataclass

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mcp_roundtrip.observing.audit import Answer, AuditRecord
+from mcp_roundtrip.observing.audit_records import Answer, AuditRecord
 from mcp_roundtrip.observing.log_lines import LineWriter
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog
 from mcp_roundtrip.deployment.ports import AuditLog
 from mcp_roundtrip.deployment.settings import Settings
-from mcp_roundtrip.observing.audit import hashed_caller, plain_caller
+from mcp_roundtrip.observing.audit_records import hashed_caller, plain_caller
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients

@@ -15,7 +15,7 @@ from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.observing.audit import (
+from mcp_roundtrip.observing.audit_records import (
     Answer,
     AskedQuestion,
     AuditRecord,

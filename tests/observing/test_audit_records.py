@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.engine.run import MAX_KEY_BYTES
-from mcp_roundtrip.observing.audit import (
+from mcp_roundtrip.observing.audit_records import (
     MAX_ITEMS,
     MAX_TEXT,
     Answer,
