@@ -1,9 +1,10 @@
 """Official clients read definitions and results of all kinds, and Ajv compiles every schema in them.
 
-The results are those of the golden corpus, the examples, the conformance server, and servers with all sample
-types. The Python client and both generations of the TypeScript client are real; their sessions are in memory.
-Not covered: results that need an extension (tasks, namespaced requests, the dialect of SEP-2322), and types
-that a single test defines.
+The results are those of the golden corpus, the examples, the benchmarks, the servers of the suite, and
+servers with all sample types. The Python client and both generations of the TypeScript client are real; their
+sessions are in memory. Clients get no result that needs an extension (tasks, namespaced requests, the dialect
+of SEP-2322); Ajv gets the schemas in these, too. Not covered: types that a single test
+defines, and schemas that are made to be costly.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.schema.schema_validator import SchemaValidator
 from support.format_samples import FORMATS
 from support.json_values import values
-from support.recorded_exchanges import distinct, of_corpus, of_examples, of_samples
+from support.recorded_exchanges import distinct, messages_of_corpus, of_corpus, of_examples, of_samples
 from support.replayed_results import PROGRAM, Exchange, refusals_of_python, session
 from support.sample_servers import RESULTS, type_server
 from support.type_samples import ZOO
@@ -123,7 +124,10 @@ class Judged:
 
 @pytest.fixture(scope="module")
 def judged(exchanges: Sequence[Exchange], arguments: Mapping[str, Sequence[Any]]) -> list[Judged]:
-    """Every schema in the exchanges. The results of sample types are given the values of their arguments."""
+    """Every schema in the exchanges and in the messages of the corpus.
+
+    The results of sample types are given the values of their arguments.
+    """
     known: dict[str, Sequence[Any]] = {}
     for sample, objects in arguments.items():
         value, member, *_ = type_server(sample).tools.values()
@@ -133,11 +137,11 @@ def judged(exchanges: Sequence[Exchange], arguments: Mapping[str, Sequence[Any]]
         members = [each["x"] for each in objects if isinstance(each, dict) and "x" in each]
         known[as_key(value.output.json_schema())] = members
     found: dict[str, Judged] = {}
-    for exchange in exchanges:
-        for schema in schemas_in(exchange.result):
+    for where, value in (*((each.where, each.result) for each in exchanges), *messages_of_corpus()):
+        for schema in schemas_in(value):
             key = as_key(schema)
             if key not in found:
-                found[key] = Judged(exchange.where, schema, known.get(key) or values_of(schema))
+                found[key] = Judged(where, schema, known.get(key) or values_of(schema))
     return list(found.values())
 
 

@@ -20,6 +20,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
+from support.authorized_server import databases
 from support.project import FUNCTIONS, ROOT
 from support.replayed_results import LISTS, METHODS, Exchange
 from support.response_validation import STANDARD
@@ -55,6 +56,14 @@ def of_corpus() -> Iterator[Exchange]:
     """Yield the exchanges of the golden corpus."""
     for name, record in load().items():
         yield from _of_case(name, record)
+
+
+def messages_of_corpus() -> Iterator[tuple[str, Any]]:
+    """Yield each message of the golden corpus, also those of extensions, with the name of its case."""
+    for name, record in load().items():
+        for exchange in record["exchanges"]:
+            for message in _messages(exchange.get("response")):
+                yield name, message
 
 
 def _of_case(name: str, record: Record) -> Iterator[Exchange]:
@@ -96,8 +105,10 @@ def _as_sent(value: Any) -> Any:
 
 
 def of_examples() -> Iterator[Exchange]:
-    """Yield the definitions of the examples and of the conformance server, and results of the latter."""
+    """Yield the definitions of examples and of the suite's servers, and results of the conformance server."""
     servers = load_function_servers(FUNCTIONS) | load_function_servers(ROOT / "tests")
+    servers |= load_function_servers(ROOT / "benchmarks/functions")
+    servers |= {"authorized server": databases()}
     for name, server in servers.items():
         yield from of_lists(name, server)
     yield from of_features_without_input("conformance server", servers["conformance_server"])
