@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "errors": set[str](),
     "internal_errors": {"errors"},
     "protocol": {"errors"},
-    "schema": {"errors", "protocol.canonical"},
+    "schema": {"errors", "internal_errors", "protocol.canonical"},
     "arguments": {"errors", "internal_errors", "protocol.canonical", "schema"},
     "content": {"errors", "protocol.canonical", "schema", "arguments"},
     "forms": {"errors", "internal_errors", "schema", "arguments"},

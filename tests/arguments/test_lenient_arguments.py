@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import BaseModel, EmailStr, Field
 
-from mcp_roundtrip.arguments.lenient_arguments import MAX_JSON_VALUES
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.forms.form import Form
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.json_schema import build_json_schema
+from mcp_roundtrip.schema.schema_validator import MAX_PARSED_VALUES
 from mcp_roundtrip.schema.type_adapters import type_adapter
 from mcp_roundtrip.server.feature import Parameters
 
@@ -95,7 +95,7 @@ def test_a_lenient_tool_reads_json_from_text_where_the_schema_refuses_text(
         {"size": "[1"},
         {"size": '{"vcpus": 1, "vcpus": 2}'},
         {"sizes": "[" * 1_000},
-        {"sizes": json.dumps([{"vcpus": 1}] * MAX_JSON_VALUES)},
+        {"sizes": json.dumps([{"vcpus": 1}] * MAX_PARSED_VALUES)},
         {"name": 5},
     ],
 )

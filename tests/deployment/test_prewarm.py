@@ -171,16 +171,12 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
             arguments.raw_arguments arguments.string_arguments
             server.completions server.definition_checks server.hooks server.prompts server.resources
         """,
-        "errors need them": """
-            observing.redaction
-            schema.explanation schema.json_errors arguments.type_errors
-        """,
+        "errors need it": "observing.redaction",
         "no client waits for a worker": "entry.worker",
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
-            arguments.lenient_arguments aws.traced_clients deployment.audit_log_factory observing.tracer
-            server.auditing server.spans
+            aws.traced_clients deployment.audit_log_factory observing.tracer server.auditing server.spans
         """,
     },
     "front_door": {

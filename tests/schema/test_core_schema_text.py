@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.schema.core_schema_text import core_schema_text
+from mcp_roundtrip.schema.core_schemas import core_schema_text
 from mcp_roundtrip.schema.json_schema import build_json_schema
 from mcp_roundtrip.schema.type_adapters import type_adapter
 

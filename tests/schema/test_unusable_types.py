@@ -103,7 +103,7 @@ def test_unions_that_double_on_each_level_are_refused() -> None:
     value: Any = 1
     for _ in range(11):
         value = {"child": value}
-    with pytest.raises(DefinitionError, match="tool: the schema makes more than"):
+    with pytest.raises(DefinitionError, match="tool: parameter 'x': the schema makes more than"):
         Arguments.from_function(tool_of(choices(11)), ()).validate({"x": value})
 
 

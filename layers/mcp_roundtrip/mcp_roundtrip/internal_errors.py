@@ -10,6 +10,7 @@
     │   ├── StateTooLarge        the journal does not fit into a requestState (.size, .limit)
     │   ├── ResultTooLarge       the response does not fit into a Lambda response (.limit)
     │   └── ItemTooLarge         a task's data does not fit into an item (.size, .limit)
+    ├── InvalidValue             a value does not fit its schema (.text_for_log)
     ├── LeaseLost                another worker has the task of this pass, or the task has ended
     ├── Refusal                  a ProtocolError with a reason that the client does not see
     └── ErrorWithReason
@@ -23,7 +24,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from mcp_roundtrip.errors import ErrorWithReason, McpRoundtripError, ProtocolError, ToolError
 
@@ -88,6 +90,27 @@ class Refusal(ProtocolError):
     def __init__(self, reason: str, code: int, message: str, data: Any = None, **options: int) -> None:
         super().__init__(code, message, data, **options)
         self.reason = reason
+
+
+MAX_NAME: Final = 128
+"""The most characters of a member's name in a message: a client may have chosen the name."""
+
+
+def format_location(root: str, path: Sequence[str | int]) -> str:
+    """Return a place as text: `arguments` and `("sizes", 0, "vcpus")` give `arguments.sizes[0].vcpus`."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step[:MAX_NAME]}" for step in path]
+    return (root + "".join(steps)).removeprefix(".") or "answer"  # forms have no root
+
+
+class InvalidValue(McpRoundtripError):
+    """A value does not fit its schema. The text has one line per problem, with its place, and no value.
+
+    It may quote texts of the author's validators, and names that a client made; `text_for_log` does not.
+    """
+
+    def __init__(self, text: str, text_for_log: Callable[[], str] | None = None) -> None:
+        super().__init__(text)
+        self.text_for_log = text_for_log or (lambda: text)
 
 
 class InvalidAnswer(ErrorWithReason):

@@ -12,11 +12,10 @@ from msgspec import field
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, format_location
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.exact_reader import input_text
 from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.problem_texts import format_location
 from mcp_roundtrip.schema.subschemas import (
     DIALECTS,
     dialect_of,
@@ -96,9 +95,7 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
         arguments = self._without_empty(raw)
         problems = self._problems(arguments)
         if problems and self.is_lenient:
-            from mcp_roundtrip.arguments.lenient_arguments import with_parsed_json  # few tools are lenient
-
-            arguments = dict(with_parsed_json(self._validator, arguments))
+            arguments = dict(self._validator.with_parsed_json(arguments))
             problems = problems if self._problems(arguments) else []
         if problems:
             raise ArgumentsError("\n".join(problems))
@@ -112,16 +109,10 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
 
     def _problems(self, arguments: Mapping[str, Any]) -> list[str]:
         try:
-            length = len(input_text(arguments))
-        except ValueError as error:
-            return [f"arguments: {error}"]
-        if problem := self._validator.exceeded_bound(arguments, length):
-            return [f"arguments: {problem}"]
-        if self._validator.is_valid(arguments):
-            return []
-        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
-
-        return problem_lines(self._validator, arguments, "arguments")
+            length = len(input_text(arguments, "arguments"))
+        except InvalidValue as error:
+            return [str(error)]
+        return self._validator.problems(arguments, "arguments", length)
 
     def _without_empty(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments without those that are null or "", have a `default`, and are refused."""

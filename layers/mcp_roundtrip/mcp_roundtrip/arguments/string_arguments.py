@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
+from functools import cached_property
 from inspect import isclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
 
 from pydantic import BaseModel
+from pydantic_core import SchemaValidator
 
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.exact_reader import InvalidValue
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+from mcp_roundtrip.schema.core_schemas import nodes
+from mcp_roundtrip.schema.exact_reader import input_text
+from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching
+from mcp_roundtrip.schema.typed_validator import read_typed, typed_validator
 
 
-class StringArguments(Arguments, frozen=True):
+class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """Arguments that are strings in JSON and are converted to the types of their annotations."""
 
     @classmethod
@@ -52,10 +57,22 @@ class StringArguments(Arguments, frozen=True):
                 "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
             )
         try:
-            values: dict[str, Any] = self._reader.read_strings(raw)
+            text = input_text(raw, "arguments")
+            if self._patterns and exceeds_matching(self._patterns, 0, raw, len(text)):
+                raise ArgumentsError(f"arguments: {TEXT_TOO_LONG}")
+            values: dict[str, Any] = read_typed(self._validator, text, "arguments")
         except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        return typed_validator(self._reader.types.core_schema)
+
+    @cached_property
+    def _patterns(self) -> frozenset[str]:
+        found = (node.get("pattern") for node in nodes(self._reader.types.core_schema))
+        return frozenset(each for each in found if isinstance(each, str))
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the strings that an argument can be, if its annotation is a Literal or an Enum."""

@@ -1,17 +1,23 @@
-"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON."""
+"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON.
+
+Also the messages for types that pydantic cannot use or describe, each with a type to use instead.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from inspect import Parameter
-from typing import Annotated, Any, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Final, NotRequired, get_args, get_origin
 
 from msgspec import field
 from pydantic.config import ConfigDict, with_config
+from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import Field, FieldInfo
 from pydantic.type_adapter import TypeAdapter
+from pydantic_core import SchemaError
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.arguments.mcp_header import (
@@ -20,10 +26,11 @@ from mcp_roundtrip.arguments.mcp_header import (
     headers_of_parameters,
     headers_of_schema,
 )
-from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
+from mcp_roundtrip.arguments.signature import FunctionArguments, Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+from mcp_roundtrip.schema.core_schemas import NOT_COMPILED, core_schema_text
+from mcp_roundtrip.schema.exact_reader import ExactReader
 
 
 class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -63,8 +70,6 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
 
     def type_text(self) -> str | None:
         """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
-        from mcp_roundtrip.schema.core_schema_text import core_schema_text  # only forwarded calls need it
-
         return core_schema_text(self._reader.types.core_schema)
 
     def check(self) -> None:
@@ -81,12 +86,8 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
             values: dict[str, Any] = self._reader.read(raw)
         except InvalidValue as error:
             if self.is_lenient:
-                from mcp_roundtrip.arguments.lenient_arguments import (
-                    with_parsed_json,  # few tools are lenient
-                )
-
                 with suppress(InvalidValue):
-                    return dict(self._reader.read(with_parsed_json(self._reader.schema_validator, raw)))
+                    return dict(self._reader.read(self._reader.checked.validator.with_parsed_json(raw)))
             raise ArgumentsError(str(error)) from None
         return values
 
@@ -113,18 +114,13 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
     def _json_schema(self) -> dict[str, Any]:
         if not self.signature.parameters:
             return {"type": "object", "additionalProperties": False}
-        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
-
         types = self._reader.types
         try:
-            schema = build_json_schema(types)
+            schema = _build_json_schema(types)
         except Exception as error:  # as above
             raise self._unusable(error) from None
-        from mcp_roundtrip.schema.validation_cost import check_cost  # as above
-
         try:
             headers = headers_of_schema(schema)
-            check_cost(schema)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
@@ -136,14 +132,16 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
 
     def _unusable(self, error: Exception) -> DefinitionError:
         """Return the error for the parameter that pydantic cannot use or cannot describe."""
-        from mcp_roundtrip.arguments.type_errors import (  # for errors only
-            explain_type_error,
-            first_type_error,
-        )
-
-        found = first_type_error({each.name: self._field(each) for each in self.signature.parameters})
-        where, why = ("", explain_type_error(self.signature.name, error)) if found is None else found
-        return DefinitionError(f"{self.signature.name}: {where}{why}")
+        problem = explain_type_error(self.signature.name, error)
+        for parameter in self.signature.parameters:
+            own_type = self._field(parameter)
+            inner = get_args(own_type)[0] if get_origin(own_type) is NotRequired else own_type
+            try:
+                _build_json_schema(TypeAdapter(inner))
+            except Exception as own:  # an annotation of the author's may raise anything
+                problem = f"parameter {parameter.name!r}: {explain_type_error(inner, own)}"
+                break
+        return DefinitionError(f"{self.signature.name}: {problem}")
 
     def _field(self, parameter: Parameter) -> Any:
         metadata: list[Any] = []
@@ -173,3 +171,44 @@ def _parts(annotation: Any) -> tuple[Any, list[Any]]:
         base, *metadata = get_args(annotation)
         return base, metadata
     return annotation, []
+
+
+def _build_json_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
+    from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
+
+    return build_json_schema(types)
+
+
+# -- messages for types that pydantic cannot use or describe
+
+SUPPORTED_TYPES: Final = (
+    "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
+)
+
+_UNKNOWN: Final = r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other>.{1,200}?))\. Set "
+
+
+def explain_type_error(annotation: Any, error: Exception) -> str:
+    """Return one line that explains pydantic's error for a type, and ends with a remedy."""
+    if isinstance(error, DefinitionError):
+        return str(error)
+    if isinstance(error, SchemaError) and "regex" in str(error).lower():
+        return f"the pattern of {_text(annotation)} {NOT_COMPILED}"
+    code = getattr(error, "code", None)
+    if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
+        name = (found["name"] or found["other"]).rpartition(".")[2]
+        if name.endswith("Context"):
+            return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
+        return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
+    if isinstance(error, PydanticUndefinedAnnotation):
+        return f"the type {error.name!r} is not defined; define it at module level, before its use"
+    if code == "class-not-fully-defined":
+        return f"{_text(annotation)} refers to a type that is not defined; define that type at module level"
+    if code == "invalid-for-json-schema":
+        return f"JSON Schema cannot describe {_text(annotation)}; {SUPPORTED_TYPES}"
+    first = str(error).partition("\n")[0].rstrip(".")
+    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {first}); {SUPPORTED_TYPES}"
+
+
+def _text(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else type_name(annotation)

@@ -191,11 +191,12 @@ def _to_json(where: str, value: Any) -> Any:
 
 
 def _values_to_json(where: str, plain: Any) -> Any:
-    from mcp_roundtrip.schema.type_adapters import to_json  # a front door has no pydantic
+    from mcp_roundtrip.schema.type_adapters import (  # a front door has no pydantic
+        locate_unserializable,
+        to_json,
+    )
 
     try:
         return to_json(plain)[0]
     except ValueError:
-        from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
-
         raise UsageError(f"{where} must be JSON{locate_unserializable(plain, where)}") from None

@@ -21,13 +21,16 @@ from mcp_roundtrip.arguments.signature import (
     type_name,
     unwrap_alias,
 )
+from mcp_roundtrip.arguments.typed_arguments import explain_type_error
 from mcp_roundtrip.content.block_base import ContentBlock, text_block
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.core_schemas import is_plain_to_write, nodes
+from mcp_roundtrip.schema.core_schemas import core_schema_text, is_plain_to_write, nodes
+from mcp_roundtrip.schema.exact_reader import invalid_value
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
     JsonResult,
     RepeatedName,
+    locate_unserializable,
     read_plain,
     read_written,
     to_json,
@@ -99,8 +102,6 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
         if self.kind is not _Kind.STRUCTURED:
             return self.kind.name
-        from mcp_roundtrip.schema.core_schema_text import core_schema_text  # only forwarded calls need it
-
         try:
             return core_schema_text(type_adapter(self.annotation).core_schema)
         except Exception as error:  # an author's annotation may raise anything
@@ -142,8 +143,6 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             raise self._unusable(error) from None
 
     def _unusable(self, error: Exception) -> DefinitionError:
-        from mcp_roundtrip.arguments.type_errors import explain_type_error  # for errors only
-
         return DefinitionError(f"{self.name}: the return type: {explain_type_error(self.annotation, error)}")
 
     @cached_property
@@ -165,9 +164,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         except TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
-            from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
-
-            raise UsageError(f"{self._mismatch()}\n{describe_errors(error, 'result')}") from None
+            raise UsageError(f"{self._mismatch()}\n{invalid_value(error, 'result')}") from None
         except PydanticSerializationError:
             raise self._not_serialized(types, value) from None
         try:
@@ -181,7 +178,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
     def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
         """Return the error for a value that pydantic refuses to serialize."""
-        place = _place(value)
+        place = locate_unserializable(value, "result")
         with suppress(PydanticSerializationError, UnicodeError):
             self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
             if place:  # half of a surrogate pair, which text cannot hold
@@ -190,11 +187,8 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
     def _refuse_invalid(self, data: Any) -> None:
         """Raise UsageError for data that the outputSchema refuses."""
-        if not self._validator.is_valid(data):
-            from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
-
-            lines = "\n".join(problem_lines(self._validator, data, "result"))
-            raise UsageError(f"{self._mismatch()}\n{lines}")
+        if problems := self._validator.problems(data, "result"):
+            raise UsageError("\n".join([self._mismatch(), *problems]))
 
     def _mismatch(self, place: str = "") -> str:
         what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"
@@ -240,16 +234,11 @@ def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageEr
     if isinstance(value, Coroutine):
         value.close()
         return UsageError(f"{name} returned a coroutine without awaiting it; write `async def {name}`")
+    place = locate_unserializable(value, "result")
     return UsageError(
-        f"{name} returned a value that JSON cannot hold{_place(value)}; return text, numbers, lists, dicts, "
-        "models or dataclasses"
+        f"{name} returned a value that JSON cannot hold{place}; return text, numbers, lists, dicts, models "
+        "or dataclasses"
     )
-
-
-def _place(value: Any) -> str:
-    from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
-
-    return locate_unserializable(value, "result")
 
 
 def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:

@@ -21,10 +21,18 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.arguments.signature import resolve_type_hints, type_name, unwrap_function
+from mcp_roundtrip.arguments.typed_arguments import explain_type_error
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.schema.core_schemas import is_plain_to_read
-from mcp_roundtrip.schema.type_adapters import TYPE_ERRORS, RepeatedName, to_json, type_adapter
+from mcp_roundtrip.schema.exact_reader import invalid_value
+from mcp_roundtrip.schema.type_adapters import (
+    TYPE_ERRORS,
+    RepeatedName,
+    locate_unserializable,
+    to_json,
+    type_adapter,
+)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.schema_validator import SchemaValidator
@@ -81,10 +89,8 @@ def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
 
 def _refuse_invalid(types: TypeAdapter[Any], data: Any) -> None:
     validator = _schema_validator(types)
-    if validator is not None and not validator.is_valid(data):
-        from mcp_roundtrip.schema.explanation import problem_lines  # for errors only
-
-        raise ValueError("\n".join(problem_lines(validator, data, "result")))
+    if validator is not None and (problems := validator.problems(data, "result")):
+        raise ValueError("\n".join(problems))
 
 
 @lru_cache(maxsize=256)
@@ -164,8 +170,6 @@ def _dump_untyped(value: Any) -> Any:
             "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
         ) from None
     except ValueError:
-        from mcp_roundtrip.schema.json_errors import locate_unserializable  # for errors only
-
         raise UsageError(
             f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return text, "
             "numbers, lists or dicts, or annotate the function's return type"
@@ -206,11 +210,7 @@ def _unreadable(value: Any, annotation: Any, problem: str) -> str:
 
 
 def _problems(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    from mcp_roundtrip.schema.problem_texts import describe_errors  # for errors only
-
-    return describe_errors(error, "result")
+    return str(invalid_value(error, "result") if isinstance(error, ValidationError) else error)
 
 
 def _is_same(value: Any, result: Any) -> bool:
@@ -229,8 +229,6 @@ def _is_same(value: Any, result: Any) -> bool:
 
 
 def _unusable(annotation: Any, error: Exception) -> str:
-    from mcp_roundtrip.arguments.type_errors import explain_type_error  # for errors only
-
     return f"cannot have its return type: {explain_type_error(annotation, error)}"
 
 

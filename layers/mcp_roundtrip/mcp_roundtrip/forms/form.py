@@ -17,9 +17,10 @@ from pydantic.type_adapter import TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
+from mcp_roundtrip.arguments.typed_arguments import explain_type_error
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import InvalidAnswer
-from mcp_roundtrip.schema.exact_reader import ExactReader, InvalidValue
+from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
+from mcp_roundtrip.schema.exact_reader import ExactReader
 
 SINGLE_FIELD = "value"
 """The one property of a form made from a single-field type."""
@@ -104,8 +105,6 @@ def _build(model: Any) -> Form:
     except DefinitionError as error:
         raise DefinitionError(f"form {name}: {error}") from None
     except Exception as error:  # an annotation of the author's may raise anything
-        from mcp_roundtrip.arguments.type_errors import explain_type_error  # for errors only
-
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
 
 

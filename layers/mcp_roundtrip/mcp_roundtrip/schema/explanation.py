@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema.problem_texts import (
     EXAMPLES,
     MAX_PROBLEMS,
     WORDS,
-    format_location,
     has_type,
     options_text,
     quote,
     type_names,
 )
-from mcp_roundtrip.schema.schema_validator import SchemaValidator, escaped
-from mcp_roundtrip.schema.subschemas import resolve
+from mcp_roundtrip.schema.subschemas import escaped, resolve
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
 ValuePath = tuple[str | int, ...]
@@ -39,12 +38,25 @@ _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 """Dialects in which `$ref` hides the keywords beside it."""
 
 
-def explain(validator: SchemaValidator, value: Any) -> Iterator[Problem]:
+class Validator(Protocol):
+    """The validator of a JSON Schema and of its parts, which are known by JSON pointers."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]: ...
+
+    def is_valid_by(self, pointer: str, value: Any, /) -> bool: ...
+
+    def satisfies(self, place: str, rule: Mapping[str, Any], value: Any, /) -> bool: ...
+
+    def work(self, place: str, value: Any, /) -> int: ...
+
+
+def explain(validator: Validator, value: Any) -> Iterator[Problem]:
     """Yield the problems of an invalid value, in the order of the schema."""
     return _Explanation(validator).reasons("#", validator.schema, value, ())
 
 
-def problem_lines(validator: SchemaValidator, value: Any, root: str) -> list[str]:
+def problem_lines(validator: Validator, value: Any, root: str) -> list[str]:
     """Return a line for each problem of an invalid value. `root` is the name of the value."""
     found = list(islice(explain(validator, value), MAX_PROBLEMS + 1))
     lines = [f"{format_location(root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
@@ -68,7 +80,7 @@ class _Rule(Struct, frozen=True, eq=False):
 class _Explanation(Struct, eq=False):
     """One explanation. Neither the schema nor the value may change during it: they are known by `id`."""
 
-    validator: SchemaValidator
+    validator: Validator
     work_left: int = MAX_EXPLANATION_WORK
     is_counting: bool = False
     """Whether the problems of alternatives are counted."""

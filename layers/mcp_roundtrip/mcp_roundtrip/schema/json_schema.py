@@ -11,7 +11,9 @@ from pydantic_core import PydanticOmit, core_schema
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.schema.patterns import syntax_problem
 from mcp_roundtrip.schema.subschemas import all_patterns, nodes
+from mcp_roundtrip.schema.validation_cost import check_cost
 
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""
@@ -161,18 +163,19 @@ def build_json_schema(
 ) -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of the adapter's type, with `type` first.
 
-    Raises DefinitionError for a pattern that clients cannot compile, and for a limit that is infinite.
+    Raises DefinitionError for a pattern that clients cannot compile, for a limit that is infinite, and for a
+    schema that makes too many checks of a client's value.
     """
     schema = adapter.json_schema(by_alias=by_alias, mode=mode, schema_generator=generator)
     _refuse_patterns(schema)
     _remove_infinite_annotations(schema)
+    if mode == "validation":
+        check_cost(schema)
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
 
 
 def _refuse_patterns(schema: JsonSchemaValue) -> None:
     for pattern in all_patterns(schema):
-        from mcp_roundtrip.schema.patterns import syntax_problem  # few types have patterns
-
         if problem := syntax_problem(pattern):
             raise DefinitionError(f"the pattern {pattern!r} {problem}")
 

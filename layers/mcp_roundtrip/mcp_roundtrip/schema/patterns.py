@@ -15,6 +15,10 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from mcp_roundtrip.schema.core_schemas import NOT_COMPILED
+from mcp_roundtrip.schema.subschemas import patterns_of
+from mcp_roundtrip.schema.validation_cost import schema_cost
+
 MAX_PATTERN_SIZE: Final = 256 * 1024
 """Bytes of a compiled pattern."""
 
@@ -39,8 +43,7 @@ _CHARACTER: Final = (
 )
 _MEMBER: Final = rf"(?:{_CHARACTER}|\\[b-]|[^\\\[\]-])"
 
-_TOKEN: Final = re.compile(
-    rf"""
+_TOKEN: Final = rf"""
     (?P<nonlinear>  \( \? <? [=!] | \\[1-9] | \\k )
   | (?P<open>       \( (?: \?: | \? < (?P<name> [A-Za-z_$][\w$]* ) > | (?! \? ) ) )
   | (?P<close>      \) )
@@ -48,16 +51,10 @@ _TOKEN: Final = re.compile(
   | (?P<between>    \^ | \$ | \\[bB] | \| )
   | (?P<class>      \[ \^? -? (?: {_MEMBER}-{_MEMBER} | {_MEMBER} | {_SET} )* -? \] )
   | (?P<atom>       {_SET} | {_CHARACTER} | [^\\()\[\]{{}}|*+?^$] )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+"""Not compiled here, because few types have patterns."""
 
 _REPEATABLE: Final = ("close", "class", "atom")
-
-NOT_COMPILED: Final = (
-    "is not compiled by the engine, or too large to match long texts; write it as JavaScript reads it, with "
-    "`+` or `*` in place of large counts, and check what needs look-around in the function"
-)
 
 NONLINEAR: Final = (
     "is not one that can be matched in linear time; write it without look-around and back-references, and "
@@ -65,7 +62,7 @@ NONLINEAR: Final = (
 )
 
 
-_UNLIMITED: Final = re.compile(r"\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|)", re.DOTALL)
+_UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
 """Finds what lets a match be longer than the pattern, or begin elsewhere."""
 
 
@@ -96,9 +93,6 @@ def pattern_size(pattern: str) -> int:
 
 def applied_size(schema: Mapping[str, Any]) -> int:
     """Return the size of the compiled patterns that a JSON Schema matches with one text."""
-    from mcp_roundtrip.schema.subschemas import patterns_of
-    from mcp_roundtrip.schema.validation_cost import schema_cost
-
     return schema_cost(schema, lambda node: sum(map(pattern_size, patterns_of(node))))
 
 
@@ -120,7 +114,8 @@ def exceeds_matching(patterns: Collection[str], applied: int, value: Any, length
 
 def _matched(pattern: str, size: int, lengths: list[int]) -> int:
     """Return how many characters of texts the engine may read to match a pattern."""
-    is_limited = pattern.startswith("^") and not any(each["found"] for each in _UNLIMITED.finditer(pattern))
+    has_no_limit = any(each["found"] for each in re.finditer(_UNLIMITED, pattern))
+    is_limited = pattern.startswith("^") and not has_no_limit
     longest = size // _BYTES_PER_STATE if is_limited else max(lengths, default=0)
     return sum(min(each, longest) for each in lengths)
 
@@ -146,9 +141,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 def syntax_problem(pattern: str) -> str | None:
     """Return why clients or the engine would not compile a pattern, with a remedy; None if they would."""
+    tokens = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
     at, depth, names, before = 0, 0, list[str](), ""
     while at < len(pattern):
-        token = _TOKEN.match(pattern, at)
+        token = tokens.match(pattern, at)
         kind = token.lastgroup if token else None
         if token is None or (kind == "quantifier" and before not in _REPEATABLE):
             return (

@@ -6,14 +6,13 @@ Values are never quoted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
 from pydantic_core import ValidationError
 from pydantic_core.core_schema import ErrorType
 
-MAX_NAME: Final = 128
-"""The most characters of a member's name in a message: a client may have chosen the name."""
+from mcp_roundtrip.internal_errors import format_location
 
 MAX_PROBLEMS: Final = 20
 """The most problems that a message lists."""
@@ -23,12 +22,6 @@ ACCEPTED_CHOICE: Final = "\0accepted"
 
 REFUSED_CHOICE: Final = "refused_choice"
 """The type of pydantic's error for a choice of a union whose JSON Schema refuses the value."""
-
-
-def format_location(root: str, path: Sequence[str | int]) -> str:
-    """Return a place as text: `arguments` and `("sizes", 0, "vcpus")` give `arguments.sizes[0].vcpus`."""
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step[:MAX_NAME]}" for step in path]
-    return (root + "".join(steps)).removeprefix(".") or "answer"  # forms have no root
 
 
 # -- keywords of JSON Schema

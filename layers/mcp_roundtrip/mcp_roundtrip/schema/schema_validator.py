@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from copy import deepcopy
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, Self
-from urllib.parse import quote
 
 import jsonschema_rs
 from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import format_location
+from mcp_roundtrip.protocol.canonical import count_json_values, parse_json
+from mcp_roundtrip.schema.explanation import ValuePath, explain, problem_lines
 from mcp_roundtrip.schema.patterns import (
     MAX_MATCHING,
     TEXT_TOO_LONG,
@@ -24,8 +27,7 @@ from mcp_roundtrip.schema.patterns import (
     exceeds_matching,
     text_length,
 )
-from mcp_roundtrip.schema.problem_texts import format_location
-from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, nodes
+from mcp_roundtrip.schema.subschemas import DIALECTS, all_patterns, dialect_of, escaped, nodes
 from mcp_roundtrip.schema.validation_cost import (
     MAX_WORK,
     TOO_MUCH_WORK,
@@ -61,6 +63,35 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         """Return whether JSON data is valid. Its text is Unicode (see `input_text`)."""
         return self.whole.is_valid(value)
 
+    def problems(
+        self, value: Any, root: str, length: int = 0, other_patterns: frozenset[str] = frozenset()
+    ) -> list[str]:
+        """Return a line for each problem of JSON data with the name `root`; none for valid data.
+
+        `length` is that of the data as JSON text. If it is given, data that may take more than a second to
+        check is refused; `other_patterns` are matched with its texts, too.
+        """
+        if length and (problem := self._exceeded_bound(value, length, other_patterns)):
+            return [f"{format_location(root, ())}: {problem}"]
+        return [] if self.is_valid(value) else problem_lines(self, value, root)
+
+    def with_parsed_json(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an invalid object with JSON data in place of texts that hold it and that the schema refuses.
+
+        A text that holds a text, or no JSON, stays. The result may be invalid.
+        """
+        values_left = MAX_PARSED_VALUES
+        for _ in range(_PASSES):
+            paths = [path for path, _ in islice(explain(self, value), MAX_CONVERSIONS)]
+            changed = deepcopy(dict(value))
+            before = values_left
+            for path in paths:
+                values_left -= _parse_at(changed, path, values_left)
+            if values_left == before:
+                break
+            value = changed
+        return value
+
     def is_valid_by(self, pointer: str, value: Any) -> bool:
         """Return whether JSON data is valid by the subschema at a JSON pointer, such as ``#/$defs/size``."""
         if pointer not in self._compiled:
@@ -83,13 +114,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         members = value.items()
         return {name: each for name, each in members if name not in names or self.is_valid_member(name, each)}
 
-    def exceeded_bound(
-        self, value: Any, length: int, other_patterns: frozenset[str] = frozenset()
-    ) -> str | None:
-        """Return why it may take more than a second to check JSON data, or None.
-
-        `length` is that of the data as JSON text. `other_patterns` are matched with its texts, too.
-        """
+    def _exceeded_bound(self, value: Any, length: int, other_patterns: frozenset[str]) -> str | None:
         patterns = self.patterns | other_patterns
         if patterns and exceeds_matching(patterns, self.pattern_size, value, length):
             return TEXT_TOO_LONG
@@ -149,9 +174,21 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             return None  # there is no such place
 
 
-def escaped(name: str) -> str:
-    """Return a name as a step of a JSON pointer in a URI (RFC 6901, section 6)."""
-    return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
+def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
+    """Replace the text at a path by the JSON data in it. Return how many values it has, at most `limit`."""
+    if not path:
+        return 0
+    for step in path[:-1]:
+        value = value[step]
+    try:
+        text = value[path[-1]]
+        parsed = parse_json(text, max_values=limit) if isinstance(text, str) else None
+    except (KeyError, ValueError):  # a missing member; text that holds no JSON
+        return 0
+    if not isinstance(text, str) or isinstance(parsed, str):
+        return 0
+    value[path[-1]] = parsed
+    return count_json_values(text, limit)
 
 
 def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validator:
@@ -179,6 +216,12 @@ def _with_base64(schema: Mapping[str, Any]) -> dict[str, Any]:
             node["allOf"] = [*node.get("allOf", ()), {"pattern": _BASE64}]
     return copied
 
+
+MAX_CONVERSIONS: Final = 1_000
+MAX_PARSED_VALUES: Final = 20_000
+
+_PASSES: Final = 3
+"""JSON in JSON text: a model may write an object as text whose members are text again."""
 
 _ROOT: Final = "json-schema:///root"
 _STEP: Final = 1_000

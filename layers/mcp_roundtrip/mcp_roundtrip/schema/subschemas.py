@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from mcp_roundtrip.errors import DefinitionError
 
@@ -68,6 +68,11 @@ def resolve(root: Mapping[str, Any], reference: Any) -> Any:
         except (KeyError, ValueError, IndexError, TypeError):
             return None
     return node if str(reference).startswith("#") else None
+
+
+def escaped(name: str) -> str:
+    """Return a name as a step of a JSON pointer in a URI (RFC 6901, section 6)."""
+    return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
 
 
 def nodes(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

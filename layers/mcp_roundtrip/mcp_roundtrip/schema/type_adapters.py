@@ -2,14 +2,14 @@
 
 A value is serialized once, to text, and its data is read from that text: an author's serializers may have
 effects, and may return something else the second time. The text has also what data would lose: NaN, and two
-members of an object that have one name.
+members of an object that have one name. Messages name the part of a value that JSON cannot hold.
 """
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from math import isfinite
@@ -22,6 +22,8 @@ from pydantic.config import ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
 
+from mcp_roundtrip.internal_errors import format_location
+from mcp_roundtrip.protocol.canonical import MAX_DEPTH
 from mcp_roundtrip.schema.core_schemas import CoreSchema, children, nodes
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
@@ -163,3 +165,51 @@ def _refuse_constant(name: str) -> None:
 
 _COLLECTIONS: Final = (list, tuple, set, frozenset, deque)
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_refuse_constant)
+
+
+# -- messages
+
+
+def locate_unserializable(value: Any, root: str) -> str:
+    """Return `, at root.a[0]: Thing` for the first, innermost value that JSON cannot hold, or "" for JSON.
+
+    Only the type of that value is named.
+    """
+    if _is_json(value):
+        return ""
+    path: list[str | int] = []
+    while len(path) < MAX_DEPTH:  # a value may contain itself
+        step = next(((at, member) for at, member in _members(value) if not _is_json(member)), None)
+        if step is None:
+            break
+        path.append(step[0])
+        value = step[1]
+    return f", at {format_location(root, path)}: {_describe(value)}"
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, float):
+        return "NaN or Infinity"
+    if isinstance(value, str):
+        return "half of a surrogate pair"
+    if isinstance(value, Mapping) and not all(_is_json(name) for name in value if isinstance(name, str)):
+        return "half of a surrogate pair in a name"
+    return type(value).__name__
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        to_json(value)
+    except Exception:  # an author's serializer may raise anything
+        return False
+    return True
+
+
+def _members(value: Any) -> Iterable[tuple[str | int, Any]]:
+    return [] if isinstance(value, Set) else [(_path_step(name), member) for name, member in members(value)]
+
+
+def _path_step(name: Any) -> str | int:
+    if isinstance(name, str):
+        return name if _is_json(name) else "\ufffd"
+    return name if isinstance(name, int) else type(name).__name__
