@@ -20,6 +20,7 @@ import earlier_revision
 import forwarding
 import hook_figures
 import layer_size
+import log_figures
 import measure
 import revisions
 import state_codecs
@@ -75,6 +76,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         replays: Replays = measure.run_script("replay.py", *map(str, LENGTHS))["replays"]
         hooks = hook_figures.measure_hooks()
         traces = trace_figures.measure_traces()
+        logs = log_figures.measure_logs()
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
     except measure.BenchmarkError as error:
@@ -92,6 +94,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         replay_table(replays),
         hook_figures.hook_table(hooks),
         trace_figures.trace_table(traces),
+        log_figures.log_table(logs),
         state_codecs.state_table(states),
         *task_figures.task_tables(tasks, LENGTHS),
         layer_size.layer_size_table(layers),
@@ -108,6 +111,7 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         replay_targets(replays, handlers),
         hook_figures.hook_targets(hooks),
         trace_figures.trace_targets(traces),
+        log_figures.log_targets(logs),
         state_codecs.state_targets(states),
         task_figures.task_targets(tasks),
         layer_size.layer_size_targets(layers),

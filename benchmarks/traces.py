@@ -11,7 +11,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from interleaved import calling, us_per_call, write_figures
-from mcp_roundtrip import Server, wiring
+from mcp_roundtrip import Server
+from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.observing.tracer import Tracer
 

@@ -21,7 +21,8 @@ NEVER_LOADED = {
     "botocore.session": "most of boto3",
     "cryptography": "12 ms, for minting or verifying a token",
     "jwt": "for AuthMode bearer",
-    "aws_lambda_powertools": "for tools that import it",
+    "aws_lambda_powertools.event_handler": "50 ms, for nothing here",
+    "aws_lambda_powertools.utilities.data_classes": "20 ms, for nothing here",
     "jsonschema": "for a raw input_schema",
     "concurrent.futures": "for steps in threads",
     "ssl": "for outgoing HTTPS",
@@ -36,7 +37,6 @@ NEVER_LOADED = {
     "mcp_roundtrip.observing.tracer": "for deployments that trace",
     "mcp_roundtrip.server.spans": "for deployments that trace",
     "mcp_roundtrip.aws.traced_clients": "for deployments that trace",
-    "mcp_roundtrip.observing.author_logs": "for tools that import Powertools",
     "mcp_roundtrip.aws": "for calls to AWS",
     "mcp_roundtrip.s3": "for large results",
     "mcp_roundtrip.tasks": "for tasks",
@@ -78,8 +78,8 @@ NEVER_LOADED = {
 PACKAGE_BUDGET = 86
 """Modules of this package that a plain call may load; one adds up to a millisecond. (85 today.)"""
 
-LIBRARY_BUDGET = 69
-"""Modules of other distributions, most of them pydantic's and msgspec's. (66 today.)"""
+LIBRARY_BUDGET = 114
+"""Modules of other distributions: 48 of Powertools and its imports, most others of pydantic. (114 today.)"""
 
 PLAIN_CALL = """
 import os, sys, json

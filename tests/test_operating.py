@@ -15,8 +15,7 @@ import pytest
 
 import mcp_roundtrip
 from mcp_roundtrip.adapters import alb
-from mcp_roundtrip.observing.log_lines import DEFAULT_NAMESPACE
-from mcp_roundtrip.observing.logs_and_metrics import WARNING_EVENTS, metric_counts
+from mcp_roundtrip.observing.logs_and_metrics import DEFAULT_NAMESPACE, WARNING_EVENTS, metric_counts
 from mcp_roundtrip.protocol import http
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES

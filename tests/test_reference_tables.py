@@ -14,8 +14,12 @@ import pytest
 import mcp_roundtrip
 from mcp_roundtrip.deployment.settings import PREFIX, SHARED, Settings
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.observing.log_lines import DEFAULT_NAMESPACE
-from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS, WARNING_EVENTS, LogObserver
+from mcp_roundtrip.observing.logs_and_metrics import (
+    DEFAULT_NAMESPACE,
+    FINAL_EVENTS,
+    WARNING_EVENTS,
+    LogObserver,
+)
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[1]

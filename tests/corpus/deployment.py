@@ -125,9 +125,14 @@ class World:
 
 def _parsed(line: str) -> Any:
     try:
-        return json.loads(line)
+        found = json.loads(line)
     except ValueError:
         return line
+    directives = found.get("_aws", {}).get("CloudWatchMetrics", ()) if isinstance(found, dict) else ()
+    for metric in (metric for directive in directives for metric in directive["Metrics"]):
+        # Counts. Powertools writes 1.0, which CloudWatch reads as 1.
+        found[metric["Name"]] = [int(value) for value in found[metric["Name"]] if value == int(value)]
+    return found
 
 
 def _is_of_start(line: Any) -> bool:

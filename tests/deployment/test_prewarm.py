@@ -181,7 +181,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     },
     "front_door": {
         "options of the front door import them": "difflib content.members",
-        "errors need them": "observing.redaction traceback",
+        "errors need them": "observing.redaction",
         "the owners run the calls": "engine.channels",
         "off by default": """
             aws.traced_clients deployment.audit_log_factory observing.tracer server.auditing server.spans
@@ -189,7 +189,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
-            asyncio observing.author_logs deployment.state_codec_factory protocol.parameter_headers
+            asyncio deployment.state_codec_factory protocol.parameter_headers
             state.claims
         """,
     },

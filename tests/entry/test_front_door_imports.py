@@ -30,8 +30,8 @@ HEAVY = (
     *("pydantic", "mcp_roundtrip.schema", "mcp_roundtrip.server.tools"),
     # The journal and the deadline import nothing else of the engine.
     *("mcp_roundtrip.engine.replay", "mcp_roundtrip.engine.run", "mcp_roundtrip.engine.questions"),
-    *("asyncio", "aws_lambda_powertools", "boto3", "botocore", "concurrent.futures"),
-    *("jwt", "urllib.request"),
+    *("asyncio", "aws_lambda_powertools.event_handler", "aws_lambda_powertools.utilities.data_classes"),
+    *("boto3", "botocore.session", "concurrent.futures", "jwt", "urllib.request"),
 )
 """Prefixes of modules that no request to a front door needs; the first bearer token needs FIRST_TOKEN."""
 

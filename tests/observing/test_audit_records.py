@@ -19,7 +19,7 @@ from mcp_roundtrip.observing.audit_records import (
     hashed_caller,
     plain_caller,
 )
-from mcp_roundtrip.observing.log_lines import MAX_LINE_BYTES
+from mcp_roundtrip.observing.line_limit import MAX_LINE_BYTES
 
 ALICE = Principal("jwt", "alice", "https://id.test", "app")
 KEY = bytes(32)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
+import threading
+import time
+from contextlib import redirect_stdout
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
+
+TRACE = "1-5759e988-bd862e3fe1be46a994272793"
 
 
 class Lines:
@@ -39,14 +47,15 @@ def test_a_line_has_the_request_id_and_the_fields(lines: Lines) -> None:
     assert (line["tool"], line["round"]) == ("weather", 1)
 
 
-def test_the_last_line_has_the_fields_of_every_line(lines: Lines) -> None:
-    header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=x;Sampled=0"
-    observer = LogObserver(trace_header=lambda: header)
+def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", f"Root={TRACE};Parent=x;Sampled=0")
+    observer = LogObserver()
     observer.begin("request-1")
     observer.tag(flow="f")
     observer.record("certificate_issued", jti="j")
     observer.record("request_forwarded", owner="o")
     other, last = lines()
+    assert last["xray_trace_id"] == TRACE
     costs = {"duration_ms", "cold_start", "kms_calls", "dynamodb_calls"}
     assert last.keys() - {"owner"} - costs == other.keys() - {"jti"}
     varies = {"message", "timestamp", "owner", "jti"} | costs
@@ -55,9 +64,124 @@ def test_the_last_line_has_the_fields_of_every_line(lines: Lines) -> None:
     }
 
 
-def test_lines_below_the_level_are_not_logged(lines: Lines) -> None:
-    LogObserver(level="WARNING").record("request_completed", outcome="input_required", asked=["a"])
-    assert lines() == []
+@pytest.mark.parametrize(
+    ("variables", "written"),
+    [
+        ({}, True),
+        ({"POWERTOOLS_LOG_LEVEL": "debug"}, True),
+        ({"POWERTOOLS_LOG_LEVEL": "WARNING"}, False),
+        ({"LOG_LEVEL": "ERROR"}, False),
+        ({"POWERTOOLS_LOG_LEVEL": "INFO", "LOG_LEVEL": "ERROR"}, True),
+        ({"AWS_LAMBDA_LOG_LEVEL": "WARN"}, False),
+        ({"AWS_LAMBDA_LOG_LEVEL": "WARN", "POWERTOOLS_LOG_LEVEL": "INFO"}, False),
+        ({"AWS_LAMBDA_LOG_LEVEL": "FATAL"}, False),
+        ({"AWS_LAMBDA_LOG_LEVEL": "INFO", "LOG_LEVEL": "ERROR"}, True),
+    ],
+    ids=str,
+)
+def test_lines_below_the_level_are_not_logged(
+    variables: dict[str, str], written: bool, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("POWERTOOLS_LOG_LEVEL", "LOG_LEVEL", "AWS_LAMBDA_LOG_LEVEL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    LogObserver().record("request_completed", outcome="input_required", asked=["a"])
+    assert len(lines()) == written
+
+
+def test_the_timestamp_is_utc_with_milliseconds(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.Formatter, "converter", time.localtime)
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    LogObserver().record("request_completed")
+    (line,) = lines()
+    assert before <= datetime.strptime(line["timestamp"], "%Y-%m-%d %H:%M:%S,%f%z") <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "found"),
+    [("shop", "shop"), ("", "mcp-roundtrip"), (None, "mcp-roundtrip")],
+)
+def test_metrics_have_the_namespace_of_powertools(
+    namespace: str | None, found: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
+    if namespace is not None:
+        monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", namespace)
+    LogObserver().record("state_refused", reason="expired")
+    assert lines()[1]["_aws"]["CloudWatchMetrics"][0]["Namespace"] == found
+
+
+def test_lines_of_several_threads_do_not_mix(lines: Lines) -> None:
+    observer = LogObserver()
+
+    def write() -> None:
+        for _ in range(100):
+            observer.record("state_refused", reason="expired", text="x" * 200)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lines()) == 800
+
+
+def test_a_line_is_written_once_whatever_the_root_logger_has(capfd: pytest.CaptureFixture[str]) -> None:
+    handler = logging.StreamHandler()
+    logging.getLogger().addHandler(handler)
+    try:
+        LogObserver().record("request_completed")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    written = capfd.readouterr()
+    assert (written.out.count("request_completed"), written.err) == (1, "")
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise ValueError("card 4111 1111")
+
+
+@pytest.mark.parametrize("event", ["request_completed", "state_refused", "setting_missing"])
+@pytest.mark.parametrize("value", [Unprintable(), {(1, 2): "card 4111 1111"}], ids=["unprintable", "no JSON"])
+def test_a_line_that_cannot_be_written_fails_no_request(lines: Lines, event: str, value: object) -> None:
+    observer = LogObserver()
+    observer.begin("request-1")
+    observer.record(event, value=value)
+    observer.record_failure(event, ValueError("card"), value=value)
+    found = lines()
+    assert "4111" not in json.dumps(found)
+    defects = [line for line in found if line.get("message") == "internal_error"]
+    assert [(line["event"], line["correlation_id"]) for line in defects] == [(event, "request-1")] * 2
+    assert [line["internal_error"] for line in found if "internal_error" in line] == [[1.0]] * 2
+
+
+def test_values_that_cannot_be_redacted_fail_no_request(lines: Lines) -> None:
+    def values() -> list[Any]:
+        raise RuntimeError
+
+    observer = LogObserver()
+    observer.begin("request-1")
+    observer.redact(values)
+    observer.record_failure("tool_raised", ValueError("card 4111 1111"))
+    defect, _ = lines()
+    assert (defect["message"], defect["event"]) == ("internal_error", "tool_raised")
+    assert "4111" not in json.dumps(defect)
+
+
+class Closed(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_closed_output_fails_no_request(capfd: pytest.CaptureFixture[str]) -> None:
+    with redirect_stdout(Closed()):
+        observer = LogObserver(level="verbose")
+        observer.begin("request-1")
+        observer.record("request_completed")
+        observer.record_failure("tool_raised", ValueError())
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_line_never_has_the_id_and_the_fields_of_an_earlier_invocation(lines: Lines) -> None:

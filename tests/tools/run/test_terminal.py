@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mcp_roundtrip.observing.audit_records import Answer, AuditRecord
-from mcp_roundtrip.observing.log_lines import LineWriter
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, ServiceCall, Trigger
@@ -302,7 +302,7 @@ def test_lines_of_functions_are_readable(run: Run, line: Any, shown: str | None)
 
 
 def test_the_lines_of_the_library_are_recognized(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    LineWriter("weather", "INFO", lambda: "Root=1-2").write("INFO", "request_completed", {"round": 1})
+    LogObserver(service="weather").record("request_completed", round=1)
     line = capsys.readouterr().out.rstrip()
     assert run.answer(call(), result(), line).count("\n") == 0
 

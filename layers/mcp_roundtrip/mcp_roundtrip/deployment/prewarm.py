@@ -36,8 +36,6 @@ _SERVER: Final = (
     *("engine.steps", "protocol.parameter_headers", "schema.checked_reader", "schema.patterns"),
     *("schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
-    # lines that tools log with Powertools
-    "observing.author_logs",
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests", "engine.url_polling"),
     *("forms.form_schema", "schema.json_schema"),

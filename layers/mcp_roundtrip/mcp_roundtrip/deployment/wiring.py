@@ -22,7 +22,6 @@ from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer,
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.observing.log_lines import log_level, metrics_namespace, service_name, share_service_name
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 
 if TYPE_CHECKING:
@@ -37,6 +36,8 @@ ON_DEMAND: Final = "on-demand"
 LOCAL_LOG_STREAM: Final = "local"
 """The log stream of the local runner. On Lambda nothing else can set the variable, which Lambda reserves."""
 
+SERVICE_NAME: Final = "POWERTOOLS_SERVICE_NAME"
+
 MAX_ENDPOINTS: Final = 16
 """Endpoints whose ports are kept, if events tell the audience: stages and routes of the API's owner."""
 
@@ -49,7 +50,14 @@ def _prefix() -> str:
     return ""
 
 
-share_service_name(os.environ, _prefix)  # before the module of a tool creates a logger
+def _service() -> str | None:
+    """Return the service of lines and metrics: by default the function's name without that of its stack."""
+    function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+    return os.environ.get(SERVICE_NAME) or function.removeprefix(_prefix()) or None
+
+
+if (service := _service()) is not None:  # before the module of a tool creates a `Logger` or `Metrics`
+    os.environ[SERVICE_NAME] = service
 
 
 def prewarm(function: Function) -> None:
@@ -69,11 +77,8 @@ def observer() -> Observer:
     """Return the observer of the process."""
     # The first request waits until a snapshot is restored; a provisioned environment is ready before it.
     return LogObserver(
-        service=service_name(os.environ, _prefix),
-        namespace=metrics_namespace(os.environ),
-        level=log_level(os.environ),
+        service=_service(),
         starts_cold=_initialization_type() in (ON_DEMAND, "snap-start"),
-        trace_header=lambda: os.environ.get("_X_AMZN_TRACE_ID"),
         redacts=os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") != LOCAL_LOG_STREAM,
     )
 

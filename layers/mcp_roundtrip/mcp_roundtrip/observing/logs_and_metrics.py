@@ -1,18 +1,30 @@
-"""The observer of a deployment: structured log lines, and metrics in CloudWatch's embedded metric format."""
+"""The observer of a deployment: log lines and metrics, which `Logger` and `Metrics` of Powertools write.
+
+The variables of Powertools set the service, the level and the namespace.
+
+Sources: https://docs.aws.amazon.com/powertools/python/latest/core/logger/ and
+https://docs.aws.amazon.com/powertools/python/latest/core/metrics/
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from traceback import format_exception
 from typing import Any, Final
 
-from mcp_roundtrip.errors import ErrorWithReason
-from mcp_roundtrip.observing.log_lines import DEFAULT_NAMESPACE, DEFAULT_SERVICE, LineWriter
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-POWERTOOLS: Final = "aws_lambda_powertools.logging.formatter"
-"""A tool has imported this module if it has a `Logger` of Powertools."""
+from mcp_roundtrip.errors import ErrorWithReason
+from mcp_roundtrip.observing.line_limit import encode_line
+
+DEFAULT_NAMESPACE: Final = "mcp-roundtrip"
 
 FINAL_EVENTS: Final = frozenset(
     {"request_completed", "request_refused", "request_forwarded", "worker_finished", "task_not_claimed"}
@@ -38,39 +50,73 @@ WARNING_EVENTS: Final = frozenset(
 """Expected events that deserve an alarm when there are many."""
 
 
+class _StandardOutput(logging.Handler):
+    """Writes each line to the `sys.stdout` of that moment, because runtimes and tests replace it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        record.__dict__.pop("taskName", None)  # Powertools would write the name of an asyncio task
+        _print(self.format(record))
+
+
+_STANDARD_OUTPUT: Final = _StandardOutput()
+
+
 class LogObserver:
     """Writes log lines and metrics.
 
-    `service` is in each of them, and `namespace` is that of the metrics. Lines below `level` are not written;
-    an unknown level is logged and ignored. `clock_ms` returns monotonic milliseconds. `starts_cold` is
-    whether the first request waits for the initialization. `trace_header` returns the X-Ray trace header of
-    the invocation. With `redacts`, tracebacks do not have the values of requests.
+    The variables of Powertools set `service`, `namespace` and `level` if they are None. An unknown level is
+    logged and ignored. `clock_ms` returns monotonic milliseconds. `starts_cold` is whether the first request
+    waits for the initialization. With `redacts`, tracebacks do not have the values of requests.
+
+    A line that cannot be written fails no request.
     """
 
     def __init__(
         self,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         *,
-        service: str = DEFAULT_SERVICE,
-        namespace: str = DEFAULT_NAMESPACE,
-        level: str = "INFO",
+        service: str | None = None,
+        namespace: str | None = None,
+        level: str | None = None,
         starts_cold: bool = True,
-        trace_header: Callable[[], str | None] = lambda: None,
         redacts: bool = True,
     ) -> None:
         self._clock_ms = clock_ms
-        self._namespace = namespace
         self._starts_cold = starts_cold
         self._redacts = redacts
         self._invocations = 0
         self._began_ms = clock_ms()
         self._aws_calls: Counter[str] = Counter()
         self._redactions: list[Callable[[], Iterable[Any]]] = []
-        try:
-            self._lines = LineWriter(service, level, trace_header)
-        except ValueError as error:  # the requests are served anyway
-            self._lines = LineWriter(service, "INFO", trace_header)
-            self.record_failure("misconfigured", error)
+        self._tags: dict[str, Any] = {}
+        self._namespace = EphemeralMetrics(namespace=namespace).namespace or DEFAULT_NAMESPACE
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Powertools warns of two levels. That of Lambda counts.
+            try:
+                self._make_loggers(service, level)
+            except Exception as error:  # of several types, for an unknown level
+                self._make_loggers(service, "INFO")
+                self.record_failure("misconfigured", error)
+
+    def _make_loggers(self, service: str | None, level: str | None) -> None:
+        # A logger of its own: what a tool sets on its `Logger`, such as a level or a format, changes no line
+        # here. Without `location`, `make run` knows these lines from a tool's.
+        self._logger = Logger(
+            service=__name__,
+            level=level,
+            sampling_rate=0,
+            logger_handler=_STANDARD_OUTPUT,
+            json_serializer=encode_line,
+            utc=True,
+            location=None,
+            json_deserializer=str,  # an event is no JSON
+        )
+        self._logger.setLevel(level)  # of the latest observer: the process has one logger of this name
+        self._logger.remove_keys(["sampling_rate"])
+        logging.getLogger(__name__).propagate = False  # handlers of the root logger would write it again
+        # A child shares the keys of its parent, and does not decide its format, as a first `Logger` would.
+        self._tool_logger = Logger(service=service, level=level, child=True)
+        self._service = self._tool_logger.service
 
     def begin(self, correlation_id: str) -> bool:
         """Begin an invocation: following lines and metrics have its id, and nothing of the previous one.
@@ -81,19 +127,19 @@ class LogObserver:
         self._began_ms = self._clock_ms()
         self._aws_calls.clear()
         self._redactions.clear()
-        self._replace_tags(self._lines.tags, {"correlation_id": correlation_id})
+        self._logger.thread_safe_clear_keys()  # a tool's, which Powertools adds to the lines of all loggers
+        self._replace_tags(self._tags, {"correlation_id": correlation_id})
         return self._invocations == 1
 
     def tag(self, **fields: Any) -> None:
         """Add fields to the following lines and metrics of this invocation, also to lines of the author's."""
-        self._replace_tags((), self._lines.tags | fields)
+        self._replace_tags((), self._tags | fields)
 
     def _replace_tags(self, removed: Iterable[str], tags: dict[str, Any]) -> None:
-        self._lines.tags = tags
-        if POWERTOOLS in sys.modules:
-            from mcp_roundtrip.observing.author_logs import replace_keys  # most tools do not use Powertools
-
-            replace_keys(self._lines.service, removed, tags)
+        self._tags = tags
+        with suppress(Exception):  # the tool has no `Logger` of this service, or its own formatter
+            self._tool_logger.remove_keys(removed)
+            self._tool_logger.append_keys(**tags)
 
     def redact(self, values: Callable[[], Iterable[Any]]) -> None:
         """Remove the values that this function returns (JSON data) from this invocation's tracebacks."""
@@ -105,33 +151,47 @@ class LogObserver:
 
     def record(self, event: str, **fields: Any) -> None:
         """Log an event at level INFO; a warning event at level WARNING, and with a metric."""
-        if event in WARNING_EVENTS:
-            self._lines.write("WARNING", event, fields)
-            # The reasons of answers are texts without number, and each would be a metric of its own.
-            self._put_metric(event, None if event == "answer_refused" else fields.get("reason"))
-        elif event in FINAL_EVENTS and self._lines.is_enabled("INFO"):
-            self._lines.write("INFO", event, {**fields, **self._usage(), **self._metrics(event, fields)})
-        else:
-            self._lines.write("INFO", event, fields)
+        try:
+            if event in WARNING_EVENTS:
+                self._logger.warning(event, extra=self._members(fields))
+                # The reasons of answers are texts without number, and each would be a metric of its own.
+                self._put_metric(event, None if event == "answer_refused" else fields.get("reason"))
+            elif self._logger.log_level <= logging.INFO:
+                last = (
+                    {**self._usage(), **self._final_metrics(event, fields)} if event in FINAL_EVENTS else {}
+                )
+                self._logger.info(event, extra=self._members({**fields, **last}))
+        except Exception as error:
+            self._record_defect(event, error)
 
     def record_failure(self, event: str, error: BaseException, **fields: Any) -> None:
         """Log an exception with its traceback at level ERROR, and with a metric."""
-        # An exception of the author's may have a `reason` with data that a metric must not contain.
-        reason = error.reason if isinstance(error, ErrorWithReason) else None
-        if reason is not None:
-            fields["reason"] = reason
-        exception = self._traceback(error)
-        name = type(error).__name__
-        self._lines.write("ERROR", event, {**fields, "exception": exception, "exception_name": name})
-        self._put_metric(event, reason)
+        try:
+            if (reason := error.reason if isinstance(error, ErrorWithReason) else None) is not None:
+                fields["reason"] = reason
+            exception = {"exception": self._traceback(error), "exception_name": type(error).__name__}
+            self._logger.error(event, extra=self._members({**fields, **exception}))
+            self._put_metric(event, reason)
+        except Exception as defect:
+            self._record_defect(event, defect)
+
+    def _record_defect(self, event: str, error: Exception) -> None:
+        """Log that the line of an event could not be written, without what could be the cause."""
+        with suppress(Exception):  # standard output is closed
+            members = {"event": event, "exception_name": type(error).__name__}
+            correlation_id = self._tags.get("correlation_id")
+            identity = {"service": self._service, "correlation_id": correlation_id}
+            self._logger.error("internal_error", extra=identity | members)
+            self._put_metric("internal_error", None)
+
+    def _members(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {"service": self._service, **self._tags, **fields}
 
     def _traceback(self, error: BaseException) -> str:
-        from traceback import format_exception  # most requests do not fail
-
-        from mcp_roundtrip.observing.redaction import redacted_traceback
-
         if not self._redacts:
             return "".join(format_exception(error))
+        from mcp_roundtrip.observing.redaction import redacted_traceback  # imports urllib.parse
+
         return redacted_traceback(error, [value for redaction in self._redactions for value in redaction()])
 
     def on_exception(self, error: BaseException) -> None:
@@ -145,17 +205,28 @@ class LogObserver:
             "dynamodb_calls": self._aws_calls["dynamodb"],
         }
 
-    def _metrics(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _final_metrics(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the metrics that a final event's line contains."""
         counts = metric_counts(event, fields)
         if not counts:
             return {}
         dimensions = {"code": str(fields["code"])} if event == "request_refused" else {}
-        return self._lines.embedded_counts(self._namespace, counts, dimensions)
+        return self._metrics(counts, dimensions)
 
     def _put_metric(self, event: str, reason: str | None) -> None:
-        """Write a count of one, with the dimensions service and reason."""
-        self._lines.write_counts(self._namespace, {event: 1}, {} if reason is None else {"reason": reason})
+        """Write a count of one, with the dimensions service and reason, at every level."""
+        metrics = self._metrics({event: 1}, {} if reason is None else {"reason": reason})
+        _print(encode_line({**metrics, **self._tags}))
+
+    def _metrics(self, counts: Mapping[str, int], dimensions: Mapping[str, str]) -> dict[str, Any]:
+        """Return members by which CloudWatch finds metrics in a line. `service` is one of the dimensions."""
+        # `Metrics` would add these dimensions to the metrics of a tool.
+        metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
+        for name, value in {"service": self._service, **dimensions}.items():
+            metrics.add_dimension(name, value)
+        for name, count in counts.items():
+            metrics.add_metric(name, MetricUnit.Count, count)
+        return {**metrics.serialize_metric_set()}
 
 
 def metric_counts(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
@@ -176,3 +247,9 @@ def metric_counts(event: str, fields: Mapping[str, Any]) -> dict[str, int]:
     elif fields.get("round", 1) > 1:
         counts["rounds"] = fields["round"]
     return counts
+
+
+def _print(line: str) -> None:
+    # One write: print() makes two, between which another thread may write.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -21,10 +21,10 @@ MAX_MESSAGE: Final = 16_384
 MAX_VALUES: Final = 10_000
 """With more values, all messages are omitted, so that the failure of a large request stays fast."""
 
-_FRAME: Final = re.compile(r'^[\s|+-]*File ".*", line \d+, in ')
+_FRAME: Final = r'[\s|+-]*File ".*", line \d+, in '
 
 # pydantic shortens the values in its messages, so they would not be found.
-_PYDANTIC_INPUT: Final = re.compile(r"(?<=input_value=).*(?=, input_type=)")
+_PYDANTIC_INPUT: Final = r"(?<=input_value=).*(?=, input_type=)"
 
 _PLACEHOLDER: Final = "\0"  # shorter than any value, so that no value is found in it
 
@@ -37,7 +37,7 @@ def redacted_traceback(error: BaseException, values: Iterable[Any]) -> str:
     """
     parts = list(TracebackException.from_exception(error).format())
     spellings = _spellings(list(values))
-    return "".join(part if _FRAME.match(part) else _redact(part, spellings) for part in parts)
+    return "".join(part if re.match(_FRAME, part) else _redact(part, spellings) for part in parts)
 
 
 def _redact(message: str, spellings: Iterable[str] | None) -> str:
@@ -45,7 +45,7 @@ def _redact(message: str, spellings: Iterable[str] | None) -> str:
         return f"[a message of {len(message)} characters]\n"
     for spelling in spellings:
         message = message.replace(spelling, _PLACEHOLDER)
-    return _PYDANTIC_INPUT.sub(_PLACEHOLDER, message).replace(_PLACEHOLDER, REDACTED)
+    return re.sub(_PYDANTIC_INPUT, _PLACEHOLDER, message).replace(_PLACEHOLDER, REDACTED)
 
 
 def _spellings(values: Any) -> list[str] | None:

@@ -146,9 +146,8 @@ class Endpoint(Struct, frozen=True):
     ) -> HttpResponse:
         """Respond with 401 or 403 and a challenge (basic/authorization "Error Handling")."""
         if isinstance(refusal, InsufficientScope):
-            reason = "insufficient_scope"
-            ports.observer.record(reason, scopes=list(refusal.scopes))
-            error = Refusal(reason, INVALID_REQUEST, "Insufficient scope", http_status=403)
+            ports.observer.record("insufficient_scope", scopes=list(refusal.scopes))
+            error = Refusal("insufficient_scope", INVALID_REQUEST, "Insufficient scope", http_status=403)
         else:
             ports.observer.record("unauthorized", reason=refusal.reason)
             status = refusal.http_status

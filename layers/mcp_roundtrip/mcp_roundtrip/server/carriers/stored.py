@@ -91,8 +91,7 @@ def creation_error(
 
 def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
     """Log the limit, and return the error with HTTP status 429. It names the steps that have run in vain."""
-    reason = "task_limit_reached"
-    call.context.ports.observer.record(reason, **call.log_identity, limit=error.limit)
+    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
     is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
     again = "make this call again" if call.params.request_state is None else "send this request again"
     text = (
@@ -102,4 +101,4 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
     if not is_stored and (lost := run.lost_effects()):
         text += f" These steps have run, and will run again then: {', '.join(lost)}."
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
-    return Refusal(reason, TOO_MANY_REQUESTS, text, data, http_status=429)
+    return Refusal("task_limit_reached", TOO_MANY_REQUESTS, text, data, http_status=429)

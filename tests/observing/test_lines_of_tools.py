@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from aws_lambda_powertools import Logger
+from aws_lambda_powertools.logging.formatter import BasePowertoolsFormatter
 
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from support.interpreters import run_program
@@ -155,11 +156,111 @@ def test_the_format_that_an_author_chose_stays(capsys: pytest.CaptureFixture[str
     assert json.loads(line)["correlation_id"] == "request-2"
 
 
-def test_a_logger_of_the_standard_library_is_not_changed(capsys: pytest.CaptureFixture[str]) -> None:
+class OwnFormatter(BasePowertoolsFormatter):
+    """A formatter without keys. That of Powertools, from which it inherits, raises NotImplementedError."""
+
+    def append_keys(self, **additional_keys: Any) -> None:
+        pass
+
+    def clear_state(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("formatter", [None, logging.Formatter(), OwnFormatter()], ids=str)
+def test_a_logger_that_takes_no_keys_is_not_changed(
+    formatter: logging.Formatter | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     service = f"service-{uuid4()}"
     handler = logging.StreamHandler(sys.stdout)
-    logging.getLogger(service).addHandler(handler)
-    LogObserver(service=service).begin("request-1")
+    handler.setFormatter(formatter)
+    if isinstance(formatter, BasePowertoolsFormatter):
+        Logger(service=service, logger_handler=handler, logger_formatter=formatter)
+    else:
+        logging.getLogger(service).addHandler(handler)
+    observer = LogObserver(service=service)
+    observer.begin("request-1")
     logging.getLogger(service).error("noted")
     assert capsys.readouterr().out == "noted\n"
     assert logging.getLogger(service).handlers == [handler]
+    observer.record("request_completed")
+    assert json.loads(capsys.readouterr().out)["correlation_id"] == "request-1"
+
+
+# What a tool does with its logger, and the lines of the package
+
+
+def make_loggers() -> tuple[LogObserver, Logger]:
+    """Return the observer in a request, and a tool's logger, which keeps the sys.stdout of this moment."""
+    service = f"service-{uuid4()}"
+    logger = Logger(service=service)
+    observer = LogObserver(service=service)
+    observer.begin("request-1")
+    return observer, logger
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda logger: logger.append_keys(order="A-1"),
+        lambda logger: logger.structure_logs(order="A-1"),
+        lambda logger: logger.clear_state(),
+        lambda logger: logger.remove_keys(["correlation_id", "service"]),
+        lambda logger: logger.setLevel("CRITICAL"),
+        lambda logger: logger.addFilter(lambda record: False),
+        lambda logger: Logger(service=logger.service, level="CRITICAL", location="%(lineno)d"),
+    ],
+)
+def test_what_a_tool_does_with_its_logger_changes_no_line_of_the_package(
+    change: Callable[[Logger], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    observer, logger = make_loggers()
+    observer.record("certificate_issued")
+    change(logger)
+    observer.record("certificate_issued")
+    before, after = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert after | {"timestamp": ""} == before | {"timestamp": ""}
+
+
+def test_keys_of_a_thread_are_in_no_line_of_the_next_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    observer, logger = make_loggers()
+    logger.thread_safe_append_keys(order="A-1", correlation_id="own")
+    observer.record("certificate_issued")
+    observer.begin("request-2")
+    observer.record("certificate_issued")
+    logger.warning("noted")
+    first, *others = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert (first["correlation_id"], first["order"]) == ("request-1", "A-1")
+    assert [(line["correlation_id"], "order" in line) for line in others] == [("request-2", False)] * 2
+
+
+METRICS = """
+import os
+from aws_lambda_powertools import Metrics
+from mcp_roundtrip.deployment.wiring import observer
+
+metrics = Metrics()
+metrics.add_metric("orders", "Count", 2)
+observer().begin("request-1")
+observer().record("request_refused", code=-32602, status=400)
+observer().record("state_refused", reason="expired")
+metrics.flush_metrics()
+"""
+
+
+def test_metrics_of_a_tool_and_of_the_package_do_not_mix() -> None:
+    done = run_program(METRICS, POWERTOOLS_SERVICE_NAME="orders", POWERTOOLS_METRICS_NAMESPACE="shop")
+    assert done.stderr == ""
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [
+        (directive["Namespace"], directive["Dimensions"], directive["Metrics"])
+        for line in lines
+        for directive in line.get("_aws", {}).get("CloudWatchMetrics", ())
+    ]
+    assert found == [
+        ("shop", [["service", "code"]], [{"Name": "refusals", "Unit": "Count"}]),
+        ("shop", [["service", "reason"]], [{"Name": "state_refused", "Unit": "Count"}]),
+        ("shop", [["service"]], [{"Name": "orders", "Unit": "Count"}]),
+    ]
+    assert {line["service"] for line in lines} == {"orders"}
