@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip_testing.loading import load_server
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.growth.entries import name_of
@@ -20,7 +23,7 @@ from pathlib import Path
 
 from mcp_roundtrip import FrontDoor
 
-front_door = FrontDoor("$name", Path(__file__).with_name("catalog.json"))
+front_door = FrontDoor($arguments)
 
 handler = front_door.lambda_handler
 '''
@@ -43,14 +46,45 @@ def test_the_catalog_is_current() -> None:
 def front_door_files(project: Path, functions: Mapping[str, ToolFunction]) -> dict[Path, str]:
     """Return the module of the front door and the test of its catalog.
 
-    The front door has the name of the application's server, because clients know it by that name.
+    The front door is what clients know as the server, so it has the options of the application's server that
+    clients see.
     """
     [first] = functions.values()
-    name = load_server(first.module).info["name"]
     return {
-        project / FUNCTIONS / FRONT_DOOR / "app.py": Template(APP).substitute(name=name),
+        project / FUNCTIONS / FRONT_DOOR / "app.py": _app(load_server(first.module)),
         project / "tests/test_front_door.py": TEST,
     }
+
+
+def _app(server: Server) -> str:
+    arguments = [_literal(server.info["name"]), 'Path(__file__).with_name("catalog.json")']
+    options = [f"{name}={_literal(value)}" for name, value in _options(server).items()]
+    lines = "".join(f"\n    {each}," for each in (*arguments, *options)) + "\n"
+    return Template(APP).substitute(arguments=lines if options else ", ".join(arguments))
+
+
+def _literal(value: Any) -> str:
+    """Return the Python expression of a value, with the quotes that formatters prefer."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, list, tuple)) else repr(value)
+
+
+def _options(server: Server) -> dict[str, Any]:
+    """Return the keywords of the server that the front door needs, without those that have their default."""
+    options, parameters = server.options, signature(FrontDoor).parameters
+    given = {
+        "version": server.info["version"],
+        "title": server.info.get("title"),
+        "instructions": options.instructions,
+        "icons": options.branding.get("icons"),
+        "website_url": options.branding.get("websiteUrl"),
+        "description": options.description,
+        "legacy_clients": server.legacy_clients,
+        "legacy_tasks": server.legacy_tasks,
+        "page_size": options.page_size,
+        "list_ttl_ms": options.list_ttl_ms,
+        "initial_scopes": server.initial_scopes,
+    }
+    return {name: value for name, value in given.items() if value != parameters[name].default}
 
 
 def check_owners(project: Path, document: Mapping[str, Any], functions: Mapping[str, ToolFunction]) -> None:

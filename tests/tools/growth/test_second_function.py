@@ -40,6 +40,27 @@ def test_clients_find_the_server_by_the_same_name(project: Path) -> None:
     assert load_module(project / "functions/front_door/app.py").front_door.info["name"] == "orders"
 
 
+def test_the_front_door_has_the_options_of_the_server_that_clients_see(project: Path) -> None:
+    app = project / SERVER
+    before = 'Server("orders")'
+    assert before in app.read_text()
+    options = """Server(
+        "orders",
+        version="2.1.0",
+        title='The "orders" desk',
+        instructions="Look an order up first.\\nThen ask.",
+        icons=[{"src": "https://orders.example/icon.png", "sizes": ["48x48"]}],
+        legacy_tasks="sep-2322",
+    )"""
+    app.write_text(app.read_text().replace(before, options))
+    write(plan_function(project, "translate"))
+    server = load_module(app).server
+    front_door = load_module(project / "functions/front_door/app.py").front_door
+    assert front_door.info == server.info
+    assert front_door.endpoint.options.instructions == "Look an order up first.\nThen ask."
+    assert front_door.endpoint.options.branding == server.endpoint.options.branding != {}
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -102,12 +102,12 @@ class Server(Registry):
         super().__init__(channels, name, lenient_arguments=lenient_arguments)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports
-        self._legacy_clients = legacy_clients
-        self._legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
+        self.legacy_clients = legacy_clients
+        self.legacy_tasks = check_legacy_tasks(legacy_tasks, legacy_clients)
         self.scopes: Mapping[str, Sequence[str]] = scopes or {}
         self.hide_unauthorized = hide_unauthorized
-        self._initial_scopes = check_initial_scopes(initial_scopes)
-        self._options = ServerOptions(
+        self.initial_scopes = check_initial_scopes(initial_scopes)
+        self.options = ServerOptions(
             self.info,
             instructions,
             namespaced_requests,
@@ -120,7 +120,7 @@ class Server(Registry):
             make_branding(name, icons, website_url),
         )
         self.skill_folders: dict[Path, tuple[str, ...]] = {}
-        self._tool_methods = ToolMethods(self._options, self.tools)
+        self._tool_methods = ToolMethods(self.options, self.tools)
 
     @cached_property
     def endpoint(self) -> Endpoint:
@@ -128,10 +128,10 @@ class Server(Registry):
         required = [scope for feature in self.features for scope in feature.scopes]
         required += [scope for scopes in self.skill_folders.values() for scope in scopes]
         return make_endpoint(
-            self._options,
+            self.options,
             self._with_views(self._features()),
-            self._legacy_handlers if self._legacy_clients else None,
-            initial_scopes(self._initial_scopes, self._options.hierarchy, required),
+            self._legacy_handlers if self.legacy_clients else None,
+            initial_scopes(self.initial_scopes, self.options.hierarchy, required),
             has_tasks=self._tool_methods.has_tasks,
             needs=self._needs(),
             has_views=self._tool_methods.has_views,
@@ -153,12 +153,12 @@ class Server(Registry):
         """Add the views of tools to the handlers by capability, if there are any."""
         if not self._tool_methods.has_views:
             return features
-        return with_views(features, self._options, self._read_view)
+        return with_views(features, self.options, self._read_view)
 
     def _read_view(self, context: RequestContext, uri: str) -> Reply | None:
         from mcp_roundtrip.server.views import read_view  # most clients show none
 
-        return read_view(self._options, self.tools, context, uri)
+        return read_view(self.options, self.tools, context, uri)
 
     def _call_tool(self, context: RequestContext) -> Reply:
         if self._is_answer(context):
@@ -171,7 +171,7 @@ class Server(Registry):
     def _answer(self, context: RequestContext) -> Reply:
         from mcp_roundtrip.server.views import AnswerTool  # most clients show no views
 
-        call = AnswerTool(self._options, self.tools).find_call(context)
+        call = AnswerTool(self.options, self.tools).find_call(context)
         return call if isinstance(call, Reply) else run_call(call)
 
     def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
@@ -192,13 +192,13 @@ class Server(Registry):
     def _prompt_methods(self) -> PromptMethods:
         from mcp_roundtrip.server.prompts import PromptMethods
 
-        return PromptMethods(self._options, self.prompts)
+        return PromptMethods(self.options, self.prompts)
 
     @cached_property
     def _resource_methods(self) -> ResourceMethods:
         from mcp_roundtrip.server.resources import ResourceMethods
 
-        return ResourceMethods(self._options, self.resources)
+        return ResourceMethods(self.options, self.resources)
 
     def _features(self) -> dict[str, dict[str, Handler]]:
         """Return the handlers by capability; modules of capabilities that are not used are not imported."""
@@ -218,7 +218,7 @@ class Server(Registry):
             completable: dict[tuple[str, str], Completable] = {}
             completable |= {("prompt", name): prompt for name, prompt in self.prompts.items()}
             completable |= {("resource", uri): resource for uri, resource in self.resources.items()}
-            completions = CompletionMethods(self._options, completable, self.completers)
+            completions = CompletionMethods(self.options, completable, self.completers)
             features["completions"] = completions.handlers()
         if self.skill_folders:
             features["resources"] = created_at_first_use(self._resources_with_skills, *RESOURCE_METHODS)
@@ -239,23 +239,23 @@ class Server(Registry):
     def _skill_methods(self) -> SkillMethods:
         from mcp_roundtrip.server.skills import OwnSkills, SkillMethods, read_manifests  # a call needs none
 
-        own, skills = OwnSkills(self._options), read_manifests(self.skill_folders)
+        own, skills = OwnSkills(self.options), read_manifests(self.skill_folders)
         resources = self._resource_handlers() if self.resources else {}
         listed = self._resource_methods.static if self.resources else {}
-        return SkillMethods(self._options, skills, own.get, own.read, own.read_directory, resources, listed)
+        return SkillMethods(self.options, skills, own.get, own.read, own.read_directory, resources, listed)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
         from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
 
         features, tasks = self._features(), dict[str, Handler]()
-        if self._legacy_tasks is not None:
+        if self.legacy_tasks is not None:
             from mcp_roundtrip.server.legacy.sep_2322 import task_handlers  # off by default
 
             features["tools"] = {TOOLS_CALL: self._call_tool_of_dialect}
             tasks = task_handlers() if self._tool_methods.has_tasks else {}
         served = self._with_views(features)
         return LegacyMethods(
-            self._options, served, self.tools, tasks, has_views=self._tool_methods.has_views
+            self.options, served, self.tools, tasks, has_views=self._tool_methods.has_views
         ).handlers()
 
     def skills(self, folder: Path, *, scopes: Sequence[str] = ()) -> None:
