@@ -39,7 +39,7 @@ from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
 from mcp_roundtrip.tasks.recorder import TaskRecorder, key_asked_too_often
-from mcp_roundtrip.tasks.worker import RETRYABLE, EndWith, PassResult, TaskError
+from mcp_roundtrip.tasks.worker import RETRYABLE, EndWith, OpenPass, PassResult, TaskError
 
 MAX_STATUS_MESSAGE: Final = 4_096
 """Characters of a `statusMessage`: every poll reads it."""
@@ -71,7 +71,7 @@ class TaskRunner(Struct, frozen=True):
             if (operation := self.invocation.operation) is not None:
                 operation.begin_task(task, history.call)
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
-            return PassResult(None, Failed(LookupError(history.call.name)), TaskError(error))
+            return TaskError(error)
         call = self._restore_call(tool, task, history.call)
         principal = call.context.principal
         self.ports.observer.redact(
@@ -96,14 +96,14 @@ class TaskRunner(Struct, frozen=True):
         this_round = Round(call, run)
         match outcome:
             case Done() | Failed():
-                return PassResult(run, outcome, conclusion_of(final_reply(this_round, outcome)))
+                return conclusion_of(final_reply(this_round, outcome))
             case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
-                return PassResult(run, outcome, conclusion_of(too_many_answers(this_round, key)))
+                return conclusion_of(too_many_answers(this_round, key))
             case NeedsInput(channel="page"):
                 if _can_park(this_round, task):
                     move = partial(_park, this_round, task, history.call, outcome)
-                    return PassResult(run, outcome, move=move)
-        return PassResult(run, outcome)
+                    return OpenPass(run, outcome, move)
+        return OpenPass(run, outcome)
 
     def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
         """Restore the call that became the task."""

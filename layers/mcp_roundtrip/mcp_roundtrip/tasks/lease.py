@@ -30,8 +30,6 @@ end of its invocation: after that, its owner no longer exists.
 - **A renewal that fails.** The thread tries again after a twelfth of the lease, for as long as the pass runs.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
   (`limit`). The next renewal tells the worker to stop.
-- **A frozen environment.** The pass closes its lease and ends the thread. A renewal that was under way
-  changes nothing, because the lease has been released.
 - **An event loop that is blocked**, by a synchronous call in an async tool, does not block the thread. Code
   that holds the interpreter's lock does, and the owner then renews before its next write.
 - **Other revisions.** Rows of a revision without renewals have leases of up to 15 minutes and no delivery;

@@ -16,6 +16,7 @@ a crash finds the same task.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -77,6 +78,10 @@ class ParkedCaller(Struct, frozen=True):
     def owner_of(self, task: Task) -> Owner:
         """Return who owns a task of the call."""
         return Owner(self.principal, self.session, task.flow_id)
+
+    def naming(self, task: Task, instead_of: str | None) -> list[Update]:
+        """Return the update with which the caller's item names a task in place of another."""
+        return [] if self.index_key is None else [name_task(self.index_key, task, instead_of)]
 
 
 class ParkedCalls(Struct, frozen=True):
@@ -140,10 +145,13 @@ class ParkedCalls(Struct, frozen=True):
     def _create_first(self, caller: ParkedCaller, task: Task, flow: Flow | None) -> Task:
         """Write the item of a call whose parts are written, unless it was parked before; return its task."""
         of_flow = [] if flow is None else [name_task(flow.index_key, task)]
+        # A call that asks nothing does not count: nothing runs it for now.
+        write = (
+            partial(self.tasks.limit.create, caller.owner_of(task)) if task.requests else self.tasks.limit.put
+        )
         earlier_pk: str | None = None
         for _ in range(WRITE_ATTEMPTS):
-            naming = _naming(caller, task, earlier_pk)
-            if self._write(caller, task, *naming, *of_flow):
+            if write(task, *caller.naming(task, earlier_pk), *of_flow):
                 return task
             if is_stored(self.tasks.store, flow):
                 raise FlowIsStored
@@ -152,12 +160,6 @@ class ParkedCalls(Struct, frozen=True):
             if earlier is not None:
                 return earlier
         raise StoreError("too_many_concurrent_updates")
-
-    def _write(self, caller: ParkedCaller, task: Task, *updates: Update) -> bool:
-        """Write the item of a call. One that asks nothing does not count: nothing runs it for now."""
-        if task.requests:
-            return self.tasks.limit.create(caller.owner_of(task), task, *updates)
-        return self.tasks.limit.put(task, *updates)
 
     def move(
         self,
@@ -179,12 +181,12 @@ class ParkedCalls(Struct, frozen=True):
         for _ in range(WRITE_ATTEMPTS):
             earlier_pk = self._named(caller)
             earlier = self._load_named(earlier_pk)
-            if earlier is not None and not earlier.is_terminal and not _became(earlier, task):
+            became_task = earlier is not None and task.task_id == task_id_of(earlier)
+            if earlier is not None and not earlier.is_terminal and not became_task:
                 is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
                 return earlier if is_ended else None
-            naming = _naming(caller, parked, earlier_pk)
-            owner = caller.owner_of(task)
-            if self.tasks.limit.replace(owner, task, parked, *naming, ending, is_counted=False):
+            updates = (*caller.naming(parked, earlier_pk), ending)
+            if self.tasks.limit.replace(caller.owner_of(task), task, parked, *updates, is_counted=False):
                 return parked
             if not ending.change.condition.holds(self.tasks.store.get(task.pk, TASK) or {}):
                 return None
@@ -209,7 +211,9 @@ class ParkedCalls(Struct, frozen=True):
         except UnknownTask:
             return True  # it expired meanwhile
         stored = stored_responses(self.tasks.store, task.pk, answers)
-        return all(canonical.is_same_json(raw, _without_nulls(answers[key])) for key, raw in stored.items())
+        # A member that is null counts as absent, and is not stored.
+        sent = {key: without_null_members(answers[key]) for key in stored if isinstance(answers[key], dict)}
+        return all(canonical.is_same_json(raw, sent.get(key, answers[key])) for key, raw in stored.items())
 
     def _put_parts(self, task: Task, call: TaskCall, journal: Journal) -> None:
         """Write the items of a call that is not parked yet, all but its own; unused ones expire by TTL."""
@@ -250,18 +254,3 @@ class ParkedCalls(Struct, frozen=True):
         # A request that began in time may still run the call.
         is_leased = task.lease_until_ms is not None and now_ms < task.lease_until_ms
         return now_ms < task.deadline_ms or is_leased
-
-
-def _without_nulls(answer: Any) -> Any:
-    """Return an ElicitResult as it is stored: a member that is null counts as absent."""
-    if not isinstance(answer, dict):
-        return answer
-    return without_null_members(answer)
-
-
-def _became(parked: Task, task: Task) -> bool:
-    return task.task_id == task_id_of(parked)
-
-
-def _naming(caller: ParkedCaller, task: Task, instead_of: str | None) -> list[Update]:
-    return [] if caller.index_key is None else [name_task(caller.index_key, task, instead_of)]

@@ -53,18 +53,20 @@ EndWith = Callable[[Mapping[str, Any]], Change]
 """Returns the change that ends the task of a pass with a result, unless the task has changed since."""
 
 
-class PassResult(Struct, frozen=True):
-    """The result of one pass over the tool of a task; `run` is None if the tool does not exist.
+class OpenPass(Struct, frozen=True):
+    """A pass over the tool of a task that has not ended the call.
 
-    `conclusion` is the result or the error of a pass that ended the task. `move` continues the call elsewhere
-    and ends the task, in one transaction; it returns False if the task has changed since the pass began.
+    `move` continues the call elsewhere and ends the task, in one transaction; it returns False if the task
+    has changed since the pass began.
     """
 
-    run: Run | None
+    run: Run
     outcome: Outcome
-    conclusion: Completed | TaskError | None = None
     move: Callable[[EndWith], bool] | None = None
 
+
+PassResult = Completed | TaskError | OpenPass
+"""The result of one pass over the tool of a task."""
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
 """Runs one pass: `server.task_runner.TaskRunner` of a task, `server.carriers.parked_pass` of a parked call.
@@ -136,7 +138,7 @@ class Worker(Struct, frozen=True):
             self.store.update(task.pk, TASK, change)
         recorder = TaskRecorder(task, lease, history.next_order)
         result = self.run_pass(task, history, recorder)
-        if result.conclusion is None:
+        if isinstance(result, OpenPass):
             recorder.flush_status()
         return self._store_outcome(task, history, recorder, result)
 
@@ -159,9 +161,10 @@ class Worker(Struct, frozen=True):
         """Write the outcome, which releases the lease; return None if the lease was lost."""
         if not recorder.lease.check():
             return None
-        owner, now_ms, run = recorder.lease.owner, self.tasks.clock_ms(), result.run
-        if result.conclusion is not None:
-            return self.store.update(task.pk, TASK, self._end_change(task, owner, result.conclusion))
+        owner, now_ms = recorder.lease.owner, self.tasks.clock_ms()
+        if not isinstance(result, OpenPass):
+            return self.store.update(task.pk, TASK, self._end_change(task, owner, result))
+        accepted = accepted_keys(task, history, result.run)
         end_with = partial(self._complete, task, owner, version=task.version)
         if result.move is not None and result.move(end_with):
             return self.store.get(task.pk, TASK)
@@ -169,19 +172,19 @@ class Worker(Struct, frozen=True):
         match result.outcome:
             case OwnershipLost():
                 return None
-            case NeedsInput() if run is not None and result.move is None:
-                item = self._await_responses(task, history, recorder, run)
-            case Sleeping(wake_at_ms) if run is not None:
+            case NeedsInput() if result.move is None:
+                item = self._await_responses(task, history, recorder, result.run)
+            case Sleeping(wake_at_ms):
                 change = transitions.sleep(
                     owner=owner,
                     version=task.version,
-                    accepted_keys=accepted_keys(task, history, run),
+                    accepted_keys=accepted,
                     wake_at_ms=wake_at_ms,
                     now_ms=now_ms,
                 )
                 item = self.store.update(task.pk, TASK, change)
-        if item is None and run is not None:  # out of time, or a response arrived during the pass
-            change = transitions.checkpoint(owner=owner, accepted_keys=accepted_keys(task, history, run))
+        if item is None:  # out of time, or a response arrived during the pass
+            change = transitions.checkpoint(owner=owner, accepted_keys=accepted)
             item = self.store.update(task.pk, TASK, change)
         if item is not None:
             self._dispatch_next(Task.from_item(item))

@@ -18,7 +18,7 @@ from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.recorder import TaskRecorder, key_asked_too_often
-from mcp_roundtrip.tasks.worker import RETRYABLE, PassResult
+from mcp_roundtrip.tasks.worker import RETRYABLE, OpenPass, PassResult
 
 
 class ParkedPass(Struct):
@@ -64,7 +64,7 @@ class ParkedPass(Struct):
                 # The user is not asked again: the next pass finds out whether they have finished.
                 self.waits_for_url = True
                 outcome = Checkpointed(journal)
-        return PassResult(run, outcome, None if self.reply is None else conclusion_of(self.reply))
+        return OpenPass(run, outcome) if self.reply is None else conclusion_of(self.reply)
 
     def _become_task(
         self, this_round: Round, task: Task, outcome: TaskRequested | Checkpointed, ttl_ms: int
@@ -76,6 +76,6 @@ class ParkedPass(Struct):
             refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
             if not isinstance(error, ItemTooLarge):
                 self.refusal = refusal
-                return PassResult(this_round.run, Checkpointed(outcome.journal))
+                return OpenPass(this_round.run, Checkpointed(outcome.journal))
             self.reply = refusal
-        return PassResult(this_round.run, outcome, conclusion_of(self.reply))
+        return conclusion_of(self.reply)
