@@ -54,6 +54,7 @@ from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContex
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
+    QUESTIONS_URI,
     LegacyTasks,
     ServerOptions,
     check_initial_scopes,
@@ -247,9 +248,9 @@ class FrontDoor:
         )
 
     def _read_view(self, context: RequestContext, uri: str) -> Reply | HttpResponse | None:
-        from mcp_roundtrip.server.views import QUESTIONS_URI, read_questions_view  # most clients show none
-
         if uri == QUESTIONS_URI:
+            from mcp_roundtrip.server.views import read_questions_view  # most clients show none
+
             return read_questions_view(self._options, context)
         entry = next((each for each in self.catalog.tools.values() if each.view_uri == uri), None)
         if entry is None:

@@ -15,6 +15,7 @@ from mcp_roundtrip.engine.context_base import ContextBase
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE
+from mcp_roundtrip.protocol.uri_template import find_equivalent
 from mcp_roundtrip.server.admission import Reference, authorize, read_reference, unknown_item
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
@@ -135,8 +136,6 @@ class CompletionMethods(Struct, frozen=True):
         kind, name = reference
         if kind == "prompt" or reference in self.features:
             return reference
-        from mcp_roundtrip.protocol.uri_template import find_equivalent  # clients repeat what lists contain
-
         names = (known for of_kind, known in self.features if of_kind == kind)
         return kind, find_equivalent(name, names)
 

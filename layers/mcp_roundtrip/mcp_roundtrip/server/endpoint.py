@@ -14,6 +14,7 @@ from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Una
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import Refusal
+from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import (
     DISCOVER,
@@ -280,6 +281,4 @@ class _ViewResources(Struct, frozen=True):
     def _list_nothing(self, member: str, context: RequestContext) -> Reply | HttpResponse:
         if not shows_apps(context.request.meta.capabilities):
             raise unknown_method(context.request.method)
-        from mcp_roundtrip.server.views import empty_list  # few clients show views
-
-        return empty_list(self.options, member)
+        return Reply(results.cacheable(self.options.server_info, self.options.list_ttl_ms, **{member: []}))

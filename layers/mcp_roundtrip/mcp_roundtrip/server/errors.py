@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.replay import single_exception
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     Drift,
@@ -66,8 +67,6 @@ def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
 def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     """Return the error for the client, and log what the operator has to know."""
     if isinstance(error, BaseExceptionGroup):
-        from mcp_roundtrip.engine.replay import single_exception  # few tools raise a group
-
         error = single_exception(error)
     if isinstance(error, ArgumentsError):
         return ClientError(error, "arguments_refused")

@@ -33,7 +33,7 @@ from mcp_roundtrip.server.plan import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.engine.channels import Channels
+    from mcp_roundtrip.engine.channels import Channel, Channels
     from mcp_roundtrip.server.feature import Feature
     from mcp_roundtrip.state.claims import Binding
 
@@ -213,9 +213,12 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
 
     def channels(self) -> Channels:
         """Return the channels of a round."""
+        return self._channels(self.plan.fallbacks)
+
+    def _channels(self, fallbacks: tuple[Channel, ...]) -> Channels:
         from mcp_roundtrip.engine.channels import Channels  # most calls do not ask
 
-        return Channels(self.context.request.meta.capabilities, self.plan.fallbacks)
+        return Channels(self.context.request.meta.capabilities, fallbacks)
 
     def parked_channels(self) -> Channels:
         """Return the channels of a parked call: those whose questions can wait, and so no input requests.
@@ -229,11 +232,8 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
 
     def task_channels(self) -> Channels:
         """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
-        from mcp_roundtrip.engine.channels import Channels  # most requests run no task
-
         usable = {"default", "page"} if self.context.serves_pages else {"default"}
-        fallbacks = tuple(each for each in self.feature.channels if each in usable)
-        return Channels(self.context.request.meta.capabilities, fallbacks)
+        return self._channels(tuple(each for each in self.feature.channels if each in usable))
 
     def can_continue(self) -> bool:
         """Return whether the call can continue if it is out of time."""

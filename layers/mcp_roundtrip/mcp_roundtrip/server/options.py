@@ -28,6 +28,9 @@ MAX_DESCRIPTION: Final = 100
 ANSWER_TOOL: Final = "answer_questions"
 """The tool through which views answer questions (`views.AnswerTool`). No other tool can have its name."""
 
+QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
+"""The view that shows the questions of any tool."""
+
 INPUT_RESPONSES: Final = "input_responses"
 """The argument in which a model passes on the answers of the user (`server.presenters.model`)."""
 

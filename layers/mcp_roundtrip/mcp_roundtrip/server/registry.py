@@ -257,9 +257,8 @@ class Registry:
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
-            from mcp_roundtrip.protocol.uri import spelling_key
-            from mcp_roundtrip.protocol.uri_template import UriTemplate
-            from mcp_roundtrip.server.resources import Resource  # only servers with resources need it
+            from mcp_roundtrip.protocol.uri_template import UriTemplate  # only servers with resources
+            from mcp_roundtrip.server.resources import Resource
 
             resource = Resource(
                 UriTemplate.parse(uri),
@@ -274,7 +273,7 @@ class Registry:
                 scopes=check_scopes(uri, scopes),
                 channels=self._default_only,
             )
-            registered = self._spellings.setdefault(spelling_key(uri), uri)
+            registered = self._spellings.setdefault(resource.spelling, uri)
             if registered in self.resources:
                 raise DefinitionError(
                     f"resource {uri!r} is registered twice, first as {registered!r}; "

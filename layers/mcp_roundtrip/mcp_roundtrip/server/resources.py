@@ -11,10 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
+from mcp_roundtrip.content.resource_contents import resource_contents
 from mcp_roundtrip.errors import DefinitionError, ProtocolError, ResourceNotFound, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
+from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_uri
 from mcp_roundtrip.server.feature import feature_error
@@ -80,6 +82,11 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
         """The URI or the template."""
         return self.template.text
 
+    @property
+    def spelling(self) -> str:
+        """A text that is equal for equivalent URIs."""
+        return spelling_key(self.name)
+
     def definition(self) -> dict[str, Any]:
         """Build the Resource or ResourceTemplate object of the lists."""
         at = "uri" if self.template.is_static else "uriTemplate"
@@ -102,8 +109,6 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""
-        from mcp_roundtrip.content.resource_contents import resource_contents  # calls of tools read none
-
         read = results.complete(
             server_info, contents=resource_contents(self.name, value, self.uri, self.mime_type)
         )

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.state.claims import OpenState
     from mcp_roundtrip.tasks.items import Flow
 
+TASK_TTL_MS: Final = 3_600_000
+"""Time to live of a task that a call becomes by itself, because it is out of time or out of rounds."""
+
 META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 """The member of a result's `_meta` that tells programs that the call is not finished. It holds the `status`,
 "input_required" or "working" as of a task, and the `url` at which the user answers, if there is one."""

@@ -46,9 +46,10 @@ from mcp_roundtrip.server.legacy import calls
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import carrier_of_questions
 from mcp_roundtrip.server.presenters import client
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round
 
 if TYPE_CHECKING:
+    from mcp_roundtrip.engine.channels import Channel
     from mcp_roundtrip.state.claims import OpenState
 
 
@@ -162,14 +163,13 @@ def _load_parked(call: FeatureCall) -> Reply | None:
 
 def _load_flow(this_round: Round) -> Reply | None:
     """Return the reply of the task or the parked call as which the flow continues; None if there is none."""
-    from mcp_roundtrip.server.carriers import task as task_carrier  # few tools become tasks
+    from mcp_roundtrip.server.carriers import parked  # few tools become tasks
+    from mcp_roundtrip.server.carriers import task as task_carrier
 
     stored = task_carrier.find_stored(this_round)
     if stored is None:
         return None
     if task_carrier.is_parked(stored):
-        from mcp_roundtrip.server.carriers import parked  # as above
-
         return parked.continue_flow(this_round, stored)
     return task_carrier.reply_again(this_round, stored)
 
@@ -200,9 +200,7 @@ def _reply_to(this_round: Round, outcome: Outcome) -> Reply:
         case Checkpointed(journal):
             return _continue(this_round, journal)
         case TaskRequested(journal, ttl_ms):
-            from mcp_roundtrip.server.carriers import task as task_carrier  # few calls become a task
-
-            return task_carrier.save(this_round, journal, ttl_ms)
+            return _become_task(this_round, journal, ttl_ms)
     raise AssertionError(f"only a task ends a pass with {outcome}")
 
 
@@ -215,9 +213,7 @@ def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
     has_effects = bool(journal.lost_effects)
     match carrier_of_questions(call.plan, channel, has_effects=has_effects, takes_rounds=call.takes_rounds):
         case "parked":
-            from mcp_roundtrip.server.carriers import parked
-
-            return parked.save(this_round, requests, journal, channel)
+            return _park(this_round, requests, journal, channel)
         case "restart" if channel == "model":
             return _ask_model(this_round, outcome)
         case "restart":
@@ -259,10 +255,18 @@ def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal
     return this_round.error_reply(too_many_rounds(call, requests, this_round.number - 1, this_round.run))
 
 
-def _become_task(this_round: Round, journal: Journal) -> Reply:
-    from mcp_roundtrip.server.carriers import task as task_carrier
+def _become_task(this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:
+    from mcp_roundtrip.server.carriers import task as task_carrier  # few calls become a task
 
-    return task_carrier.save(this_round, journal, task_carrier.TTL_MS)
+    return task_carrier.save(this_round, journal, ttl_ms)
+
+
+def _park(
+    this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel | None = None
+) -> Reply:
+    from mcp_roundtrip.server.carriers import parked  # most clients show questions, and continue calls
+
+    return parked.save(this_round, requests, journal, channel)
 
 
 def _continue(this_round: Round, journal: Journal) -> Reply:
@@ -274,7 +278,5 @@ def _continue(this_round: Round, journal: Journal) -> Reply:
         case "task":
             return _become_task(this_round, journal)
         case "parked":
-            from mcp_roundtrip.server.carriers import parked
-
-            return parked.save(this_round, {}, journal)
+            return _park(this_round, {}, journal)
     return this_round.error_reply(out_of_time_error(call))

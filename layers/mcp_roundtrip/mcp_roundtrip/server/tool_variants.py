@@ -19,12 +19,13 @@ from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     CONTINUATION_CODE,
     INPUT_RESPONSES,
+    QUESTIONS_URI,
     Fallback,
     ServerOptions,
     TaskSupport,
 )
 from mcp_roundtrip.server.plan import ClientAbilities, Plan, plan_call
-from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION, QUESTIONS_URI
+from mcp_roundtrip.server.views import ANSWER_TOOL_DEFINITION
 
 _CODE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "string",

@@ -21,6 +21,7 @@ from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
     DEFAULT_CHANNELS,
     INPUT_RESPONSES,
+    QUESTIONS_URI,
     Fallback,
     ServerOptions,
     TaskSupport,
@@ -88,8 +89,6 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
     @property
     def form_view_uri(self) -> str | None:
         """The URI of the view that shows the questions of the tool."""
-        from mcp_roundtrip.server.views import QUESTIONS_URI  # few clients show views
-
         return self.view_uri or (QUESTIONS_URI if self.asks_in_app else None)
 
     @property

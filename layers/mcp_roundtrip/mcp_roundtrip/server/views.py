@@ -26,12 +26,9 @@ from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.server.admission import UnknownResource, authorize, unknown_item
 from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
-from mcp_roundtrip.server.options import ANSWER_TOOL, ServerOptions
+from mcp_roundtrip.server.options import ANSWER_TOOL, QUESTIONS_URI, ServerOptions
 
 SCHEME: Final = "ui://"
-
-QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
-"""The question app."""
 
 MAX_DOCUMENT: Final = 1_000_000
 """Largest view in bytes of UTF-8."""
@@ -138,11 +135,6 @@ def _result(
     server_info = context.server_info(options)
     result = results.cacheable(server_info, options.list_ttl_ms, contents=[contents])
     return Reply({**result, "cacheScope": "private"} if is_private else result)
-
-
-def empty_list(options: ServerOptions, member: str) -> Reply:
-    """Return a list of a server that has views, which lists omit, and no other resources."""
-    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, **{member: []}))
 
 
 def view_capabilities(capabilities: Mapping[str, Any]) -> dict[str, Any]:

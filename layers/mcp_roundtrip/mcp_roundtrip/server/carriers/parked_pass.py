@@ -13,7 +13,7 @@ from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too
 from mcp_roundtrip.server.carriers.stored import creation_error
 from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
@@ -57,7 +57,7 @@ class ParkedPass(Struct):
             case TaskRequested(ttl_ms=ttl_ms):
                 return self._become_task(self.round, task, outcome, ttl_ms)
             case Checkpointed() if call.may_start_task:
-                return self._become_task(self.round, task, outcome, task_carrier.TTL_MS)
+                return self._become_task(self.round, task, outcome, TASK_TTL_MS)
             case NeedsInput() if (key := key_asked_too_often(task, run)) is not None:
                 self.reply = too_many_answers(self.round, key)
             case NeedsInput(journal=journal) if run.requests.waits_for_urls_only:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
 
 from mcp_roundtrip.auth.principal import caller_binding
 from mcp_roundtrip.engine.journal import Journal
@@ -26,9 +25,6 @@ from mcp_roundtrip.server.task_methods import task_members
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
 from mcp_roundtrip.tasks.parked import DIALECT
-
-TTL_MS: Final = 3_600_000
-"""Time to live of a task that a call becomes by itself, because it is out of time or out of rounds."""
 
 # -- load ---------------------------------------------------------------------------------------------------
 
