@@ -99,7 +99,7 @@ class Tracer:
         Without a `parent` it is a child of the current span, or of the one that X-Ray sampled. Links that are
         None are left out.
         """
-        if parent is None and self.current() is None:
+        if parent is None and not trace.get_current_span().get_span_context().is_valid:
             parent = _x_ray_traceparent(self._x_ray_header())
         linked = [each for text in links if (each := span_context(text)).is_valid]
         with self._tracer.start_as_current_span(
