@@ -50,8 +50,8 @@ def _values(question: PageQuestion, response: Mapping[str, Any]) -> list[tuple[s
     entered = [
         (control.name, value)
         for control in question.controls
-        if control.field.label.key in content
-        for value in _entered(control.field, content[control.field.label.key])
+        if control.field.key in content
+        for value in _entered(control.field, content[control.field.key])
     ]
     return [*chosen, *entered]
 

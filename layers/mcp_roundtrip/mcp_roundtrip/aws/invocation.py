@@ -24,7 +24,7 @@ from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 
 MAX_DELAY_S: Final = 900
-"""The longest delay of an SQS message. `wake_ups.wake` sends a message that arrives early again."""
+"""The longest delay of an SQS message. `Watchdog.wake` sends a message that arrives early again."""
 
 
 class LambdaForwarder(Struct, frozen=True):

@@ -14,7 +14,6 @@ from mcp_roundtrip.question_ui.fields import (
     ChoiceField,
     DateTimeField,
     FormField,
-    Label,
     MultipleChoiceField,
     NumberField,
     TextField,
@@ -44,12 +43,12 @@ def element_id(name: str) -> str:
 
 def render_control(name: str, field: FormField, values: Sequence[str], error: str) -> str:
     """Return the markup of a field with these values; `error` is empty for a field without one."""
-    label, hints = field.label, [each for each in (field.label.description, field.hint()) if each]
-    title = escape(label.title) + ("" if label.required else ' <span class="optional">(optional)</span>')
+    hints = [each for each in (field.description, field.hint()) if each]
+    title = escape(field.title) + ("" if field.required else ' <span class="optional">(optional)</span>')
     if (inputs := _grouped_inputs(name, field, values)) is not None:
         return render_group(name, title, hints, inputs, error)
     texts, attributes = _texts(name, hints, error)
-    attributes += _required(label) + (' aria-invalid="true"' if error else "")
+    attributes += _required(field) + (' aria-invalid="true"' if error else "")
     control = _single_input(name, field, values, attributes)
     label_tag = f'<label class="label" for="{element_id(name)}" dir="auto">{title}</label>'
     return f'<div class="{_css(error)}">{label_tag}{texts}{control}</div>'
@@ -95,8 +94,8 @@ def render_boxes(
     return "".join(parts)
 
 
-def _required(label: Label) -> str:
-    return " required" if label.required else ""
+def _required(field: FormField) -> str:
+    return " required" if field.required else ""
 
 
 def _grouped_inputs(name: str, field: FormField, values: Sequence[str]) -> str | None:
@@ -105,14 +104,14 @@ def _grouped_inputs(name: str, field: FormField, values: Sequence[str]) -> str |
         boxes = render_boxes("checkbox", name, _positions(field.options), frozenset(values))
         return f'<div class="options">{boxes}</div>'
     if isinstance(field, ChoiceField) and len(field.options) <= MAX_RADIOS:
-        none = [] if field.label.required else [("", "No answer")]
+        none = [] if field.required else [("", "No answer")]
         options = [*_positions(field.options), *none]
-        return render_boxes("radio", name, options, values or ("",), _required(field.label))
+        return render_boxes("radio", name, options, values or ("",), _required(field))
     if isinstance(field, DateTimeField):
         local, offset = values if len(values) == 2 else ("", "+00:00")
         offsets = _OFFSETS if offset in _OFFSETS else (*_OFFSETS, offset)
         options = [(each, f"UTC{each}") for each in offsets]
-        time = f'id="{element_id(name)}" value="{escape(local)}"{_required(field.label)}'
+        time = f'id="{element_id(name)}" value="{escape(local)}"{_required(field)}'
         return (
             f'<input type="datetime-local" step="any" name="{name}" aria-label="Date and time" {time}>'
             f'<select name="{name}" aria-label="Time zone">{_options(options, offset)}</select>'
@@ -124,7 +123,7 @@ def _single_input(name: str, field: FormField, values: Sequence[str], attributes
     value = values[0] if values else ""
     attributes = f'name="{name}" id="{element_id(name)}"{attributes}'
     if isinstance(field, ChoiceField):
-        empty = "Choose\N{HORIZONTAL ELLIPSIS}" if field.label.required else "No answer"
+        empty = "Choose\N{HORIZONTAL ELLIPSIS}" if field.required else "No answer"
         return f"<select {attributes}>{_options([('', empty), *_positions(field.options)], value)}</select>"
     if isinstance(field, NumberField):
         mode = "numeric" if field.is_integer and (field.minimum or -1) >= 0 else "decimal"

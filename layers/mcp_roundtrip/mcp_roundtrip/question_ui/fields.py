@@ -39,19 +39,13 @@ class FieldError(ValueError):
     """A posted value is not an answer. The text says what to enter."""
 
 
-class Label(Struct, frozen=True):
-    """The texts of a field: `key` is the property's name."""
+class FormField(Struct, frozen=True):
+    """A field of a form: `key` is the property's name. Its values are the strings that a browser posts."""
 
     key: str
     title: str
-    description: str = ""
-    required: bool = False
-
-
-class FormField(Struct, frozen=True):
-    """A field of a form. Its values are the strings that a browser posts for it."""
-
-    label: Label
+    description: str
+    required: bool
 
     def initial(self) -> tuple[str, ...]:
         """Return the values that show the default."""
@@ -67,7 +61,7 @@ class FormField(Struct, frozen=True):
 
     def _missing(self, request: str) -> Any:
         """Return MISSING. Raises FieldError with `request` if the property is required."""
-        if self.label.required:
+        if self.required:
             raise FieldError(request)
         return MISSING
 
@@ -88,7 +82,7 @@ class TextField(FormField, frozen=True):
         if not text:
             # Without the property, the default would count, which the user has removed.
             is_removed = self.default and not self.min_length and self.format is None
-            return "" if is_removed and not self.label.required else self._missing("Enter an answer.")
+            return "" if is_removed and not self.required else self._missing("Enter an answer.")
         if self.format is not None:
             text = text.strip()
         if len(text) < self.min_length:
@@ -223,7 +217,7 @@ class MultipleChoiceField(FormField, frozen=True):
         if len(set(values)) < len(values):
             raise FieldError("Choose each answer once.")
         chosen = [_option(self.options, value) for value in values]
-        if not chosen and not self.label.required and self.default is None:
+        if not chosen and not self.required and self.default is None:
             return MISSING
         if len(chosen) < self.min_items or (self.max_items is not None and len(chosen) > self.max_items):
             raise FieldError(self.hint())
@@ -247,23 +241,23 @@ def format_number(number: int | float) -> str:
 def make_field(key: str, schema: Mapping[str, Any], *, required: bool, fallback_title: str = "") -> FormField:
     """Return the field of a property. `fallback_title` replaces a missing title; else the name does."""
     title = schema.get("title") or fallback_title or _title_of(key)
-    label = Label(key, title, schema.get("description") or "", required)
+    texts = (key, title, schema.get("description") or "", required)
     default = schema.get("default")
     match schema["type"]:
         case "boolean":
-            return ChoiceField(label, ((True, "Yes"), (False, "No")), default)
+            return ChoiceField(*texts, ((True, "Yes"), (False, "No")), default)
         case "integer" | "number" as kind:
             bounds = (schema.get("minimum"), schema.get("maximum"))
-            return NumberField(label, kind == "integer", *bounds, default)
+            return NumberField(*texts, kind == "integer", *bounds, default)
         case "array":
             bounds = (schema.get("minItems", 0), schema.get("maxItems"))
-            return MultipleChoiceField(label, _options(schema["items"], "anyOf"), *bounds, default)
+            return MultipleChoiceField(*texts, _options(schema["items"], "anyOf"), *bounds, default)
     if "enum" in schema or "oneOf" in schema:
-        return ChoiceField(label, _options(schema, "oneOf"), default)
+        return ChoiceField(*texts, _options(schema, "oneOf"), default)
     if schema.get("format") == "date-time":
-        return DateTimeField(label, default)
+        return DateTimeField(*texts, default)
     lengths = (schema.get("minLength", 0), schema.get("maxLength"))
-    return TextField(label, schema.get("format"), *lengths, default)
+    return TextField(*texts, schema.get("format"), *lengths, default)
 
 
 def _title_of(key: str) -> str:

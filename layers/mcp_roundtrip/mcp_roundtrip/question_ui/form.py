@@ -61,7 +61,7 @@ class PageQuestion(Struct, frozen=True):
     @property
     def is_single_field(self) -> bool:
         """Whether the message is the label of the only field."""
-        return len(self.controls) == 1 and self.controls[0].field.label.title == self.message
+        return len(self.controls) == 1 and self.controls[0].field.title == self.message
 
 
 class Answers(Struct, frozen=True):
@@ -146,7 +146,7 @@ def _read_content(controls: Sequence[Control], posted: Values, errors: dict[str,
             errors[control.name] = str(error)
             continue
         if value is not MISSING:
-            content[control.field.label.key] = value
+            content[control.field.key] = value
     return content
 
 

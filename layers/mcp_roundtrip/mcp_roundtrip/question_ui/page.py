@@ -79,7 +79,7 @@ def _document(title: str, content: str) -> str:
 def _summary(page: FormPage) -> str:
     if not page.errors and not page.problem:
         return ""
-    labels = {c.name: c.field.label.title for each in page.questions for c in each.controls}
+    labels = {c.name: c.field.title for each in page.questions for c in each.controls}
     labels |= {each.action_name: each.message for each in page.questions if each.action_name}
     items = "".join(
         f'<li><a href="#{element_id(name)}" dir="auto">{escape(_joined(labels[name], error))}</a></li>'

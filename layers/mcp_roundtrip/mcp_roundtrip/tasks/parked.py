@@ -2,7 +2,7 @@
 
 A parked call is a task of the dialect `parked`. Its client calls the same tool with the same arguments again.
 So an item under the identity of the call, which is a digest of caller, tool and arguments, names the task
-(`call_index`). A client that has a state of the call can also send that again.
+(`items`). A client that has a state of the call can also send that again.
 
 Each task has a random id, so a call that starts from its beginning never meets the journal of an earlier one.
 The model of an anonymous caller passes the id on as a code: the key of the task follows from it, the tool and
