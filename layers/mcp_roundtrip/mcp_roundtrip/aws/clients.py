@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, quote
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.credentials import CredentialSource, find_credentials
@@ -169,7 +169,7 @@ class SignedClient(Struct, eq=False):
     on_request: OnRequest = ignore_request
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
-    environment: Mapping[str, str] = os.environ
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     read_timeout_s: float = 2.0
 
     __repr__ = object.__repr__  # that of a Struct would show the environment, which has credentials
