@@ -236,8 +236,11 @@ def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history: His
 
 def test_a_change_of_the_layer_publishes_every_function(history: History) -> None:
     before = history.versions()
-    history.edit("layers/mcp_roundtrip/mcp_roundtrip/__init__.py", lambda text: f"{text}\nCHANGED = True\n")
-    history.works("none")
+    layer = "RoundtripLayer"
+    history.edit(f".aws-sam/build/{layer}/python/mcp_roundtrip/__init__.py", lambda text: f"{text}\nX = 1\n")
+    # Instead of the one that was uploaded.
+    history.edit(BUILT_TEMPLATE, lambda text: re.sub(r"(ContentUri:)\s+s3://\S+", rf"\1 {layer}", text))
+    history.works("none", "BUILD=0")
     assert history.versions() == {name: version + 1 for name, version in before.items()}
 
 

@@ -232,13 +232,13 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 def test_a_body_that_is_no_answer_is_a_value_or_the_documented_error(
-    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer, body: bytes
+    operation: Operation, clients: Callable[[str], AwsClient], server: ScriptedServer
 ) -> None:
-    for status in (200, 400, 503):
-        outcome(operation, clients(operation.service), server, respond(status, body))
+    for body in BODIES.values():
+        for status in (200, 400, 503):
+            outcome(operation, clients(operation.service), server, respond(status, body))
 
 
 REFUSALS = {"Invoke that is refused", "TransactWriteItems that is cancelled"}
