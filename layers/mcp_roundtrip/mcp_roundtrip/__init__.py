@@ -8,8 +8,7 @@ from mcp_roundtrip.deployment.garbage_collection import collect_rarely
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.mcp_header import McpHeader
     from mcp_roundtrip.auth.principal import Principal
-    from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
-    from mcp_roundtrip.content.prompt_messages import PromptMessage
+    from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, PromptMessage, ResourceLink, Text
     from mcp_roundtrip.content.resource_contents import ResourceContents
     from mcp_roundtrip.engine.async_context import AsyncContext
     from mcp_roundtrip.engine.client_requests import ListRoots, NamespacedRequest, Root, Sample, Sampled
@@ -113,7 +112,7 @@ _MODULES = {
     "NamespacedRequest": "mcp_roundtrip.engine.client_requests",
     "NotAwaited": "mcp_roundtrip.errors",
     "Principal": "mcp_roundtrip.auth.principal",
-    "PromptMessage": "mcp_roundtrip.content.prompt_messages",
+    "PromptMessage": "mcp_roundtrip.content.blocks",
     "ProtocolError": "mcp_roundtrip.errors",
     "ResourceContents": "mcp_roundtrip.content.resource_contents",
     "ResourceLink": "mcp_roundtrip.content.blocks",

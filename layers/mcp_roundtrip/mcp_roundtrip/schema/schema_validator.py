@@ -98,10 +98,6 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
             self._compiled[pointer] = self._compile_part(pointer)
         return self._is_valid_at(pointer, value)
 
-    def is_valid_member(self, name: str, value: Any) -> bool:
-        """Return whether JSON data is valid by the property of this name."""
-        return self.is_valid_by(f"#/properties/{escaped(name)}", value)
-
     def satisfies(self, place: str, rule: Mapping[str, Any], value: Any) -> bool:
         """Return whether JSON data is valid by keywords that refer to no place. `place` is their key."""
         if place not in self._compiled:
@@ -111,8 +107,11 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """Return an object without those of the named members that the property of their name refuses."""
-        members = value.items()
-        return {name: each for name, each in members if name not in names or self.is_valid_member(name, each)}
+        return {
+            name: each
+            for name, each in value.items()
+            if name not in names or self.is_valid_by(f"#/properties/{escaped(name)}", each)
+        }
 
     def _exceeded_bound(self, value: Any, length: int, other_patterns: frozenset[str]) -> str | None:
         patterns = self.patterns | other_patterns

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from mcp_roundtrip.arguments.string_arguments import StringArguments
-from mcp_roundtrip.content.prompt_messages import prompt_messages
+from mcp_roundtrip.content.blocks import prompt_messages
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
