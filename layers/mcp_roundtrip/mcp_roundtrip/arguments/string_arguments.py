@@ -8,19 +8,18 @@ from enum import Enum
 from functools import cached_property
 from inspect import isclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Union, get_args, get_origin, is_typeddict
 
 from pydantic import BaseModel
-from pydantic_core import SchemaValidator
 
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from mcp_roundtrip.schema.core_schemas import nodes
 from mcp_roundtrip.schema.exact_reader import input_text
-from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching
-from mcp_roundtrip.schema.typed_validator import read_typed, typed_validator
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.typed_validator import StringReader
 
 
 class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -57,22 +56,16 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
                 "\n".join(f"arguments.{name[:128]}: must be a string" for name in wrong[:20])
             )
         try:
-            text = input_text(raw, "arguments")
-            if self._patterns and exceeds_matching(self._patterns, 0, raw, len(text)):
-                raise ArgumentsError(f"arguments: {TEXT_TOO_LONG}")
-            values: dict[str, Any] = read_typed(self._validator, text, "arguments")
+            values: dict[str, Any] = self._strings.read(raw, input_text(raw, "arguments"))
         except InvalidValue as error:
             raise ArgumentsError(str(error)) from None
         return values
 
     @cached_property
-    def _validator(self) -> SchemaValidator:
-        return typed_validator(self._reader.types.core_schema)
+    def _strings(self) -> StringReader:
+        from mcp_roundtrip.schema.typed_validator import StringReader  # plain calls need none of its modules
 
-    @cached_property
-    def _patterns(self) -> frozenset[str]:
-        found = (node.get("pattern") for node in nodes(self._reader.types.core_schema))
-        return frozenset(each for each in found if isinstance(each, str))
+        return StringReader.from_schema(self._reader.types.core_schema, "arguments")
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the strings that an argument can be, if its annotation is a Literal or an Enum."""

@@ -29,6 +29,7 @@ from mcp_roundtrip.schema.core_schemas import (
     CoreSchema,
     children,
     definitions_of,
+    nodes,
     transform,
     with_definitions,
 )
@@ -39,6 +40,7 @@ from mcp_roundtrip.schema.input_limits import (
     limit_json_values,
     limited,
 )
+from mcp_roundtrip.schema.patterns import TEXT_TOO_LONG, exceeds_matching
 from mcp_roundtrip.schema.problem_texts import ACCEPTED_CHOICE, REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.validation_cost import value_size
 
@@ -111,6 +113,25 @@ def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
     except TooMuchWork:
         problem = "Input has too many values for its alternatives; send fewer"
         raise InvalidValue(f"{format_location(root, ())}: {problem}") from None
+
+
+class StringReader(Struct, frozen=True, eq=False):
+    """Reads objects whose members are strings, which may stand for numbers: they have no JSON Schema."""
+
+    validator: SchemaValidator
+    patterns: frozenset[str]
+    root: str
+
+    @classmethod
+    def from_schema(cls, schema: CoreSchema, root: str) -> StringReader:
+        patterns = frozenset(node["pattern"] for node in nodes(schema) if "pattern" in node)
+        return cls(typed_validator(schema), patterns, root)
+
+    def read(self, raw: Mapping[str, str], text: str) -> Any:
+        """Return the value of `raw`, whose JSON text is `text`. Raises InvalidValue."""
+        if self.patterns and exceeds_matching(self.patterns, 0, raw, len(text)):
+            raise InvalidValue(f"{format_location(self.root, ())}: {TEXT_TOO_LONG}")
+        return read_typed(self.validator, text, self.root)
 
 
 class _Changes(Struct, frozen=True):
