@@ -238,14 +238,14 @@ def test_a_model_answers_only_questions_that_go_through_it(
 
 
 @pytest.mark.parametrize("user_only", [True, None])
-@pytest.mark.parametrize("ladder", LADDERS)
-def test_a_model_never_answers_for_the_user(ladder: tuple[Fallback, ...], user_only: bool | None) -> None:
+def test_a_model_never_answers_for_the_user(user_only: bool | None) -> None:
     def pay(ctx: Context) -> bool:
         return ctx.elicit("sure", "Pay 5000 to eve?", bool, user_only=user_only)
 
-    outcome, _ = run_with_model(pay, Channels({}, ladder), {"sure": accept(True)})
-    assert not isinstance(outcome, Done)
-    assert not (isinstance(outcome, NeedsInput) and outcome.channel == "model")
+    for ladder in LADDERS:
+        outcome, _ = run_with_model(pay, Channels({}, ladder), {"sure": accept(True)})
+        assert not isinstance(outcome, Done), ladder
+        assert not (isinstance(outcome, NeedsInput) and outcome.channel == "model"), ladder
 
 
 def test_a_model_answers_in_a_later_round_of_a_client_that_samples() -> None:
