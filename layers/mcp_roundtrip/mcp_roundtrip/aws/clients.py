@@ -67,13 +67,13 @@ class AwsClients:
         on_request: OnRequest = ignore_request,
         time_left_s: Callable[[], float] = lambda: math.inf,
         clock: Callable[[], float] = time.time,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._signs = signs
         self._on_request = on_request
         self._time_left_s = time_left_s
         self._clock = clock
-        self._environment = environment
+        self._environment = os.environ if environment is None else environment
 
     def client(self, service: str, region: str | None = None, endpoint_url: str | None = None) -> AwsClient:
         """Create a client: connect in 1 s, read in 2 s, three attempts. Raises SettingsError."""
