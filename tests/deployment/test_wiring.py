@@ -356,7 +356,7 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(
     kms: FakeKms, remaining_ms: int, attempts: int
 ) -> None:
     kms.fail_next(1, "RequestTimeout", operation="Sign")
-    with_keys(kms).by(round_ms=remaining_ms).post_call("greet")
+    with_keys(kms, aws_client="signed").by(round_ms=remaining_ms).post_call("greet")
     assert kms.calls["Sign"] == attempts
 
 
