@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -136,6 +137,17 @@ def test_a_line_is_written_once_whatever_the_root_logger_has(capfd: pytest.Captu
         logging.getLogger().removeHandler(handler)
     written = capfd.readouterr()
     assert (written.out.count("request_completed"), written.err) == (1, "")
+
+
+def test_a_line_of_an_async_tool_has_the_fields_of_every_line(lines: Lines) -> None:
+    async def record() -> None:
+        observer.record("certificate_issued")
+
+    observer = LogObserver()
+    observer.record("certificate_issued")
+    asyncio.run(record())
+    first, second = lines()
+    assert first.keys() == second.keys()
 
 
 class Unprintable:
