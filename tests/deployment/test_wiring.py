@@ -7,6 +7,7 @@ import json
 from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -393,3 +394,16 @@ def test_audit_records_identify_the_caller_as_the_setting_says(
 
 def test_without_the_setting_there_is_no_audit_log() -> None:
     assert wiring.make_ports(load_settings(environment())).audit is None
+
+
+def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMBDA_TASK_ROOT", str(tmp_path))
+    read = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"})).config.catalog_digest
+    wiring._catalog_digest.cache_clear()
+    assert read() is None
+    (tmp_path / wiring.CATALOG_DIGEST).write_text("aNHKIXTeKVxNWH0s\n")
+    wiring._catalog_digest.cache_clear()
+    assert read() == "aNHKIXTeKVxNWH0s"
+    wiring._catalog_digest.cache_clear()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.internal_errors import ForwardingFailed
-from mcp_roundtrip.server.invocation import Forwarded, definition_digest
+from mcp_roundtrip.server.invocation import Forwarded
 from mcp_roundtrip_testing import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from mcp_roundtrip_tools.events.messages import call, message, post, prompt, read
@@ -90,14 +90,12 @@ def test_a_call_is_forwarded_to_its_owner_unchanged(deployment: Deployment) -> N
     assert (owner, forwarded) == ("weather", event)
     door = deployment.front_door
     assert door is not None
-    definition = OWNERS["weather"].tools["get_weather"].definition()
     deadline_ms = int((deployment.clock() + 18) * 1000)
     sent = Forwarded(
         deadline_ms,
-        definition_digest(definition),
         "quoted",
         door.info,
-        signature_digest=door.catalog.tools["get_weather"].signature_digest,
+        catalog_digest=(FUNCTIONS / "weather/catalog.digest").read_text().strip(),
     )
     assert custom == sent.custom()
 
@@ -106,8 +104,9 @@ def test_only_an_owner_that_differs_from_the_catalog_reports_drift(deployment: D
     tokyo = call("get_weather", {"location": "Tokyo"})
     send(deployment, tokyo)
     assert "catalog_drift" not in dict(deployment.observer.events)
-    custom = Forwarded(None, "another").custom()
-    deployment.by(through_door=False).invoke(tokyo, LambdaContext(custom=custom))
+    custom = Forwarded(catalog_digest="another").custom()
+    owner = deployment.by(through_door=False, config={"catalog_digest": lambda: "deployed"})
+    owner.invoke(tokyo, LambdaContext(custom=custom))
     drift = dict(deployment.observer.events)["catalog_drift"]
     assert drift["tool"] == "get_weather"
     assert "make catalog" in drift["remedy"]

@@ -5,15 +5,14 @@ from __future__ import annotations
 from base64 import b64encode
 from itertools import count
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from pydantic import Field
 
-from mcp_roundtrip import DefinitionError, McpHeader, Server
+from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.server.invocation import Forwarded, definition_digest, owner_timeout_s
+from mcp_roundtrip.server.invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
 from mcp_roundtrip_testing.observers import RecordingObserver
 from support.deployment import Deployment
@@ -28,7 +27,7 @@ def forwarded(*members: Any, **named: Any) -> LambdaContext:
 
 
 def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
-    sent = Forwarded(1_795_000_000_000, "digest", "request-0", {"name": "door", "version": "1"}, True, "f")
+    sent = Forwarded(1_795_000_000_000, "request-0", {"name": "door", "version": "1"}, True, "digest")
     assert Forwarded.read(LambdaContext(custom=sent.custom())) == sent
 
 
@@ -43,7 +42,7 @@ def test_the_metadata_of_a_forwarded_call_round_trips() -> None:
         LambdaContext(custom={"mcpServerInfo": {"name": "door"}}),
         LambdaContext(custom={"mcpHideUnauthorized": "true"}),
         LambdaContext(custom={"mcpServerInfo": {"name": 7, "version": []}}),
-        LambdaContext(custom={"mcpDeadlineMs": "soon", "mcpDefinition": 7, "mcpCorrelationId": []}),
+        LambdaContext(custom={"mcpDeadlineMs": "soon", "mcpCatalogDigest": 7, "mcpCorrelationId": []}),
     ],
 )
 def test_malformed_metadata_means_that_a_call_was_not_forwarded(context: Any) -> None:
@@ -62,74 +61,31 @@ def is_refused(title: str) -> bool:
 def test_the_longest_server_name_fits_into_a_client_context(letter: str) -> None:
     length = next(length for length in count(1) if is_refused(letter * length)) - 1
     info = make_server_info("door", "1", letter * length)
-    custom = Forwarded(1_795_000_000_000.5, "d" * 16, str(uuid4()), info, True, "f" * 16).custom()
+    custom = Forwarded(1_795_000_000_000.5, str(uuid4()), info, True, "f" * 16).custom()
     # Lambda's Invoke, X-Amz-Client-Context: up to 3,583 bytes of Base64.
     assert len(b64encode(compact_json({"custom": custom}).encode())) <= 3_583
     assert len(compact_json(info)) > 1_900
 
 
-def test_an_owner_reports_a_catalog_with_another_definition() -> None:
+@pytest.mark.parametrize(
+    ("cataloged", "deployed", "differ"),
+    [("a", "b", True), ("a", "a", False), (None, "b", False), ("a", None, False)],
+)
+def test_an_owner_reports_that_it_was_deployed_with_another_catalog(
+    cataloged: str | None, deployed: str | None, differ: bool
+) -> None:
     def one() -> str:
         return "x"
 
-    server = server_of(one)
-
-    def drifted(definition: str | None) -> bool:
-        return reports_drift_for(server, call("one"), forwarded(None, definition))
-
-    assert not drifted(None)
-    assert not drifted(definition_digest(server.tools["one"].definition()))
-    assert drifted("another")
-
-
-def reports_drift_for(server: Server, event: Any, context: LambdaContext) -> bool:
-    owner = Deployment(server, user=None)
-    owner.invoke(event, context)
-    return "catalog_drift" in owner.events
-
-
-def test_an_owner_with_the_signature_of_the_catalog_builds_no_json_schema() -> None:
-    deployed = tool_of("x: int = 1")
-    assert not reports_drift(tool_of("x: int = 1"), deployed)
-    assert "definition_digest" not in vars(deployed.tools["one"])
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        "x: int = 2", "x: str = '1'", "x: int", "y: int = 1", "x: int = 1, y: int = 1", "x: int | None = 1",
-        "x: Annotated[int, Field(description='New')] = 1", "x: Annotated[int, Field(ge=1)] = 1",
-        "x: Annotated[int, McpHeader('X')] = 1",
-    ],
-)  # fmt: skip
-def test_an_owner_that_is_deployed_with_another_signature_reports_it(parameters: str) -> None:
-    assert reports_drift(tool_of("x: int = 1"), tool_of(parameters))
-
-
-def test_a_digest_of_another_pydantic_version_is_not_drift() -> None:
-    cataloged = tool_of("x: int = 1")
-    vars(cataloged.tools["one"])["signature_digest"] = "of another version"
-    assert not reports_drift(cataloged, tool_of("x: int = 1"))
-
-
-def tool_of(parameters: str) -> Server:
-    """Return a server whose tool `one` has these parameters."""
-    names: dict[str, Any] = {"Annotated": Annotated, "Field": Field, "McpHeader": McpHeader}
-    exec(f"def one({parameters}) -> str: return ''", names)
-    return server_of(names["one"])
-
-
-def reports_drift(cataloged: Server, deployed: Server) -> bool:
-    """Return whether a server reports drift for a call forwarded by the catalog of another."""
-    tool, owned = cataloged.tools["one"], deployed.tools["one"]
-    context = forwarded(None, tool.definition_digest, signature_digest=tool.signature_digest)
-    arguments = {"x": 1} if "McpHeader" not in str(owned.definition()) else {}
-    return reports_drift_for(deployed, call("one", arguments), context)
+    owner = Deployment(server_of(one), user=None, config={"catalog_digest": lambda: deployed})
+    owner.invoke(call("one"), forwarded(catalog_digest=cataloged))
+    assert ("catalog_drift" in owner.events) is differ
 
 
 def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have() -> None:
     owner = Deployment(Server("x"), user=None)
-    assert owner.invoke(call("gone"), forwarded(None, "listed"))["error"]["code"] == -32602
+    through_door = forwarded(server_info={"name": "door", "version": "1"})
+    assert owner.invoke(call("gone"), through_door)["error"]["code"] == -32602
     assert "catalog_drift" in owner.events
     owner.observer.events.clear()
     owner.invoke(call("gone"))
@@ -145,8 +101,9 @@ def test_log_lines_before_the_body_of_a_tool_have_the_flow() -> None:
 
     def one(count: int) -> None: ...
 
-    owner = Deployment(server_of(one), user=None, observer=Tagged())
-    owner.invoke(call("one", {"count": "many"}), forwarded(None, "another"))
+    deployed = {"catalog_digest": lambda: "deployed"}
+    owner = Deployment(server_of(one), user=None, observer=Tagged(), config=deployed)
+    owner.invoke(call("one", {"count": "many"}), forwarded(catalog_digest="another"))
     flows = {tags[event]["flow"] for event in ("catalog_drift", "request_completed")}
     assert len(flows) == 1
 
@@ -155,7 +112,7 @@ def test_the_correlation_id_of_an_owner_is_in_the_log_of_the_front_door() -> Non
     def fails() -> None:
         raise RuntimeError
 
-    context = forwarded(None, None, "front-door-1")
+    context = forwarded(None, "front-door-1")
     answer = Deployment(server_of(fails), user=None).invoke(call("fails"), context)
     assert "front-door-1" in answer["result"]["content"][0]["text"]
 

@@ -1,7 +1,7 @@
 """Write the front door's catalog: the tools, prompts, resources and skills that every function registers.
 
-The manifests of skills are written, too, and what edge/ has of the catalog. With --check, only report whether
-all files are current.
+The owners' digests and the manifests of skills are written, too, and what edge/ has of the catalog. With
+--check, only report whether all files are current.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mcp_roundtrip_tools.catalog.catalog import (
     FRONT_DOOR,
     FUNCTIONS,
     CatalogError,
+    digest_files,
     load_function_servers,
     load_servers,
     render_servers,
 )
 from mcp_roundtrip_tools.catalog.skill_catalog import stale_manifests, write_manifests
 from mcp_roundtrip_tools.catalog.skill_folders import SkillError
-from mcp_roundtrip_tools.run.fresh_catalogs import is_current
 
 
 def main(
@@ -69,6 +69,7 @@ def main(
         return 2
     files = {output: text} if has_catalog else {}
     if has_catalog and given.output is None:
+        files |= digest_files(functions, text)
         files |= edge_routes.changed_files(functions.parent, json.loads(text))
     if not given.check:
         write_manifests(stale)
@@ -82,7 +83,7 @@ def main(
 
 
 def _has(path: Path, content: str) -> bool:
-    return path.is_file() and is_current(path.read_text(encoding="utf-8"), content)
+    return path.is_file() and path.read_text(encoding="utf-8") == content
 
 
 def _owner(text: str) -> tuple[str, Path]:

@@ -9,8 +9,10 @@ from traceback import format_exception
 from typing import Any
 
 from mcp_roundtrip.auth.scopes import ScopeHierarchy
+from mcp_roundtrip.deployment.wiring import CATALOG_DIGEST
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
+from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.server.feature import Feature
 from mcp_roundtrip.server.resources import Resource
@@ -113,7 +115,6 @@ def _rows(features: Mapping[str, Mapping[str, Feature]]) -> Iterable[dict[str, A
             **scopes,
             **_questions(feature),
             **_view(feature),
-            "signatureDigest": feature.signature_digest,
             "definition": feature.definition(),
         }
 
@@ -160,6 +161,21 @@ def hides_unauthorized(servers: Mapping[str, Server]) -> bool:
     return bool(by_choice[True])
 
 
+def _owner_digests(lists: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, str]:
+    """Return a digest of each owner's features, which the owner compares with that of the front door."""
+    rows: dict[str, list[Any]] = {}
+    for kind, items in lists.items():
+        for row in items:
+            rows.setdefault(row["owner"], []).append([kind, row])
+    return {owner: digest("mcp-rs/v1/catalog", rows[owner], size=12) for owner in sorted(rows)}
+
+
+def digest_files(functions: Path, catalog: str) -> dict[Path, str]:
+    """Return the file with its digest for each owner in a catalog."""
+    digests: dict[str, str] = json.loads(catalog).get("digests", {})
+    return {functions / owner / CATALOG_DIGEST: f"{digest}\n" for owner, digest in digests.items()}
+
+
 def render_catalog(functions: Path) -> str:
     """Return the text of the catalog. It is deterministic. Raises CatalogError."""
     return render_servers(load_function_servers(functions))
@@ -170,6 +186,8 @@ def render_servers(found: Mapping[str, Server]) -> str:
     catalog: dict[str, Any] = {
         member: rows for member, rows in catalog_lists(found).items() if rows or member == "tools"
     }
+    if digests := _owner_digests(catalog):
+        catalog["digests"] = digests
     if implied := merged_scopes(found):
         catalog["scopes"] = implied
     if hides_unauthorized(found):

@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog import edge_routes
-from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, render_catalog
+from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, digest_files, render_catalog
 from mcp_roundtrip_tools.growth.functions import TEMPLATE
 from mcp_roundtrip_tools.growth.names import GrowthError
 from mcp_roundtrip_tools.growth.template_text import TemplateText
@@ -47,7 +47,7 @@ def render_test_and_events(project: Path, name: str, app: Path, *, tasks: bool) 
 
 
 def catalog_files(project: Path, changed: Mapping[Path, str]) -> Files:
-    """Return the front door's catalog with these changes, and what edge/ knows of it. Raises GrowthError."""
+    """Return the front door's catalog with these changes, and what depends on it. Raises GrowthError."""
     functions = project / FUNCTIONS
     with TemporaryDirectory() as folder:
         staged = Path(folder) / FUNCTIONS
@@ -63,7 +63,12 @@ def catalog_files(project: Path, changed: Mapping[Path, str]) -> Files:
             catalog = render_catalog(staged)
         except McpRoundtripError as error:
             raise GrowthError(str(error).replace(str(staged), str(functions))) from None
-    return {project / CATALOG: catalog, **edge_routes.changed_files(project, json.loads(catalog))}
+    digests = digest_files(functions, catalog).items()
+    return {
+        project / CATALOG: catalog,
+        **{path: text for path, text in digests if not path.is_file() or path.read_text("utf-8") != text},
+        **edge_routes.changed_files(project, json.loads(catalog)),
+    }
 
 
 def refuse_existing(files: Mapping[Path, str]) -> None:

@@ -7,7 +7,6 @@ catalog replaces it in a copy of that folder, so that a new tool can be called i
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -26,18 +25,8 @@ CATALOG = "catalog.json"
 WORKER = "_worker"
 """The end of the names of functions that run the tasks of another function. No tool's name ends with it."""
 
-_SIGNATURE_DIGEST = re.compile(r'^ {6}"signatureDigest": .*\n', re.MULTILINE)
-
 _catalog_texts: dict[str, str] = {}
 """Catalogs by a digest of their sources, so that tests that serve often build each once."""
-
-
-def is_current(written: str, rendered: str) -> bool:
-    """Return whether a catalog equals a rendered one, except for digests of signatures.
-
-    They depend on the versions of Python and pydantic; with an outdated one, an owner compares definitions.
-    """
-    return _SIGNATURE_DIGEST.sub("", written) == _SIGNATURE_DIGEST.sub("", rendered)
 
 
 class FreshCatalogs:
@@ -92,12 +81,14 @@ class FreshCatalogs:
                 )
             return function.code if before is None else before.result()
         present = written.read_text(encoding="utf-8")
-        if is_current(present, text):
+        if present == text:
             return function.code
+        # The folders of the owners have the digests of the last `make catalog`.
+        text = _without_others(text, owners)
         copy = Path(self._copies.name, f"{function.name}-{_digest(text)}")
         shutil.copytree(function.code, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         (copy / CATALOG).write_text(text, encoding="utf-8")
-        if not (leaves_out and is_current(_without_others(present, owners), text)):
+        if not (leaves_out and _without_others(present, owners) == text):
             self._log(
                 f"[{function.name}] {CATALOG} is stale: make run uses a current one. "
                 "Run `make catalog` before you deploy."
@@ -127,7 +118,7 @@ class FreshCatalogs:
 
 
 def _without_others(catalog: str, owners: Container[str]) -> str:
-    """Return a catalog without the features of other owners, such as functions that do not run here."""
+    """Return a catalog without digests, and without other owners, such as functions that do not run here."""
     try:
         lists = json.loads(catalog)
     except ValueError:
@@ -135,7 +126,7 @@ def _without_others(catalog: str, owners: Container[str]) -> str:
     for name, rows in lists.items():
         if isinstance(rows, list):
             lists[name] = [row for row in rows if row.get("owner") in owners]
-    kept = {name: rows for name, rows in lists.items() if rows or name == "tools"}
+    kept = {name: rows for name, rows in lists.items() if name != "digests" and (rows or name == "tools")}
     return json.dumps(kept, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -131,6 +131,27 @@ def test_a_stale_or_missing_catalog_fails_the_check_and_stays_unchanged(tmp_path
     assert catalog.read_text() == "{}"
 
 
+def test_a_front_door_and_each_owner_have_the_digest_of_the_owners_features(tmp_path: Path) -> None:
+    functions = write(tmp_path, one=TOOL.format(name="a"), two=TOOL.format(name="b"), front_door="")
+    command = ["--functions", str(functions)]
+
+    def digests() -> dict[str, str]:
+        assert main(command) == 0
+        written = {path.parent.name: path.read_text().strip() for path in functions.glob("*/catalog.digest")}
+        assert written == json.loads((functions / "front_door/catalog.json").read_text())["digests"]
+        return written
+
+    before = digests()
+    (functions / "one/catalog.digest").write_text("of another deployment")
+    assert main([*command, "--check"]) == 1
+    source = (functions / "one/app.py").read_text()
+    (functions / "one/app.py").write_text(source.replace('return ""', 'return "changed"'))
+    assert digests() == before
+    (functions / "one/app.py").write_text(source.replace("def a()", "def a(count: int = 1)"))
+    assert digests()["one"] != before["one"]
+    assert digests()["two"] == before["two"]
+
+
 SCOPED = """
     from mcp_roundtrip import Server
 

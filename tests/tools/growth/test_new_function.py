@@ -81,6 +81,7 @@ def test_function_test_events_template_entries_and_catalog_are_written(
         for name in (
             f"functions/{tool}",
             f"functions/{tool}/app.py",
+            f"functions/{tool}/catalog.digest",
             f"events/{tool}",
             f"events/{tool}/{tool}.json",
             f"events/{tool}/{tool}_bad_arguments.json",

@@ -124,6 +124,7 @@ def test_one_of_several_functions_has_to_be_named(project: Path) -> None:
         plan_tool(project, "find_parts", "nowhere")
     assert changes(project, "find_parts", "--function", "translate") >= {
         "functions/front_door/catalog.json",
+        "functions/translate/catalog.digest",
         "functions/translate/find_parts.py",
     }
     assert catalog(["--functions", str(project / "functions"), "--check"]) == 0
@@ -146,6 +147,7 @@ def test_a_function_of_this_repository_gets_a_tool(tmp_path: Path) -> None:
         "edge/template.yaml",
         "functions/front_door/catalog.json",
         "functions/weather/app.py",
+        "functions/weather/catalog.digest",
         f"functions/weather/{TOOL}.py",
         f"tests/functions/test_{TOOL}.py",
     }

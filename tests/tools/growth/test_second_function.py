@@ -28,7 +28,9 @@ def test_the_second_function_adds_the_front_door_and_the_third_does_not(project:
     assert second == front_door | {
         "events/translate/translate.json",
         "events/translate/translate_bad_arguments.json",
+        "functions/server/catalog.digest",
         "functions/translate/app.py",
+        "functions/translate/catalog.digest",
         "tests/test_translate.py",
     }
     files = {path.relative_to(project).as_posix() for path in plan_function(project, "summarize")}

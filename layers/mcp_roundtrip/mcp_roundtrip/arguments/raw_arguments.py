@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -77,10 +76,6 @@ class RawArguments(FunctionArguments, frozen=True, eq=False, kw_only=True, dict=
     def json_schema(self) -> dict[str, Any]:
         """Return the schema as the author wrote it."""
         return self.input_schema
-
-    def type_text(self) -> str:
-        """Return the schema as text."""
-        return json.dumps(self.input_schema)
 
     def check(self) -> None:
         """Check the schema against the metaschema of its dialect. Raises DefinitionError."""

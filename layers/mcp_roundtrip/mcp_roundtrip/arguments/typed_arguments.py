@@ -29,7 +29,7 @@ from mcp_roundtrip.arguments.mcp_header import (
 from mcp_roundtrip.arguments.signature import FunctionArguments, Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from mcp_roundtrip.schema.core_schemas import NOT_COMPILED, core_schema_text
+from mcp_roundtrip.schema.core_schemas import NOT_COMPILED
 from mcp_roundtrip.schema.exact_reader import ExactReader
 
 
@@ -67,10 +67,6 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         would refuse.
         """
         return self._json_schema
-
-    def type_text(self) -> str | None:
-        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
-        return core_schema_text(self._reader.types.core_schema)
 
     def check(self) -> None:
         """Build everything that calls and lists need. Raises DefinitionError."""

@@ -24,7 +24,7 @@ from mcp_roundtrip.arguments.signature import (
 from mcp_roundtrip.arguments.typed_arguments import explain_type_error
 from mcp_roundtrip.content.block_base import ContentBlock, text_block
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.core_schemas import core_schema_text, is_plain_to_write, nodes
+from mcp_roundtrip.schema.core_schemas import is_plain_to_write, nodes
 from mcp_roundtrip.schema.exact_reader import invalid_value
 from mcp_roundtrip.schema.type_adapters import (
     TYPE_ERRORS,
@@ -97,15 +97,6 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         Raises DefinitionError for a type that JSON Schema cannot describe.
         """
         return self._json_schema
-
-    def type_text(self) -> str | None:
-        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
-        if self.kind is not _Kind.STRUCTURED:
-            return self.kind.name
-        try:
-            return core_schema_text(type_adapter(self.annotation).core_schema)
-        except Exception as error:  # an author's annotation may raise anything
-            raise self._unusable(error) from None
 
     def dump(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         """Return `content`, and `structuredContent` or NO_STRUCTURED_CONTENT.

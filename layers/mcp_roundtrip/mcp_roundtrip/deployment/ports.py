@@ -93,6 +93,7 @@ class DeploymentConfig(Struct, frozen=True):
     `scope_prefix`: what clients put before the name of a scope when they request it.
     `unset`: the settings that features may need, and that have no value (`missing_settings`).
     `server_card`: the name in the Server Card; None if none is served.
+    `catalog_digest`: returns the digest of the function's features with which it was deployed, if it has one.
     """
 
     authenticator: Authenticator
@@ -106,6 +107,7 @@ class DeploymentConfig(Struct, frozen=True):
     unset: frozenset[str] = frozenset()
     scope_prefix: str = ""
     server_card: str | None = None
+    catalog_digest: Callable[[], str | None] = lambda: None
 
     @property
     def has_task_table(self) -> bool:

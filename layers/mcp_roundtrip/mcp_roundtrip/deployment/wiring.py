@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.deployment.prewarm import Function
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
     from mcp_roundtrip.observing.tracer import Tracer
+
+CATALOG_DIGEST: Final = "catalog.digest"
+"""The file in the folder of a function with the digest of its features in the front door's catalog."""
 
 ON_DEMAND: Final = "on-demand"
 
@@ -135,6 +139,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
             find_unset_settings(settings),
             prefix,
             settings.server_card,
+            _catalog_digest,
         ),
         observer=observer(),
         clock=time.time,
@@ -157,6 +162,14 @@ async def pause_ms_async(duration_ms: float) -> None:
     import asyncio  # synchronous tools do not need it
 
     await asyncio.sleep(duration_ms / 1000)
+
+
+@cache
+def _catalog_digest() -> str | None:
+    """Return what `make catalog` wrote into the folder of this function; None if there is nothing."""
+    with suppress(OSError, ValueError):
+        return Path(os.environ.get("LAMBDA_TASK_ROOT", ""), CATALOG_DIGEST).read_text("ascii").strip()
+    return None
 
 
 def _log_issuer_failure(failure: IssuerUnavailable) -> None:

@@ -10,10 +10,9 @@ from msgspec import MsgspecError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
 from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.options import Fallback, TaskSupport
 
-_NAMES: Final = {"json": "definition", "signature_digest": "signatureDigest", "view_uri": "view"}
+_NAMES: Final = {"json": "definition", "view_uri": "view"}
 
 
 class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each property is computed once
@@ -30,7 +29,6 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
     channels: tuple[Fallback, ...] = ()
     asks: bool = False
     scopes: tuple[str, ...] = ()
-    signature_digest: str | None = None
     view_uri: str | None = None
 
     @property
@@ -58,11 +56,6 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
         members: Mapping[str, Any] = parse_json(bytes(self.json))
         return members
 
-    @cached_property
-    def definition_digest(self) -> str:
-        """The digest of the definition, which the owner compares with its own."""
-        return definition_digest(self.members)
-
     def definition(self) -> Mapping[str, Any]:
         """Return the object that lists contain."""
         return self.members
@@ -83,6 +76,7 @@ class _File(Struct, rename="camel"):
     templates: tuple[CatalogEntry, ...] = ()
     skills: tuple[CatalogEntry, ...] = ()
     scopes: dict[str, tuple[str, ...]] = {}
+    digests: dict[str, str] = {}
     hide_unauthorized: bool = False
 
 
@@ -94,6 +88,7 @@ class Catalog(Struct, frozen=True):
     """The features of all owners, by name, URI or template; skills by the URI of their SKILL.md.
 
     `scopes`: which narrower scopes a scope implies.
+    `digests`: the digest of each owner's features, which the owner has, too.
     `hides_unauthorized`: whether owners hide features that the caller may not use.
     """
 
@@ -102,6 +97,7 @@ class Catalog(Struct, frozen=True):
     resources: Mapping[str, CatalogEntry]
     templates: Mapping[str, CatalogEntry]
     scopes: Mapping[str, tuple[str, ...]]
+    digests: Mapping[str, str] = {}
     hides_unauthorized: bool = False
     skills: Mapping[str, CatalogEntry] = {}
 
@@ -116,7 +112,9 @@ class Catalog(Struct, frozen=True):
             )
         except (MsgspecError, UnicodeError):
             raise ValueError("this is no catalog; write one with `make catalog`") from None
-        return cls(tools, prompts, resources, templates, file.scopes, file.hide_unauthorized, skills)
+        return cls(
+            tools, prompts, resources, templates, file.scopes, file.digests, file.hide_unauthorized, skills
+        )
 
     @property
     def required_scopes(self) -> set[str]:

@@ -285,10 +285,9 @@ class FrontDoor:
                 entry.owner,
                 context.ports,
                 context.invocation,
-                definition=entry.definition_digest,
+                catalog_digest=self.catalog.digests.get(entry.owner),
                 server_info=self.info,
                 hide_unauthorized=self._options.hide_unauthorized,
-                signature_digest=entry.signature_digest,
             )
         except ForwardingFailed:
             raise forwarding_failed(context.invocation) from None

@@ -7,11 +7,9 @@ an alias, a validator, a serializer or a format, and any other type, is not plai
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import partial
-from inspect import cleandoc
 from typing import Any, Final
 
 CoreSchema = Mapping[str, Any]
@@ -214,56 +212,3 @@ def _is_pydantics(function: Any) -> bool:
         function = function.func
     module = getattr(function, "__module__", None) or ""
     return module.startswith("pydantic.") and module != "pydantic.json_schema"  # that of WithJsonSchema
-
-
-# -- text
-
-_REFERENCES: Final = frozenset({"ref", "schema_ref"})
-
-
-def core_schema_text(core_schema: Mapping[str, Any]) -> str | None:
-    """Return a core schema as text, which tells types apart in 0.05 ms; None if it contains itself.
-
-    Equal texts mean equal JSON Schemas, which take 3 ms to build. Functions that a type declares for its
-    schema (`json_schema_extra`, `__get_pydantic_json_schema__`) count by their names. Different texts mean
-    nothing: two versions of pydantic may write different ones.
-    """
-    try:
-        return json.dumps(_as_data(core_schema, {}))
-    except RecursionError:
-        return None
-
-
-def _as_data(value: Any, numbers: dict[str, int]) -> Any:
-    """Return a value of a core schema as JSON data.
-
-    References and the names of modules differ between processes. References are numbered, by `numbers`.
-    """
-    if value is None or (isinstance(value, (str, int, float)) and not isinstance(value, Enum)):
-        return value
-    if isinstance(value, dict):
-        is_schema = "type" in value
-        return [
-            (str(name), numbers.setdefault(each, len(numbers)))
-            if is_schema and name in _REFERENCES and isinstance(each, str)
-            else (str(name), _as_data(each, numbers))
-            for name, each in value.items()
-        ]
-    if isinstance(value, (list, tuple)):
-        return [_as_data(each, numbers) for each in value]
-    if isinstance(value, type):
-        config = getattr(value, "model_config", None) or getattr(value, "__pydantic_config__", None)
-        doc = "" if value.__module__ == "builtins" else cleandoc(value.__doc__ or "")
-        return [value.__qualname__, doc, _as_data(config, numbers)]
-    return _describe(value, numbers)
-
-
-def _describe(value: object, numbers: dict[str, int]) -> Any:
-    if isinstance(value, partial):
-        return _as_data([value.func, value.args, value.keywords], numbers)
-    if isinstance(value, Enum):
-        return [value.name, _as_data(value.value, numbers)]
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(repr, value))
-    text: str = getattr(value, "__qualname__", None) or repr(value)
-    return type(value).__qualname__ if " at 0x" in text else text

@@ -139,7 +139,7 @@ def authorize(
     request does not mean. `scopes` replace the item's own if several items match the same request.
     """
     if item is None:
-        if context.invocation.forwarded.definition is not None:  # the front door lists it
+        if context.invocation.forwarded.server_info is not None:  # the front door lists it
             observer = context.ports.observer
             observer.record("catalog_drift", method=context.request.method, remedy=CATALOG_DRIFT_REMEDY)
         raise unknown()

@@ -33,8 +33,6 @@ class Parameters(Protocol):
         """The arguments that clients also send as `Mcp-Param-*` headers (SEP-2243)."""
 
     def json_schema(self) -> Mapping[str, Any]: ...
-    def type_text(self) -> str | None:
-        """Return a text that is equal only for equal schemas, if there is one. Raises DefinitionError."""
 
     def check(self) -> None:
         """Build what calls and lists need. Raises DefinitionError."""
@@ -77,14 +75,6 @@ class Feature(Protocol):
 
     def definition(self) -> dict[str, Any]:
         """Build the object that lists contain."""
-
-    @property
-    def definition_digest(self) -> str:
-        """The digest of the definition, computed once."""
-
-    @property
-    def signature_digest(self) -> str | None:
-        """A digest that is equal only for equal definitions, if there is one; cheaper than the definition."""
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the result for a returned value. Raises UsageError for a value that is none."""

@@ -9,17 +9,15 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import TRACEPARENT
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
 _DEADLINE: Final = "mcpDeadlineMs"
-_DEFINITION: Final = "mcpDefinition"
 _CORRELATION_ID: Final = "mcpCorrelationId"
 _SERVER_INFO: Final = "mcpServerInfo"
 _HIDE_UNAUTHORIZED: Final = "mcpHideUnauthorized"
-_SIGNATURE_DIGEST: Final = "mcpSignatureDigest"
+_CATALOG_DIGEST: Final = "mcpCatalogDigest"
 _TRACE: Final = "mcpTrace"
 
 CATALOG_DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
@@ -43,20 +41,18 @@ class Forwarded(Struct, frozen=True):
     Only a caller with lambda:InvokeFunction can set it, and such a caller could write the whole event.
 
     `deadline_ms`: when the front door stops waiting, in epoch milliseconds.
-    `definition`: the digest of the feature's definition in the front door's catalog.
-    `signature_digest`: the same of its signature; an owner with an equal one has that definition.
     `correlation_id`: the id that the logs of both functions share.
     `server_info`: the front door's Implementation object, which results carry instead of the owner's.
+    `catalog_digest`: the digest of the owner's features in the front door's catalog.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
     `trace`: the context of the front door's span (see `observing.tracer`).
     """
 
     deadline_ms: float | None = None
-    definition: str | None = None
     correlation_id: str | None = None
     server_info: Mapping[str, Any] | None = None
     hide_unauthorized: bool = False
-    signature_digest: str | None = None
+    catalog_digest: str | None = None
     trace: str | None = None
 
     @classmethod
@@ -66,15 +62,14 @@ class Forwarded(Struct, frozen=True):
         if not isinstance(custom, Mapping):
             return _NOT_FORWARDED
         deadline = custom.get(_DEADLINE)
-        definition, signature_digest = custom.get(_DEFINITION), custom.get(_SIGNATURE_DIGEST)
-        correlation_id, trace = custom.get(_CORRELATION_ID), custom.get(_TRACE)
+        correlation_id, catalog_digest = custom.get(_CORRELATION_ID), custom.get(_CATALOG_DIGEST)
+        trace = custom.get(_TRACE)
         return cls(
             deadline if isinstance(deadline, (int, float)) else None,
-            definition if isinstance(definition, str) else None,
             correlation_id if isinstance(correlation_id, str) else None,
             _implementation(custom.get(_SERVER_INFO)),
             custom.get(_HIDE_UNAUTHORIZED) is True,
-            signature_digest if isinstance(signature_digest, str) else None,
+            catalog_digest if isinstance(catalog_digest, str) else None,
             trace if isinstance(trace, str) and re.fullmatch(TRACEPARENT, trace) else None,
         )
 
@@ -82,11 +77,10 @@ class Forwarded(Struct, frozen=True):
         """Return the `custom` member of the client context."""
         return {
             _DEADLINE: self.deadline_ms,
-            _DEFINITION: self.definition,
             _CORRELATION_ID: self.correlation_id,
             _SERVER_INFO: self.server_info,
             _HIDE_UNAUTHORIZED: self.hide_unauthorized,
-            _SIGNATURE_DIGEST: self.signature_digest,
+            _CATALOG_DIGEST: self.catalog_digest,
             **({} if self.trace is None else {_TRACE: self.trace}),
         }
 
@@ -99,16 +93,6 @@ def _implementation(value: Any) -> Mapping[str, Any] | None:
     if isinstance(value, Mapping) and {"name", "version"} <= value.keys():
         return value if all(isinstance(member, str) for member in value.values()) else None
     return None
-
-
-def definition_digest(definition: Mapping[str, Any]) -> str:
-    """Return a digest that differs between two definitions of one feature."""
-    return digest("mcp-rs/v1/definition", definition, size=12)
-
-
-def signature_digest(own: Sequence[Any], *types: str | None) -> str | None:
-    """Return a digest of a definition's own members and its types' texts; None if a type has no text."""
-    return None if None in types else digest("mcp-rs/v1/signature", [*own, *types], size=12)
 
 
 class Operation(Protocol):

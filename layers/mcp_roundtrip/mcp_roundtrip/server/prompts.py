@@ -16,7 +16,6 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import find_by_name
 from mcp_roundtrip.server.feature import feature_error
-from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import Fallback, ServerOptions
@@ -51,17 +50,6 @@ class Prompt(Struct, frozen=True, dict=True):  # dict: the digest is computed at
         schema = whole["properties"][name]
         described = {key: schema[key] for key in ("title", "description") if key in schema}
         return {"name": name, **described, "required": name in whole.get("required", ())}
-
-    @cached_property
-    def definition_digest(self) -> str:
-        """The digest of the definition."""
-        return definition_digest(self.definition())
-
-    @cached_property
-    def signature_digest(self) -> str | None:
-        """A digest that is equal only for equal definitions, if there is one: no JSON Schema is built."""
-        own = [self.name, self.parameters.description, self.extra]
-        return signature_digest(own, self.parameters.type_text())
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the GetPromptResult for a returned value. Raises UsageError."""

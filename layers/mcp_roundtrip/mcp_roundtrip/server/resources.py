@@ -20,7 +20,6 @@ from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_uri
 from mcp_roundtrip.server.feature import feature_error
-from mcp_roundtrip.server.invocation import definition_digest
 from mcp_roundtrip.server.listing import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import Fallback, ServerOptions
@@ -96,16 +95,6 @@ class Resource(Struct, frozen=True, dict=True):  # dict: the digest is computed 
         if self.mime_type is not None:
             members["mimeType"] = self.mime_type
         return {**members, **self.extra}
-
-    @cached_property
-    def definition_digest(self) -> str:
-        """The digest of the definition."""
-        return definition_digest(self.definition())
-
-    @property
-    def signature_digest(self) -> str:
-        """The digest: the definition has no JSON Schema."""
-        return self.definition_digest
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the ReadResourceResult. A result that depends on the client's answers must not be cached."""

@@ -15,7 +15,6 @@ from mcp_roundtrip.errors import ToolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
-from mcp_roundtrip.server.invocation import definition_digest, signature_digest
 from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     CONTINUATION_CODE,
@@ -95,17 +94,6 @@ class Tool(Struct, frozen=True, dict=True):  # dict: the digest is computed at m
     def view_uri(self) -> str | None:
         """The URI of the author's own view."""
         return None if self.view is None else self.view.uri
-
-    @cached_property
-    def definition_digest(self) -> str:
-        """The digest of the definition."""
-        return definition_digest(self.definition())
-
-    @cached_property
-    def signature_digest(self) -> str | None:
-        """A digest that is equal only for equal definitions, if there is one: no JSON Schema is built."""
-        own = [self.name, self.parameters.description, self.extra]
-        return signature_digest(own, self.parameters.type_text(), self.output.type_text())
 
     def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
         """Build the CallToolResult for a returned value. Raises UsageError."""
