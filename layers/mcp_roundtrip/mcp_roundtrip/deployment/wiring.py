@@ -210,6 +210,7 @@ def _aws_clients(settings: Settings) -> AwsClients:
         make = partial(TracedAwsClients, tracer)
     return make(
         signs=settings.aws_client == "signed",
+        environment=os.environ,
         on_request=lambda service, operation: observer().count_aws_call(service),
         time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
     )
