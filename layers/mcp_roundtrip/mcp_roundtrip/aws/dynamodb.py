@@ -103,6 +103,7 @@ class DynamoStore:
             "ConsistentRead": True,
             "KeyConditionExpression": "pk = :pk",
             "ExpressionAttributeValues": to_attributes({":pk": pk}),
+            "ScanIndexForward": True,
         }
         items: list[Item] = []
         for _ in range(MAX_PAGES):
