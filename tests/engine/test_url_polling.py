@@ -244,7 +244,7 @@ def test_a_done_that_uses_the_context_is_refused(ask: Callable[[AsyncContext], A
 
     call = AsyncPasses(body)
     asked(call())
-    assert re.search("'page' uses the context in done=", str(error(call(page=ACCEPT))))
+    assert re.search("'page' uses the context inside its function", str(error(call(page=ACCEPT))))
 
 
 def test_a_page_is_polled_while_other_branches_work() -> None:

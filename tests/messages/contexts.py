@@ -388,8 +388,8 @@ def a_step_that_returns_a_coroutine() -> None:
 
 
 @says(
-    "question 'pay' uses the context in done=; call the context before the question, and let done use "
-    "the result",
+    "question 'pay' uses the context inside its function; call the context before it, and pass what the "
+    "function needs",
     UsageError,
 )
 def a_done_that_uses_the_context() -> None:
@@ -399,8 +399,8 @@ def a_done_that_uses_the_context() -> None:
 
 
 @says(
-    "step 'outer' uses the context inside its function; call the context before or after the step, "
-    "and pass what the function needs as arguments",
+    "step 'outer' uses the context inside its function; call the context before it, and pass what the "
+    "function needs",
     UsageError,
 )
 def a_step_inside_a_step() -> None:

@@ -132,8 +132,6 @@ class _Resolver:
                 raise answer
         return answers
 
-    # -- journaled answers --------------------------------------------------------------------------
-
     def _replay(self, key: str, question: Question[Any]) -> Answer | None:
         """Return the journaled answer; None if there is none, or it answers another question than this.
 
@@ -170,8 +168,6 @@ class _Resolver:
         if not self._run.history.is_last(key, self._questions):
             raise self._run.drift_error(key, f"its {changed} changed after something later was recorded")
         self._run.history.remove(key)
-
-    # -- responses of this request ------------------------------------------------------------------
 
     def _read_response(self, key: str, question: Question[Any]) -> Answer | None:
         """Return the answer in this request's response, journaled; None if no response counts.
@@ -219,8 +215,6 @@ class _Resolver:
     def _complete(self, key: str, url: ConsentedUrl) -> None:
         self._run.record(url.entry)
         self._answers[key] = (None,)
-
-    # -- requests -----------------------------------------------------------------------------------
 
     def _choose_channels(self, questions: Mapping[str, Question[Any]]) -> dict[str, Channel]:
         """Return the channel of each question. Raises MissingClientCapability if some have none."""

@@ -107,8 +107,6 @@ class ContextBase:
         """Whether the call has become a task."""
         return self._run.is_task
 
-    # -- identifiers that are derived from the flow -------------------------------------------------
-
     def idempotency_key(self, name: str) -> str:
         """Return 32 hexadecimal characters for a downstream API's idempotency parameter.
 
@@ -135,8 +133,6 @@ class ContextBase:
         # The answers are part of it because an approval is about them, too.
         named = canonical_json([identity, full, self._run.history.answers_before(self._prefix)])
         return _hexadecimal_digest(b"mcp-rs/v1/reference:" + named)
-
-    # -- recorded values ----------------------------------------------------------------------------
 
     def _use_key(self, key: str) -> str:
         return self._run.use_key(key, self._prefix)
@@ -173,8 +169,6 @@ class ContextBase:
             return f"{address}{separator}{LINK_PARAMETER}={token}{hash_}{fragment}"
 
         return str(run.replay_or_make(key, Kind.LINK, link))
-
-    # -- what the methods that may suspend begin with -----------------------------------------------
 
     def _request_task(self, ttl_ms: int) -> bool:
         """Request that the call becomes a task, and return True if the caller has to suspend.

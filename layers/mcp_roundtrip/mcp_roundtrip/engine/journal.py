@@ -50,15 +50,9 @@ class Fingerprint(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 
     def describe_changes(self, other: Fingerprint) -> str:
         """Return the names of the parts that differ, for an error message; "" if none does."""
-        parts = [
-            name
-            for name, differs in (
-                ("message", self.message != other.message),
-                ("form (method or parameters)", self.form != other.form),
-            )
-            if differs
-        ]
-        return " and ".join(parts)
+        message = ["message"] if self.message != other.message else []
+        form = ["form (method or parameters)"] if self.form != other.form else []
+        return " and ".join(message + form)
 
 
 class Entry(Struct, frozen=True):
@@ -164,16 +158,11 @@ _MAX_EPOCH_MS: Final = 253_402_300_799_999
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-
-def _is_epoch_ms(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
 _IS_VALUE: Final[Mapping[Kind, Callable[[Any], bool]]] = {
     Kind.DEFAULT: lambda value: value is None,
-    Kind.NOW: lambda value: _is_epoch_ms(value) and value <= _MAX_EPOCH_MS,
-    Kind.WAKE: _is_epoch_ms,
-    Kind.FAILED: _is_epoch_ms,
+    Kind.NOW: lambda value: type(value) is int and 0 <= value <= _MAX_EPOCH_MS,
+    Kind.WAKE: lambda value: type(value) is int and value >= 0,
+    Kind.FAILED: lambda value: type(value) is int and value >= 0,
     Kind.UUID: lambda value: isinstance(value, str) and _UUID.fullmatch(value) is not None,
     Kind.RANDOM: lambda value: type(value) in (int, float) and 0 <= value <= 1,
     Kind.LINK: lambda value: isinstance(value, str),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 from msgspec import Struct, field
@@ -69,16 +69,11 @@ class NotificationBuffer(Struct):
 
 
 def _number(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
+    # An integer may be larger than any float, and clients read numbers as floats.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not -sys.float_info.max <= value <= sys.float_info.max:
         raise UsageError(f"progress: {value!r:.100} is not a finite number; pass an int or a float")
     return value
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer larger than any float; clients read numbers as floats
-        return False
 
 
 def _json(data: Any) -> Any:

@@ -118,7 +118,7 @@ def own_message(request: Mapping[str, Any]) -> str:
     return str(request["params"]["message"]).partition(_REFUSED)[0]
 
 
-class InputRequests:
+class InputRequests(Struct):
     """The outstanding input requests of a pass.
 
     A pass asks through one channel at a time. The requests of other channels are withheld: a later pass
@@ -130,13 +130,10 @@ class InputRequests:
       response sent before it cannot answer it.
     """
 
-    __slots__ = ("_by_key", "refused", "url_consents", "user_only_reached")
-
-    def __init__(self) -> None:
-        self._by_key: dict[str, InputRequest] = {}
-        self.url_consents: dict[str, Entry] = {}
-        self.refused: dict[str, str] = {}
-        self.user_only_reached = False
+    _by_key: dict[str, InputRequest] = {}
+    url_consents: dict[str, Entry] = {}
+    refused: dict[str, str] = {}
+    user_only_reached: bool = False
 
     def __bool__(self) -> bool:
         return bool(self._by_key)

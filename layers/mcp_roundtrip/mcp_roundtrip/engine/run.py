@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.history import History
@@ -18,6 +20,8 @@ from mcp_roundtrip.engine.questions import InputRequests
 from mcp_roundtrip.engine.services import RunServices, TaskOptions
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
+
+E = TypeVar("E", bound=Exception)
 
 RESERVED_CHARACTERS: Final = frozenset("~/")
 """Not allowed in an author's key: "/" ends a branch's prefix, "~" begins an internal entry's suffix."""
@@ -30,20 +34,17 @@ running_function: ContextVar[tuple[str, str] | None] = ContextVar("mcp_roundtrip
 use the context: a replay could not reproduce what it did."""
 
 
-class Suspension:
+class Suspension(Struct):
     """The reasons to end a pass before its function returns. Each branch of an async tool may add one.
 
     Once the suspension `has_begun`, calls that the tool makes while it unwinds have no effect.
     """
 
-    __slots__ = ("has_begun", "is_out_of_time", "lost_ownership", "task_ttl_ms", "wake_at_ms")
-
-    def __init__(self) -> None:
-        self.has_begun = False
-        self.lost_ownership = False
-        self.is_out_of_time = False
-        self.task_ttl_ms: int | None = None
-        self.wake_at_ms: int | None = None
+    has_begun: bool = False
+    lost_ownership: bool = False
+    is_out_of_time: bool = False
+    task_ttl_ms: int | None = None
+    wake_at_ms: int | None = None
 
     def sleep_until(self, wake_at_ms: int) -> None:
         """End the pass until that time (epoch milliseconds), or until the earliest of several branches'."""
@@ -86,8 +87,6 @@ class Run:
         """Return all responses and journaled values, as JSON data: no log may quote them."""
         return [*self.inputs.responses.values(), *self.history.values()]
 
-    # -- keys and faults ----------------------------------------------------------------------------
-
     def use_key(self, key: str, prefix: str = "") -> str:
         """Mark a key as used in this pass, and return it with the prefix of its branch.
 
@@ -107,33 +106,20 @@ class Run:
 
     def check_key(self, key: str) -> str:
         """Return `key` if an author may use it. Raises InvalidKey."""
-        if (
-            not isinstance(key, str)
-            or not key
-            or not RESERVED_CHARACTERS.isdisjoint(key)
-            or not _is_encodable(key)
-        ):
-            raise self.fail(InvalidKey(key))
-        return key
+        if isinstance(key, str) and key and RESERVED_CHARACTERS.isdisjoint(key) and _is_encodable(key):
+            return key
+        raise self.fail(InvalidKey(key))
 
     def check_context_usable(self) -> None:
         """Raise UsageError while the function of a step, or the `done` of a question, is running."""
-        running = running_function.get()
-        if running is None:
-            return
-        kind, key = running
-        if kind == "question":
-            problem = (
-                "uses the context in done=; call the context before the question, and let done use the result"
+        if (function := running_function.get()) is not None:
+            kind, key = function
+            raise self.usage_error(
+                f"{kind} {key!r} uses the context inside its function; call the context before it, and pass "
+                "what the function needs"
             )
-        else:
-            problem = (
-                "uses the context inside its function; call the context before or after the step, and pass "
-                "what the function needs as arguments"
-            )
-        raise self.usage_error(f"{kind} {key!r} {problem}")
 
-    def fail(self, error: Exception) -> Exception:
+    def fail(self, error: E) -> E:
         """Make the error the outcome of the pass, even if the tool's code catches it; return it."""
         self.fault = self.fault or error
         return error
@@ -144,15 +130,11 @@ class Run:
 
     def usage_error(self, problem: str) -> UsageError:
         """Return the error about the tool's use of its context, which decides the outcome of the pass."""
-        error = UsageError(problem)
-        self.fail(error)
-        return error
+        return self.fail(UsageError(problem))
 
     def drift_error(self, key: str, changed: str) -> Exception:
         """Return the error for code that no longer matches the journal."""
         return self.fail(Drift(key, changed))
-
-    # -- entries ------------------------------------------------------------------------------------
 
     def recorded_entry(self, key: str, kind: Kind) -> Entry | None:
         """Return the entry of `key`, or None. Raises Drift if it has another kind."""
@@ -185,8 +167,6 @@ class Run:
     def lost_effects(self) -> list[str]:
         """Return the keys of the effects that are lost if the call ends here with an error."""
         return self.history.effect_keys(only_new=self.tasks.recorder is None)
-
-    # -- the end of the pass ------------------------------------------------------------------------
 
     def request_checkpoint(self, needs_ms: float | None = None) -> bool:
         """Check the lease of a task and the deadline; return True if the caller has to suspend.

@@ -74,25 +74,14 @@ def recorded_result(run: Run, key: str, function: Callable[..., Any]) -> tuple[A
         raise run.drift_error(key, changed) from None
 
 
-class Step:
+class Step(Struct, eq=False):
     """A step that has no result yet: its full key, its function, and how often that may run."""
 
-    __slots__ = ("at_most_once", "function", "key", "retry", "run")
-
-    def __init__(
-        self,
-        run: Run,
-        key: str,
-        function: Callable[..., Any],
-        *,
-        at_most_once: bool = False,
-        retry: Retry | None = None,
-    ) -> None:
-        self.run = run
-        self.key = key
-        self.function = function
-        self.at_most_once = at_most_once
-        self.retry = retry
+    run: Run
+    key: str
+    function: Callable[..., Any]
+    at_most_once: bool = False
+    retry: Retry | None = None
 
     def check(self) -> None:
         """Raise UsageError, before anything has run, for a step that cannot be carried out."""
@@ -177,8 +166,6 @@ class Step:
     def usage_error(self, problem: object) -> UsageError:
         """Return the error about this step. The text continues "step `key`"."""
         return UsageError(f"step {self.key!r} {problem}")
-
-    # -- failed attempts ----------------------------------------------------------------------------
 
     def retry_times(self) -> list[int]:
         """Return when an attempt may follow each failed one, in epoch milliseconds."""
