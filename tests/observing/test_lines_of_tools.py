@@ -166,7 +166,9 @@ class OwnFormatter(BasePowertoolsFormatter):
         pass
 
 
-@pytest.mark.parametrize("formatter", [None, logging.Formatter(), OwnFormatter()], ids=str)
+@pytest.mark.parametrize(
+    "formatter", [None, logging.Formatter(), OwnFormatter()], ids=["none", "standard", "own"]
+)
 def test_a_logger_that_takes_no_keys_is_not_changed(
     formatter: logging.Formatter | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
