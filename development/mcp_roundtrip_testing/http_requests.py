@@ -18,8 +18,7 @@ from mcp_roundtrip.protocol.constants import (
     TOOLS_CALL,
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import build_parameter_headers
+from mcp_roundtrip.protocol.mirrored_headers import build_parameter_headers, encode_header
 from mcp_roundtrip.server.tools import Tool
 
 _ACCEPT: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -189,7 +189,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "tools need them": """
-            asyncio deployment.state_codec_factory protocol.parameter_headers
+            asyncio deployment.state_codec_factory
             state.claims
         """,
     },

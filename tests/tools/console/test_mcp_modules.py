@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.http import build_response
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import build_parameter_headers
+from mcp_roundtrip.protocol.mirrored_headers import build_parameter_headers, encode_header
 from mcp_roundtrip.protocol.uri import normalize_uri
 from mcp_roundtrip.protocol.uri_template import UriTemplate
 from support import skips

@@ -1,4 +1,4 @@
-"""MRT014: tools whose names, arguments or schemas models refuse (`mcp_roundtrip.schema.model_limits`)."""
+"""MRT014: tools whose names, arguments or schemas models refuse (`server.definition_checks`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mcp_roundtrip.schema.model_limits import exceeded_limits
+from mcp_roundtrip.server.definition_checks import exceeded_limits
 from mcp_roundtrip_tools.lint.contexts import Module
 from mcp_roundtrip_tools.lint.definitions import (
     ClassDefinition,

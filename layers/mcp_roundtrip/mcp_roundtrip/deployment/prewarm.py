@@ -33,7 +33,7 @@ _EVERY_FUNCTION: Final = (
 )
 _SERVER: Final = (
     # arguments and steps
-    *("engine.steps", "protocol.parameter_headers", "schema.checked_reader", "schema.patterns"),
+    *("engine.steps", "protocol.mirrored_headers", "schema.checked_reader", "schema.patterns"),
     *("schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
     # calls that ask, and their states

@@ -198,12 +198,10 @@ def check_call_headers(call: FeatureCall) -> None:
     """Check that `Mcp-Param-*` headers agree with the arguments (SEP-2243). Raises ProtocolError -32020."""
     mirrored, context = call.feature.parameters.parameter_headers, call.context
     if mirrored and context.headers is not None:
-        from mcp_roundtrip.protocol import parameter_headers  # few tools mirror any
+        from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers  # few tools mirror any
 
         is_required = not context.request.is_legacy
-        parameter_headers.check_parameter_headers(
-            mirrored, call.params.arguments, context.headers, required=is_required
-        )
+        check_parameter_headers(mirrored, call.params.arguments, context.headers, required=is_required)
 
 
 def require_capabilities(

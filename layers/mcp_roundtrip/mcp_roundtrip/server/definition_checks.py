@@ -1,19 +1,26 @@
-"""The mistakes in the definitions of features, for tests, the catalog and `make run`, never for a call."""
+"""The mistakes in the definitions of features, for tests, the catalog and `make run`, never for a call.
+
+Among them are names and schemas that the APIs of models refuse, although MCP allows them. A model's API
+checks the definitions of all tools in each request and refuses the whole request for one of them, so one tool
+ends the sessions of everybody who connects its server.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import unwrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
-from mcp_roundtrip.schema.model_limits import exceeded_limits
 from mcp_roundtrip.schema.schema_validator import SchemaValidator
+from mcp_roundtrip.schema.subschemas import nodes
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.feature import Feature
+
 
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
@@ -52,3 +59,55 @@ def definition_warnings(features: Sequence[Feature]) -> Iterator[tuple[Tool, str
             continue
         for problem in exceeded_limits(tool.name, schema):
             yield tool, f"{tool.name}: {problem}"
+
+
+MAX_TOOL_NAME: Final = 40
+"""Characters of a tool's name.
+
+Models accept 64. Claude Code and Codex call a tool `mcp__<server>__<tool>`: the rest is enough for a server's
+name of 17 characters. It is enough for VS Code, whose `mcp_<server>_` has at most 18 characters, and for
+Cursor, which leaves out tools that have more than 60 together with their server.
+"""
+
+_PROPERTY: Final = r"[a-zA-Z0-9_.-]{1,64}"
+"""Anthropic's API: "Property keys should match pattern"."""
+
+_TOP_LEVEL: Final = ("anyOf", "oneOf", "allOf", "enum", "not")
+"""Anthropic's API refuses the first three, OpenAI's all of them: "schema must […] not have" them."""
+
+MAX_NAMES: Final = 5
+"""Properties that a message names."""
+
+
+def exceeded_limits(name: str, input_schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what models refuse in a tool's name and its `inputSchema`, and what to write instead."""
+    if len(name) > MAX_TOOL_NAME:
+        yield (
+            f"its name has {len(name)} characters; use at most {MAX_TOOL_NAME}, because clients put the "
+            "server's name before it, and models accept 64 together"
+        )
+    refused = list(dict.fromkeys(key for key in _property_names(input_schema) if not _is_accepted(key)))
+    if refused:
+        more = f" and {len(refused) - MAX_NAMES} more" if len(refused) > MAX_NAMES else ""
+        names = ", ".join(f"{key!r:.80}" for key in refused[:MAX_NAMES])
+        yield (
+            f"models refuse the name of its properties {names}{more}; use 1 to 64 of the characters A-Z a-z "
+            "0-9 _ - ."
+        )
+    for keyword in _TOP_LEVEL:
+        if keyword in input_schema:
+            yield (
+                f"models refuse {keyword} at the top level of its inputSchema; move it into a property, or "
+                "check the arguments in the function"
+            )
+
+
+def _property_names(schema: Mapping[str, Any]) -> Iterator[str]:
+    for node in nodes(schema):
+        properties = node.get("properties")
+        if isinstance(properties, Mapping):
+            yield from properties
+
+
+def _is_accepted(key: str) -> bool:
+    return re.fullmatch(_PROPERTY, key) is not None

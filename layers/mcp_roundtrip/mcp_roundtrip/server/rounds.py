@@ -41,12 +41,11 @@ from mcp_roundtrip.server.errors import (
     too_many_rounds,
     unaskable_error,
 )
-from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.legacy import calls
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import carrier_of_questions
 from mcp_roundtrip.server.presenters import client
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel

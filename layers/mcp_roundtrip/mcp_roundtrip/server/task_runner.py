@@ -26,12 +26,11 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
 from mcp_roundtrip.server.carriers.stored import parked_caller
-from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.invocation import Invocation
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
-from mcp_roundtrip.server.presenters import page, standing
-from mcp_roundtrip.server.presenters.standing import Repetition
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.presenters import page
+from mcp_roundtrip.server.presenters.page import Repetition
+from mcp_roundtrip.server.round import Round, new_run, run_pass
 from mcp_roundtrip.server.tools import Tool, ToolMethods
 from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
@@ -137,7 +136,7 @@ def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInpu
             requests = {key: asked.request for key, asked in parked.requests.items()}
             reply = page.ask(this_round, requests, Repetition.of(call, parked))
         else:
-            reply = standing.wait(this_round, parked)
+            reply = page.wait(this_round, parked)
         assert isinstance(reply.body, dict)
         return end_with(reply.body)
 

@@ -27,12 +27,11 @@ from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server.carriers import state as state_carrier
 from mcp_roundtrip.server.carriers.parked_pass import ParkedPass
 from mcp_roundtrip.server.carriers.stored import creation_error, parked_caller, task_call_of
-from mcp_roundtrip.server.execution import new_run
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import presenter_of_repeated
-from mcp_roundtrip.server.presenters import app, client, model, page, standing
-from mcp_roundtrip.server.presenters.standing import Repetition
-from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.presenters import app, client, model, page
+from mcp_roundtrip.server.presenters.page import Repetition
+from mcp_roundtrip.server.round import Round, new_run
 from mcp_roundtrip.tasks.items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -69,7 +68,7 @@ def continue_repeated(call: FeatureCall) -> Reply | None:
         task = resumption.calls.find(resumption.caller)
         if task is None:
             has_code = resumption.caller.code is not None
-            return standing.unknown_code(resumption.idle_round()) if has_code else None
+            return page.unknown_code(resumption.idle_round()) if has_code else None
         if call.params.model_responses:
             resumption.store(task, call.params.model_responses, "model")
         return resumption.reply_to(task)
@@ -85,7 +84,7 @@ def continue_flow(this_round: Round, task: Task) -> Reply:
     Raises ProtocolError if the table is not available.
     """
     try:
-        return _Resumption(this_round.call).reply_to(task) or standing.ended(this_round)
+        return _Resumption(this_round.call).reply_to(task) or page.ended(this_round)
     except StoreError as error:
         raise this_round.call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
@@ -103,12 +102,12 @@ def continue_named(call: FeatureCall, task_id: str) -> Reply:
         task = None if pk is None else resumption.calls.load(pk)
         if task is not None:
             if not resumption.store_form(task, answers):
-                return standing.late(resumption.idle_round(task), task)
+                return page.late(resumption.idle_round(task), task)
             task = resumption.calls.load(task.pk)
         reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
-        return reply or standing.ended(resumption.idle_round())
+        return reply or page.ended(resumption.idle_round())
     except ItemTooLarge as error:
-        return standing.too_large(resumption.idle_round(), error.limit)
+        return page.too_large(resumption.idle_round(), error.limit)
     except StoreError as error:
         raise call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
@@ -139,11 +138,11 @@ def save(
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
-            return resumption.reply_to(task) or standing.ended(this_round)
+            return resumption.reply_to(task) or page.ended(this_round)
     except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
         return this_round.error_reply(creation_error(call, this_round.run, error))
     observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
-    return ask(this_round, task) if requests else standing.wait(this_round, task)
+    return ask(this_round, task) if requests else page.wait(this_round, task)
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
@@ -222,7 +221,7 @@ class _Resumption:
         pause_ms = FIRST_PAUSE_MS
         while current is not None:
             if current.is_terminal:
-                return standing.result(self.idle_round(current), with_result(self.calls.tasks.store, current))
+                return page.result(self.idle_round(current), with_result(self.calls.tasks.store, current))
             is_ready, has_time = self._is_ready(current), self._left_ms() > 0
             if is_ready and has_time and (reply := self._continue(current)) is not None:
                 return reply
@@ -252,7 +251,7 @@ class _Resumption:
     def _wait(self, this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
         if self.call.params.is_in_app:
             return app.work_parked(this_round, waits_for_url=waits_for_url)
-        return standing.wait(this_round, task, waits_for_url=waits_for_url)
+        return page.wait(this_round, task, waits_for_url=waits_for_url)
 
     def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
@@ -275,7 +274,7 @@ class _Resumption:
         if left is None or this_pass.round is None:
             return None
         if left.is_terminal:
-            return this_pass.reply or standing.result(this_pass.round, left)
+            return this_pass.reply or page.result(this_pass.round, left)
         if this_pass.refusal is not None:
             return this_pass.refusal
         if left.requests and left.work_state is WorkState.AWAITING:

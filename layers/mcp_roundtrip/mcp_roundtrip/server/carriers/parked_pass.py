@@ -11,9 +11,8 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.server.carriers import task as task_carrier
 from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
 from mcp_roundtrip.server.carriers.stored import creation_error
-from mcp_roundtrip.server.execution import new_run, run_pass
 from mcp_roundtrip.server.model import FeatureCall, Reply
-from mcp_roundtrip.server.round import TASK_TTL_MS, Round
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
 from mcp_roundtrip.tasks.items import TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task

@@ -24,9 +24,8 @@ from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.request_validation import RequestMeta
 from mcp_roundtrip.server.errors import asked_after_steps, cannot_ask_error
-from mcp_roundtrip.server.execution import new_run
 from mcp_roundtrip.server.model import FeatureCall, Reply, RequestContext, WireInputRequests
-from mcp_roundtrip.server.round import Round, Visits, asked_through
+from mcp_roundtrip.server.round import Round, Visits, asked_through, new_run
 
 URL_ELICITATION_REQUIRED: Final = -32042
 """2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""

@@ -2,7 +2,6 @@
 
 `client`    in the protocol's own input requests
 `app`       in a form that the host shows (MCP Apps)
-`page`      on a page of the endpoint, behind a link that the model passes on
+`page`      on a page of the endpoint, behind a link that the model passes on; and where a call stands
 `model`     in a text that has the model ask
-`standing`  where a waiting call stands
 """

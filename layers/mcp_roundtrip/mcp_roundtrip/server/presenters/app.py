@@ -16,7 +16,7 @@ from mcp_roundtrip.engine.questions import own_message
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.presenters.standing import Repetition
+from mcp_roundtrip.server.presenters.page import Repetition
 from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 

@@ -17,7 +17,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.model import CallParams, Reply, WireInputRequests
 from mcp_roundtrip.server.options import INPUT_RESPONSES
-from mcp_roundtrip.server.presenters.standing import Repetition
+from mcp_roundtrip.server.presenters.page import Repetition
 from mcp_roundtrip.server.round import Round, asked_through
 from mcp_roundtrip.tasks.model import Status
 

@@ -13,11 +13,11 @@ from mcp.shared.inbound import mcp_param_headers
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, http_status
-from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.protocol.parameter_headers import (
+from mcp_roundtrip.protocol.mirrored_headers import (
     MAX_INTEGER,
     build_parameter_headers,
     check_parameter_headers,
+    encode_header,
 )
 
 MIRRORED: dict[tuple[str, ...], str] = {("a",): "Value"}

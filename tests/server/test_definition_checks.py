@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.schema.model_limits import MAX_TOOL_NAME, exceeded_limits
+from mcp_roundtrip.server.definition_checks import MAX_TOOL_NAME, exceeded_limits
 
 
 def nested(key: str, *, within: str) -> dict[str, Any]:
