@@ -32,8 +32,7 @@ from mcp_roundtrip.auth.bearer import (
 )
 from mcp_roundtrip.auth.callers import AuthMode, Caller, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, IssuerKeys
-from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS
+from mcp_roundtrip.auth.issuer_keys import MIN_REFRESH_INTERVAL_S, SIGNATURE_ALGORITHMS, IssuerKeys
 from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.ports import AUDIENCE

@@ -1,16 +1,19 @@
-"""How often an issuer's keys are requested, and how tokens are verified during its outages."""
+"""The keys of an issuer: how often they are requested, also in its outages, and which of them are usable."""
 
 from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer_keys import (
@@ -18,12 +21,15 @@ from mcp_roundtrip.auth.issuer_keys import (
     MIN_REFRESH_INTERVAL_S,
     REFRESH_AFTER_S,
     RETRY_INTERVAL_S,
+    SIGNATURE_ALGORITHMS,
     TIMEOUT_S,
     IssuerKeys,
+    discover_jwks_uri,
+    metadata_urls,
+    parse_key_set,
 )
-from mcp_roundtrip.auth.issuer_metadata import metadata_urls
 from mcp_roundtrip_testing.clock import FakeClock
-from support.token_issuer import ISSUER, JWKS_URI, ONE, TWO, Documents, jwks
+from support.token_issuer import ISSUER, JWKS_URI, ONE, RSA, TWO, Documents, Key, jwks
 
 DOWN = IssuerUnavailable("issuer_timeout")
 
@@ -253,3 +259,191 @@ def test_requests_to_an_issuer_never_exceed_their_rate(steps: list[tuple[str, in
             good_at = now if answer != "D" else good_at
         assert not known or (good_at is not None and now - good_at < EXPIRE_AFTER_S)
     assert all(later - earlier >= RETRY_INTERVAL_S for earlier, later in pairwise(moments))
+
+
+# -- metadata ------------------------------------------------------------------------------------------
+
+ISSUERS = ["https://id.test", "https://id.test/", "https://id.test/tenant", "https://id.test:8443/a/b"]
+
+
+def document(issuer: str, jwks_uri: object = "https://keys.test/jwks") -> bytes:
+    return json.dumps({"issuer": issuer, "jwks_uri": jwks_uri}).encode()
+
+
+def found_at(documents: dict[str, bytes]) -> Callable[[str], bytes]:
+    def fetch(url: str) -> bytes:
+        if url not in documents:
+            raise IssuerUnavailable("issuer_status_404", is_answer=True)
+        return documents[url]
+
+    return fetch
+
+
+@pytest.mark.parametrize("issuer", ISSUERS)
+def test_metadata_is_requested_at_the_urls_that_clients_use(issuer: str) -> None:
+    client_urls = build_oauth_authorization_server_metadata_discovery_urls(issuer, "https://mcp.test")
+    assert list(metadata_urls(issuer)) == client_urls
+
+
+@pytest.mark.parametrize("issuer", ISSUERS)
+def test_the_first_valid_metadata_gives_the_location_of_the_keys(issuer: str) -> None:
+    for url in metadata_urls(issuer):
+        assert discover_jwks_uri(issuer, found_at({url: document(issuer)})) == "https://keys.test/jwks"
+
+
+@pytest.mark.parametrize("page", [b"<!doctype html>", b"[]", b"{}", document("https://evil.test")])
+def test_documents_that_are_not_metadata_of_the_issuer_are_skipped(page: bytes) -> None:
+    first, second, *_ = metadata_urls("https://id.test")
+    documents = {first: page, second: document("https://id.test")}
+    assert discover_jwks_uri("https://id.test", found_at(documents)) == "https://keys.test/jwks"
+    with pytest.raises(IssuerUnavailable):
+        discover_jwks_uri("https://id.test", found_at({first: page, second: page}))
+
+
+@pytest.mark.parametrize(
+    "other", ["https://id.test/", "https://ID.test", "https://id.test/tenant", "http://id.test"]
+)
+def test_issuers_are_compared_as_exact_text(other: str) -> None:
+    documents = {url: document(other) for url in metadata_urls("https://id.test")}
+    with pytest.raises(IssuerUnavailable) as failed:
+        discover_jwks_uri("https://id.test", found_at(documents))
+    assert failed.value.reason == "issuer_metadata_of_another"
+
+
+def test_a_document_of_another_issuer_is_reported_before_missing_documents() -> None:
+    issuer = "https://id.test/tenant"
+    for url in metadata_urls(issuer):
+        with pytest.raises(IssuerUnavailable) as failed:
+            discover_jwks_uri(issuer, found_at({url: document("https://id.test")}))
+        assert failed.value.reason == "issuer_metadata_of_another"
+
+
+@pytest.mark.parametrize(
+    "jwks_uri",
+    [
+        "http://127.0.0.1:9001/2018-06-01/runtime/invocation/next",
+        "http://localhost/keys",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://keys.test/jwks",
+        "file:///etc/passwd",
+        "/keys",
+        "",
+        None,
+        7,
+    ],
+)
+def test_only_https_urls_of_an_issuer_are_requested(jwks_uri: object) -> None:
+    documents = {url: document("https://id.test", jwks_uri) for url in metadata_urls("https://id.test")}
+    with pytest.raises(IssuerUnavailable) as failed:
+        discover_jwks_uri("https://id.test", found_at(documents))
+    assert failed.value.reason == "issuer_jwks_uri"
+
+
+def test_a_local_issuer_may_use_http_for_its_keys() -> None:
+    issuer = "http://127.0.0.1:8000"
+    documents = {url: document(issuer, f"{issuer}/keys") for url in metadata_urls(issuer)}
+    assert discover_jwks_uri(issuer, found_at(documents)) == f"{issuer}/keys"
+
+
+def test_an_issuer_that_does_not_respond_is_requested_once() -> None:
+    requested: list[str] = []
+
+    def fetch(url: str) -> bytes:
+        requested.append(url)
+        raise IssuerUnavailable("issuer_timeout")
+
+    with pytest.raises(IssuerUnavailable):
+        discover_jwks_uri("https://id.test/tenant", fetch)
+    assert len(requested) == 1
+
+
+# -- key sets ------------------------------------------------------------------------------------------
+
+ED = Key("ed", "EdDSA")
+
+
+def without(key: Key, *names: str) -> dict[str, Any]:
+    return {name: member for name, member in key.jwk().items() if name not in names}
+
+
+def test_keys_are_found_by_kid_and_algorithm() -> None:
+    keys = parse_key_set(jwks(ONE, RSA, Key("p384", "ES384"), ED))
+    assert keys.keys() == {("one", "ES256"), ("rsa", "RS256"), ("p384", "ES384"), ("ed", "EdDSA")}
+    assert keys["one", "ES256"] == ONE.private.public_key()
+
+
+def test_a_key_without_alg_verifies_the_algorithms_of_its_type() -> None:
+    keys = parse_key_set(jwks(without(RSA, "alg", "use"), without(ONE, "alg")))
+    rsa = {("rsa", name) for name in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")}
+    assert keys.keys() == {("one", "ES256"), *rsa}
+
+
+def test_symmetric_algorithms_cannot_be_allowed() -> None:
+    assert not {name for name in SIGNATURE_ALGORITHMS if name.startswith("HS") or name.lower() == "none"}
+
+
+UNUSABLE: dict[str, Any] = {
+    "private EC": TWO.jwk(private=True),
+    "private RSA": {**RSA.jwk(private=True), "kid": "x"},
+    "private Ed25519": ED.jwk(private=True),
+    "symmetric": {"kty": "oct", "kid": "x", "k": "c2VjcmV0", "alg": "HS256"},
+    "an RSA key with a secret": {**RSA.jwk(), "kid": "x", "k": "c2VjcmV0"},
+    "an RSA key for HMAC": {**RSA.jwk(), "kid": "x", "alg": "HS256"},
+    "an EC key for RS256": {**TWO.jwk(), "alg": "RS256"},
+    "an EC key with the name of another curve": {**TWO.jwk(), "crv": "P-384", "alg": "ES384"},
+    "for encryption": {**TWO.jwk(), "use": "enc"},
+    "for signing only": {**TWO.jwk(), "key_ops": ["sign"]},
+    "key_ops of another kind": {**TWO.jwk(), "key_ops": "verify"},
+    "no kid": without(TWO, "kid"),
+    "kid is a number": {**TWO.jwk(), "kid": 7},
+    "no kty": without(TWO, "kty"),
+    "kty is a list": {**TWO.jwk(), "kty": ["EC"]},
+    "crv is a list": {**TWO.jwk(), "crv": ["P-256"]},
+    "an unknown curve": {**TWO.jwk(), "crv": "secp256k1", "alg": "ES256K"},
+    "a point that is not on the curve": {**TWO.jwk(), "x": TWO.jwk()["y"]},
+    "a point without y": without(TWO, "y"),
+    "coordinates that are numbers": {**TWO.jwk(), "x": 7},
+    "coordinates that are no Base64": {**TWO.jwk(), "x": "é"},
+    "1,024 bits": Key("short", "RS256").jwk(),
+    "an even exponent": {**RSA.jwk(), "kid": "x", "e": "Ag"},
+    "16,384 bits": {**RSA.jwk(), "kid": "x", "n": "_" + "_" * 2_730},
+    "not an object": "a key",
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_an_unusable_key_is_skipped_and_the_others_are_used(name: str) -> None:
+    assert parse_key_set(jwks(UNUSABLE[name], ONE)).keys() == {("one", "ES256")}
+    assert parse_key_set(jwks(UNUSABLE[name])) == {}
+
+
+def test_different_keys_with_one_kid_are_all_unusable() -> None:
+    keys = parse_key_set(jwks(ONE, {**TWO.jwk(), "kid": "one"}, RSA))
+    assert keys.keys() == {("rsa", "RS256")}
+
+
+def test_a_repeated_key_counts_once() -> None:
+    assert parse_key_set(jwks(ONE, ONE)).keys() == {("one", "ES256")}
+
+
+def test_keys_of_different_types_may_share_a_kid() -> None:
+    assert len(parse_key_set(jwks(ONE, {**RSA.jwk(), "kid": "one"}))) == 2
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"<!doctype html><title>Sign in</title>",
+        b"[]",
+        b"{}",
+        b'{"keys":{}}',
+        b'{"keys":[],"keys":[]}',
+        b'{"keys":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+        b"\xff\xfe",
+    ],
+)
+def test_a_malformed_key_set_is_refused(document: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the text is not used
+        parse_key_set(document)

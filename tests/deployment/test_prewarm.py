@@ -176,7 +176,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",
         "off by default": """
-            aws.traced_clients deployment.audit_log_factory observing.tracer server.auditing server.spans
+            aws.audit_log aws.traced_clients observing.audit_records observing.tracer
+            server.auditing server.spans
         """,
     },
     "front_door": {
@@ -184,7 +185,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
         "errors need them": "observing.redaction",
         "the owners run the calls": "engine.channels",
         "off by default": """
-            aws.traced_clients deployment.audit_log_factory observing.tracer server.auditing server.spans
+            aws.audit_log aws.traced_clients observing.audit_records observing.tracer
+            server.auditing server.spans
         """,
         "browsers need it": "server.question_page",
         "most environments need no boto3": "aws.boto3_client",

@@ -10,7 +10,7 @@ import pytest
 from botocore.session import get_session
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.jwks import SIGNATURE_ALGORITHMS
+from mcp_roundtrip.auth.issuer_keys import SIGNATURE_ALGORITHMS
 from mcp_roundtrip.deployment.settings import Audit, load_settings
 from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.internal_errors import SettingsError

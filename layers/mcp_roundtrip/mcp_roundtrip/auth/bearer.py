@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.callers import Caller, Unauthorized
-from mcp_roundtrip.auth.token_claims import (
+from mcp_roundtrip.auth.callers import (
+    Caller,
+    Unauthorized,
     client_from_claims,
     principal_from_claims,
     scopes_from_claims,

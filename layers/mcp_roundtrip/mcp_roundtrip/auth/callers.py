@@ -1,8 +1,8 @@
-"""The caller of a request, the ways to identify one, and the errors of each."""
+"""The caller of a request, the ways to identify one with their errors, and what claims say about it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, Protocol
 
@@ -79,3 +79,74 @@ class Authenticator(Protocol):
 
         Raises Unauthorized or IssuerUnavailable.
         """
+
+
+_CLAIMS_OF_OTHER_TOKENS: Final = {
+    "cnf": "bound",
+    "events": "event",
+    "at_hash": "id_token",
+    "c_hash": "id_token",
+    "s_hash": "id_token",
+}
+"""Claim -> the kind of token that has it. A bearer access token has none of them.
+
+`cnf`: a token bound to a key by DPoP or mTLS (RFC 7800); a thief could use it here without the key. `events`:
+logout tokens and other security event tokens (RFC 8417). The hashes: ID tokens (OpenID Connect Core 3.1.3.6,
+3.3.2.11). `nonce` is missing because some issuers copy it to access tokens.
+"""
+
+_ID_TOKEN_MEMBERS: Final = (("token_use", "id"), ("typ", "ID"))
+"""Claims with which Amazon Cognito and Keycloak mark their ID tokens."""
+
+_CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
+"""The claims that name the client, by precedence: RFC 9068 §2.2, OpenID Connect, Entra ID v1, Okta."""
+
+SCOPE_CLAIMS: Final = ("scope", "scp", "scopes")
+"""The claims that hold scopes, by precedence: RFC 9068 §2.2.3 has the first, Okta and Entra ID the second."""
+
+
+def validate_access_token(claims: Mapping[str, Any]) -> None:
+    """Raise Unauthorized for claims of another kind of token (RFC 8725 3.12)."""
+    for name, kind in _CLAIMS_OF_OTHER_TOKENS.items():
+        if name in claims:
+            raise Unauthorized(f"token_{kind}", "invalid_token")
+    if any(claims.get(name) == value for name, value in _ID_TOKEN_MEMBERS):
+        raise Unauthorized("token_id_token", "invalid_token")
+
+
+def principal_from_claims(claims: Mapping[str, Any]) -> Principal:
+    """Return the principal of a verified token. Raises Unauthorized."""
+    return Principal(
+        "jwt",
+        subject=required_text(claims, "sub"),
+        issuer=required_text(claims, "iss"),
+        client_id=client_from_claims(claims),
+    )
+
+
+def client_from_claims(claims: Mapping[str, Any]) -> str | None:
+    """Return the client that a token names; None if it names none."""
+    client = next((claims[name] for name in _CLIENT_CLAIMS if name in claims), None)
+    return client if isinstance(client, str) else None
+
+
+def required_text(context: Mapping[str, Any], name: str) -> str:
+    """Return a member that must be a non-empty string. Raises Unauthorized."""
+    value = context.get(name)
+    if not isinstance(value, str) or not value:
+        raise Unauthorized(f"the authorizer context has no {name}")
+    return value
+
+
+def scopes_from_claims(claims: Mapping[str, Any], split: Callable[[Any], frozenset[str]]) -> frozenset[str]:
+    """Return the scopes in the first of SCOPE_CLAIMS that the token has, as `split` reads that claim."""
+    return next((split(claims[name]) for name in SCOPE_CLAIMS if name in claims), frozenset())
+
+
+def split_scopes(value: Any) -> frozenset[str]:
+    """Return the scopes in a string, separated by spaces (RFC 6749 §3.3), or in a list."""
+    if isinstance(value, str):
+        return frozenset(value.split(" ")) - {""}  # other white space is part of a scope
+    if isinstance(value, list):
+        return frozenset(item for item in value if isinstance(item, str))
+    return frozenset()

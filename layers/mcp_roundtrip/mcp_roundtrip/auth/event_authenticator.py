@@ -12,16 +12,18 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.auth.callers import ANONYMOUS, AuthMode, Caller, Unauthorized
-from mcp_roundtrip.auth.principal import Principal
-from mcp_roundtrip.auth.token_claims import (
+from mcp_roundtrip.auth.callers import (
+    ANONYMOUS,
+    AuthMode,
+    Caller,
+    Unauthorized,
     principal_from_claims,
     required_text,
     scopes_from_claims,
-    split_flattened_scopes,
     split_scopes,
     validate_access_token,
 )
+from mcp_roundtrip.auth.principal import Principal
 
 _ACCOUNT_ID: Final = r"[0-9]{12}"
 
@@ -53,7 +55,7 @@ class EventAuthenticator(Struct, frozen=True):
         if not isinstance(claims, Mapping):
             raise Unauthorized("the jwt authorizer context has no claims")
         validate_access_token(claims)
-        return Caller(principal_from_claims(claims), scopes_from_claims(claims, split_flattened_scopes))
+        return Caller(principal_from_claims(claims), scopes_from_claims(claims, _split_flattened_scopes))
 
     def _from_lambda(self, context: Mapping[str, Any]) -> Caller:
         if self.principal_context_key is None:
@@ -83,6 +85,16 @@ def _without_session(user_id: str) -> str:
     if not role_id or (colon and not name):
         raise Unauthorized("the authorizer context has no complete userId")
     return user_id if re.fullmatch(_ACCOUNT_ID, role_id) else role_id
+
+
+def _split_flattened_scopes(value: Any) -> frozenset[str]:
+    """Return the scopes in a claim of an HTTP API's JWT authorizer, which writes a list as `[read write]`.
+
+    The list of the one member `read write` has the same form. So the text between brackets counts as one
+    member, which is no valid scope if it holds a space.
+    """
+    is_list = isinstance(value, str) and value[:1] == "[" and value[-1:] == "]"
+    return split_scopes([value[1:-1]] if is_list else value) - {""}
 
 
 _READERS: Final[Mapping[AuthMode, Callable[[EventAuthenticator, Mapping[str, Any]], Caller]]] = {

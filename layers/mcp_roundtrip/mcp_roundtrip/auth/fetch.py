@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.issuer_metadata import is_loopback
+from mcp_roundtrip.auth.issuer_keys import is_loopback
 
 MAX_DOCUMENT: Final = 65_536
 """Limit in bytes. The largest key sets of public issuers have about 10,000."""

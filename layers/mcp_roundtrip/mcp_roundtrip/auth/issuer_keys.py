@@ -1,23 +1,27 @@
-"""Cache an issuer's keys, and refresh them.
+"""Find an issuer's keys (RFC 8414, OpenID Connect Discovery, RFC 7517), cache and refresh them.
 
 The keys are fetched for the first token, after an hour, and for a token with an unknown key; since anyone can
 write such a token, that happens once a minute at most. If the issuer does not answer, one request waits
 three seconds, and the requests of the next seconds do not wait. While there are usable keys, a token with an
 unknown key is refused like any other invalid token, so that a caller cannot turn an outage of the issuer into
 an outage of this server.
+
+Keys are found by `kid` and algorithm, so that a key is used with the algorithms of its type only, and a
+public key never as the secret of an HMAC (RFC 8725 §2.1, §3.1).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.auth.issuer_metadata import discover_jwks_uri
-from mcp_roundtrip.auth.jwks import KeySet, parse_key_set
+from mcp_roundtrip.protocol.canonical import parse_json
 
 REFRESH_AFTER_S: Final = 3_600
 """Age at which keys are refreshed."""
@@ -36,6 +40,30 @@ TIMEOUT_S: Final = 3.0
 
 Fetch = Callable[[str, float], bytes]
 """Takes a URL and a timeout in seconds, returns the document. Raises IssuerUnavailable."""
+
+
+_RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+_ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = MappingProxyType(
+    {
+        ("RSA", None): _RSA,
+        ("EC", "P-256"): ("ES256",),
+        ("EC", "P-384"): ("ES384",),
+        ("EC", "P-521"): ("ES512",),
+        ("OKP", "Ed25519"): ("EdDSA",),
+    }
+)
+"""Key type and curve -> the algorithms of its signatures."""
+
+SIGNATURE_ALGORITHMS: Final = frozenset(name for names in _ALGORITHMS.values() for name in names)
+"""The algorithms that a deployment can allow; HMAC is not among them."""
+
+RSA_BITS: Final = range(2048, 8193)
+"""Accepted sizes. RFC 7518 §3.3 requires 2,048; larger keys than these slow down every token."""
+
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+
+KeySet = Mapping[tuple[str, str], Any]
+"""(kid, algorithm) -> public key."""
 
 
 class _Fetched(Struct, frozen=True):
@@ -121,3 +149,109 @@ class IssuerKeys:
             return parse_key_set(fetch(self._jwks_uri or discover_jwks_uri(self._issuer, fetch)))
         except ValueError:
             raise IssuerUnavailable("issuer_jwks") from None
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether a URL is plain HTTP to this computer, as of a development issuer."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost")
+
+
+def metadata_urls(issuer: str) -> Iterator[str]:
+    """Yield the possible URLs of an issuer's metadata, in the order to try (RFC 8414 §3.1, §5)."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    yield f"{origin}/.well-known/oauth-authorization-server{path}"
+    yield f"{origin}/.well-known/openid-configuration{path}"
+    if path:
+        yield f"{origin}{path}/.well-known/openid-configuration"
+
+
+def discover_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
+    """Return the `jwks_uri` in the issuer's metadata. Raises IssuerUnavailable."""
+    failures: list[IssuerUnavailable] = []
+    for url in metadata_urls(issuer):
+        try:
+            return _jwks_uri(issuer, fetch(url))
+        except IssuerUnavailable as error:
+            if not error.is_answer:
+                raise
+            failures.append(error)
+    # A problem in a document says more than the status of a missing one.
+    raise min(failures, key=lambda failure: failure.reason.startswith("issuer_status_"))
+
+
+def _jwks_uri(issuer: str, document: bytes) -> str:
+    try:
+        metadata = parse_json(document)
+    except ValueError:
+        raise IssuerUnavailable("issuer_metadata", is_answer=True) from None
+    # The issuer must be identical, so that no other issuer's metadata is used (RFC 8414 §3.3).
+    if not isinstance(metadata, dict) or metadata.get("issuer") != issuer:
+        raise IssuerUnavailable("issuer_metadata_of_another", is_answer=True)
+    uri = metadata.get("jwks_uri")
+    # Lambda's runtime API is plain HTTP on 127.0.0.1, and a remote issuer must not direct requests to it.
+    if not isinstance(uri, str) or not (
+        uri.startswith("https://") or (is_loopback(uri) and is_loopback(issuer))
+    ):
+        raise IssuerUnavailable("issuer_jwks_uri")
+    return uri
+
+
+def parse_key_set(document: bytes) -> KeySet:
+    """Return the usable keys of a JWK Set. Raises ValueError if the document is not one.
+
+    Ignored are private and symmetric keys, which are compromised once published, keys for encryption, keys of
+    unknown types or sizes, and different keys with the same `kid` and algorithm.
+    """
+    content = parse_json(document)
+    keys = content.get("keys") if isinstance(content, dict) else None
+    if not isinstance(keys, list):
+        raise ValueError("not a JWK Set")
+    found: dict[tuple[str, str], list[Any]] = {}
+    for jwk in keys:
+        for name, key in _entries(jwk):
+            found.setdefault(name, []).append(key)
+    return {name: same[0] for name, same in found.items() if all(key == same[0] for key in same)}
+
+
+def _entries(jwk: Any) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield the key for each of its algorithms."""
+    if not isinstance(jwk, dict) or not isinstance(kid := jwk.get("kid"), str):
+        return
+    algorithms = [name for name in _algorithms(jwk) if jwk.get("alg", name) == name]
+    key = _public_key(jwk) if algorithms and _verifies(jwk) else None
+    if key is not None:
+        yield from (((kid, algorithm), key) for algorithm in algorithms)
+
+
+def _algorithms(jwk: Mapping[str, Any]) -> tuple[str, ...]:
+    kty, crv = jwk.get("kty"), jwk.get("crv")
+    if not isinstance(kty, str) or not isinstance(crv, str | None):
+        return ()
+    return _ALGORITHMS.get((kty, crv), ())
+
+
+def _verifies(jwk: Mapping[str, Any]) -> bool:
+    operations = jwk.get("key_ops", ["verify"])
+    return (
+        jwk.get("use", "sig") == "sig"
+        and isinstance(operations, list)
+        and "verify" in operations
+        and _PRIVATE.isdisjoint(jwk)
+    )
+
+
+def _public_key(jwk: dict[str, Any]) -> Any:
+    """Return the public key; None if its numbers are not a usable key."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # only at the first token
+    from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # only at the first token
+    from jwt.exceptions import InvalidKeyError  # only at the first token
+
+    readers = {"RSA": RSAAlgorithm.from_jwk, "EC": ECAlgorithm.from_jwk, "OKP": OKPAlgorithm.from_jwk}
+    try:
+        key = readers[jwk["kty"]](jwk)
+    except (InvalidKeyError, ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    bits = getattr(key, "key_size", 0)
+    return None if jwk["kty"] == "RSA" and bits not in RSA_BITS else key

@@ -1,13 +1,14 @@
-"""Scopes: their syntax, and a hierarchy of scopes that imply others (basic/authorization, "Step-Up")."""
+"""Scopes: their syntax, which imply others (basic/authorization, "Step-Up"), and the issuer's prefix."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.auth.callers import Authenticator, Caller
 from mcp_roundtrip.errors import DefinitionError
 
 _ALLOWED: Final = r"[\x21\x23-\x5b\x5d-\x7e]{1,256}"
@@ -70,3 +71,21 @@ def _reached(direct: Mapping[str, Sequence[str]], start: str) -> frozenset[str]:
             reached.add(scope)
             ahead += direct.get(scope, ())
     return frozenset(reached)
+
+
+class PrefixedScopes(Struct, frozen=True):
+    """Identifies callers as `authenticator` does, with their scopes without `prefix`.
+
+    Some servers require a prefix in requests for scopes: Entra ID the URI of the application (and its tokens
+    then have the names only), Amazon Cognito the identifier of the resource server (and its tokens have it,
+    too).
+    """
+
+    authenticator: Authenticator
+    prefix: str
+
+    def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
+        """Return the caller. Raises Unauthorized or IssuerUnavailable."""
+        caller = self.authenticator.authenticate(headers, authorizer)
+        scopes = frozenset(scope.removeprefix(self.prefix) for scope in caller.scopes)
+        return Caller(caller.principal, scopes)

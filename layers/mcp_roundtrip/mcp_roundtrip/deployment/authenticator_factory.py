@@ -1,4 +1,4 @@
-"""Create the authenticator of a deployment from its settings. The modules of each are imported when used."""
+"""Create the authenticator of a deployment from its settings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, IssuerUnavailable
+from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
+from mcp_roundtrip.auth.scopes import PrefixedScopes
 from mcp_roundtrip.deployment.settings import Settings
 
 
@@ -23,11 +25,7 @@ def make_authenticator(
         return _WithoutAudience(settings)
     is_bearer = settings.auth_mode is AuthMode.BEARER
     authenticator = _bearer(settings, on_issuer_failure) if is_bearer else _by_event(settings)
-    if not prefix:
-        return authenticator
-    from mcp_roundtrip.auth.scope_prefix import PrefixedScopes  # most deployments have no prefix
-
-    return PrefixedScopes(authenticator, prefix)
+    return PrefixedScopes(authenticator, prefix) if prefix else authenticator
 
 
 def scope_prefix(settings: Settings) -> str:
@@ -39,8 +37,6 @@ def scope_prefix(settings: Settings) -> str:
 
 
 def _by_event(settings: Settings) -> Authenticator:
-    from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
-
     return EventAuthenticator(
         settings.auth_mode,
         settings.principal_context_key,

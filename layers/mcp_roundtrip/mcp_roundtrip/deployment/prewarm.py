@@ -20,7 +20,7 @@ Function = Literal["server", "front_door"]
 _EVERY_FUNCTION: Final = (
     # event sources and callers
     *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
-    *("auth.bearer", "auth.event_authenticator", "auth.fetch", "auth.issuer_keys", "auth.scope_prefix"),
+    *("auth.bearer", "auth.fetch", "auth.issuer_keys"),
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
@@ -41,7 +41,7 @@ _SERVER: Final = (
     *("forms.form_schema", "schema.json_schema"),
     *("server.views", "server.carriers.state", "server.plan", "server.rounds"),
     *("server.presenters.app", "server.presenters.client", "server.presenters.model"),
-    *("state.codec", "state.certificates", "state.signed_links", "deployment.state_codec_factory"),
+    "deployment.state_codec_factory",
     # calls that become tasks, are parked, or start again
     *("server.carriers.parked", "server.carriers.task", "server.legacy.calls"),
 )

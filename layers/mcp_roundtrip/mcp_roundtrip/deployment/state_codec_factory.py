@@ -11,17 +11,17 @@ from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, p
 from mcp_roundtrip.aws.retries import kernel_random
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.state.certificates import TrustedKeys
+from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
+from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.keys import RenewalBackoff
+from mcp_roundtrip.state.signed_links import Links
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.services import AwsClient
-    from mcp_roundtrip.state.codec import RequestStateCodec
-    from mcp_roundtrip.state.epochs import EpochKeys
     from mcp_roundtrip.state.keys import PublicKeys, Signer
-    from mcp_roundtrip.state.signed_links import Links
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
@@ -49,8 +49,6 @@ class StateProtection:
 
     @cached_property
     def codec(self) -> RequestStateCodec:
-        from mcp_roundtrip.state.codec import RequestStateCodec
-
         signer, keys = self._keys
         delegates = self._settings.state_signing == "delegated"
         encrypts = self._settings.state_encryption == "enabled"
@@ -65,8 +63,6 @@ class StateProtection:
 
     @cached_property
     def links(self) -> Links:
-        from mcp_roundtrip.state.signed_links import Links
-
         # KMS signs links even with delegated signing, because a link may outlast a certificate.
         signer, keys = self._keys
         issuer, audience = self._settings.state_issuer, self._settings.required("audience")
@@ -93,8 +89,6 @@ class StateProtection:
         return KmsSigner(self._kms, keys[0]), KmsPublicKeys(keys)
 
     def _delegation(self, root: Signer) -> Callable[[], Signer]:
-        from mcp_roundtrip.state.certificates import Delegation
-
         return Delegation(
             root=root,
             issuer=self._settings.state_issuer,
@@ -108,9 +102,6 @@ class StateProtection:
         ).signer
 
     def _epochs(self) -> EpochKeys:
-        from mcp_roundtrip.state.codec import STATE_TYP
-        from mcp_roundtrip.state.epochs import EpochKeys
-
         self._settings.required("state_encryption_key_arn")
         arns = key_arns(self._settings, "state_encryption_key_arn", "trusted_state_encryption_key_arns")
         return EpochKeys(

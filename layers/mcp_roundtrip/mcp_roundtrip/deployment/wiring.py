@@ -20,7 +20,8 @@ from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
+from mcp_roundtrip.deployment.prewarm import Function, prewarm_environment
+from mcp_roundtrip.deployment.settings import VARIABLES, Audit, Settings, load_settings, read_variables
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
@@ -28,7 +29,6 @@ from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.invocation import LambdaForwarder
-    from mcp_roundtrip.deployment.prewarm import Function
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
     from mcp_roundtrip.observing.tracer import Tracer
 
@@ -67,8 +67,6 @@ if (service := _service()) is not None:  # before the module of a tool creates a
 def prewarm(function: Function) -> None:
     """Import modules now if Lambda initializes this environment before its first request."""
     if (initialization_type := _initialization_type()) != ON_DEMAND:
-        from mcp_roundtrip.deployment.prewarm import prewarm_environment
-
         prewarm_environment(initialization_type, function)
 
 
@@ -152,7 +150,7 @@ def _make_ports(settings: Settings, clients: Callable[[], AwsClients]) -> Ports:
         links=lambda: protection().links,
         forward=lambda owner, *passed: forward()(_owner_function(settings, owner), *passed),
         tasks=tasks,
-        audit=None if settings.audit is None else _audit_log(settings, clients),
+        audit=None if settings.audit is None else _audit_log(settings, settings.audit, clients),
         tracer=_tracer(settings),
     )
 
@@ -243,10 +241,23 @@ def _task_port(settings: Settings, clients: AwsClients) -> TaskPort:
     )
 
 
-def _audit_log(settings: Settings, clients: Callable[[], AwsClients]) -> AuditLog:
-    from mcp_roundtrip.deployment.audit_log_factory import make_audit_log  # off by default
+def _audit_log(settings: Settings, audit: Audit, clients: Callable[[], AwsClients]) -> AuditLog:
+    """Create the audit log; it makes its clients at the first record.
 
-    return make_audit_log(settings, clients, os.environ, os.urandom)
+    In mode `hash`, the KMS key `alias/<issuer>-audit` derives the key of the hashes.
+    """
+    from mcp_roundtrip.aws.audit_log import AuditKey, CloudWatchAuditLog  # off by default
+    from mcp_roundtrip.observing.audit_records import hashed_caller, plain_caller
+
+    issuer = settings.issuer or ""
+    function = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+    # Versions of a function, and functions with one log group, have different streams.
+    stream = os.environ.get("AWS_LAMBDA_LOG_STREAM_NAME") or f"{function}/{os.urandom(16).hex()}"
+    log = CloudWatchAuditLog(lambda: clients().client("logs"), audit.log_group, stream.replace(":", "_"))
+    key = AuditKey(lambda: clients().client("kms"), f"alias/{issuer}-audit", issuer)
+    identify = plain_caller if audit.mode == "principal" else lambda who: hashed_caller(who, key.secret)
+    source = {"stack": issuer, "function": function.removeprefix(f"{issuer}_") if issuer else function}
+    return AuditLog(log.write, identify, source, lambda: os.environ.get("_X_AMZN_TRACE_ID"))
 
 
 def _forwarder(clients: AwsClients) -> LambdaForwarder:

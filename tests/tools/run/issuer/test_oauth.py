@@ -15,8 +15,7 @@ import httpx2
 import jwt
 import pytest
 
-from mcp_roundtrip.auth.issuer_metadata import discover_jwks_uri
-from mcp_roundtrip.auth.jwks import parse_key_set
+from mcp_roundtrip.auth.issuer_keys import discover_jwks_uri, parse_key_set
 from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import HttpServer
