@@ -14,9 +14,9 @@ from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
+from mcp_roundtrip.state.elicitation_links import Links
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.keys import RenewalBackoff
-from mcp_roundtrip.state.signed_links import Links
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients

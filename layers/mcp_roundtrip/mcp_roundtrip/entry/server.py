@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.prompts import PromptMethods
     from mcp_roundtrip.server.resources import ResourceMethods
     from mcp_roundtrip.server.skills import SkillMethods
-    from mcp_roundtrip.state.signed_links import Link
+    from mcp_roundtrip.state.elicitation_links import Link
 
 
 class Server(Registry):

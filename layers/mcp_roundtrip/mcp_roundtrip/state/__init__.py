@@ -6,6 +6,6 @@
 `certificates`    signing with a key in memory that the root key has certified
 `jwe`, `epochs`   encryption, and the keys for it
 `codec`           all of these, for `requestState`
-`signed_links`    signed links for the URLs of URL mode elicitation
+`elicitation_links` signed links for the URLs of URL mode elicitation
 ================  ========================================================================================
 """
