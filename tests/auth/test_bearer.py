@@ -460,14 +460,10 @@ def test_a_refusal_contains_nothing_of_the_token() -> None:
 
 
 def test_an_unavailable_issuer_does_not_make_a_token_invalid() -> None:
-    class UnavailableKeys:
-        def find(self, kid: str, algorithm: str) -> Any:
-            raise IssuerUnavailable("issuer_timeout")
-
-    good = authenticator(CLOCK)
-    down = type(good)(good.issuer, good.audiences, good.algorithms, UnavailableKeys(), CLOCK)
+    documents = Documents({JWKS_URI: IssuerUnavailable("issuer_timeout")}, CLOCK)
+    keys = IssuerKeys(ISSUER, JWKS_URI, documents.fetch, CLOCK)
     with pytest.raises(IssuerUnavailable):
-        authenticate(down, token_with())
+        authenticate(structs.replace(authenticator(CLOCK), keys=keys), token_with())
 
 
 def test_unknown_keys_during_an_outage_of_the_issuer_are_invalid_tokens() -> None:

@@ -1,7 +1,8 @@
 """Verify OAuth 2.1 bearer tokens: JWTs that the issuer signed for this endpoint (RFC 9068).
 
-PyJWT verifies the signature only. The header is checked before that, because PyJWT is lax about it: one
-spelling, no duplicate members, no critical extensions. The claims are checked afterwards.
+PyJWT verifies the signature only, because `jwt.decode` is laxer about the rest. It accepts duplicate members,
+any `typ`, `b64` without `crit`, times that are texts, an empty subject, and ID tokens; a leeway for `nbf` and
+`iat` also prolongs `exp`, and its clock cannot be passed in. Its audience must be equal in case.
 
 PyJWT is imported at the first token, because the import takes tens of milliseconds and other AuthModes do not
 need it.
@@ -11,25 +12,21 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import (
     Caller,
     Unauthorized,
+    caller_from_claims,
     client_from_claims,
-    principal_from_claims,
-    scopes_from_claims,
     split_scopes,
     validate_access_token,
 )
+from mcp_roundtrip.auth.issuer_keys import IssuerKeys
 from mcp_roundtrip.protocol.canonical import parse_json
-
-if TYPE_CHECKING:
-    from jwt import PyJWS
 
 MAX_TOKEN: Final = 16_384
 """Limit in characters. An HTTP API accepts 10,240 bytes of headers, a load balancer 64 KiB."""
@@ -46,13 +43,6 @@ _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _AT_JWT: Final = _TYPES - {"jwt"}
 
 
-class KeyFinder(Protocol):
-    """Finds the issuer's keys."""
-
-    def find(self, kid: str, algorithm: str) -> Any:
-        """Return the public key; None if there is none. Raises IssuerUnavailable if the keys are unknown."""
-
-
 class BearerAuthenticator(Struct, frozen=True):
     """Identifies callers by the token in the Authorization header (RFC 6750 §2.1).
 
@@ -64,7 +54,7 @@ class BearerAuthenticator(Struct, frozen=True):
     issuer: str
     audiences: tuple[str, ...]
     algorithms: frozenset[str]
-    keys: KeyFinder
+    keys: IssuerKeys
     clock: Callable[[], float]
     requires_at_jwt: bool = False
     requires_client: bool = False
@@ -74,7 +64,7 @@ class BearerAuthenticator(Struct, frozen=True):
         claims = self._verify(bearer_token(headers.get("authorization")))
         self._check_claims(claims)
         try:
-            return Caller(principal_from_claims(claims), scopes_from_claims(claims, split_scopes))
+            return caller_from_claims(claims, split_scopes)
         except Unauthorized:
             raise _invalid("subject") from None
 
@@ -106,7 +96,7 @@ class BearerAuthenticator(Struct, frozen=True):
     def _check_claims(self, claims: Mapping[str, Any]) -> None:
         if claims.get("iss") != self.issuer:
             raise _invalid("issuer")
-        if not any(_includes(audience, claims.get("aud")) for audience in self.audiences):
+        if not _includes_any(self.audiences, claims.get("aud")):
             raise _invalid("audience")
         validate_access_token(claims)
         if self.requires_client and client_from_claims(claims) is None:
@@ -132,28 +122,19 @@ def bearer_token(header: str | None) -> str:
 
 def _verified_payload(token: str, key: Any, algorithm: str) -> bytes:
     """Return the payload of a token. Raises Unauthorized if the signature does not match."""
-    from jwt.exceptions import PyJWTError  # at the first token
+    from jwt import PyJWTError, api_jws  # at the first token
 
     try:
-        payload: bytes = _pyjws().decode(token, key, algorithms=[algorithm])
+        payload: bytes = api_jws.decode(token, key, algorithms=[algorithm])
     except (PyJWTError, ValueError, TypeError):
         raise _invalid("signature") from None
     return payload
 
 
-@cache
-def _pyjws() -> PyJWS:
-    from jwt import PyJWS  # at the first token
-
-    return PyJWS()
-
-
-def _includes(resource: str, audience: Any) -> bool:
-    """Return whether the `aud` of a token includes a resource."""
-    among = audience if isinstance(audience, list) else [audience]
-    return resource in among or canonical_uri(resource) in (
-        canonical_uri(uri) for uri in among if isinstance(uri, str)
-    )
+def _includes_any(audiences: Sequence[str], aud: Any) -> bool:
+    """Return whether the `aud` of a token includes one of the audiences."""
+    given = {canonical_uri(uri) for uri in (aud if isinstance(aud, list) else [aud]) if isinstance(uri, str)}
+    return not given.isdisjoint(map(canonical_uri, audiences))
 
 
 def canonical_uri(uri: str) -> str:

@@ -101,7 +101,7 @@ _ID_TOKEN_MEMBERS: Final = (("token_use", "id"), ("typ", "ID"))
 _CLIENT_CLAIMS: Final = ("client_id", "azp", "appid", "cid")
 """The claims that name the client, by precedence: RFC 9068 §2.2, OpenID Connect, Entra ID v1, Okta."""
 
-SCOPE_CLAIMS: Final = ("scope", "scp", "scopes")
+_SCOPE_CLAIMS: Final = ("scope", "scp", "scopes")
 """The claims that hold scopes, by precedence: RFC 9068 §2.2.3 has the first, Okta and Entra ID the second."""
 
 
@@ -114,14 +114,19 @@ def validate_access_token(claims: Mapping[str, Any]) -> None:
         raise Unauthorized("token_id_token", "invalid_token")
 
 
-def principal_from_claims(claims: Mapping[str, Any]) -> Principal:
-    """Return the principal of a verified token. Raises Unauthorized."""
-    return Principal(
+def caller_from_claims(claims: Mapping[str, Any], split: Callable[[Any], frozenset[str]]) -> Caller:
+    """Return the caller of a verified token. Raises Unauthorized.
+
+    `split` reads the scopes in a claim: in the first of _SCOPE_CLAIMS that the token has.
+    """
+    principal = Principal(
         "jwt",
         subject=required_text(claims, "sub"),
         issuer=required_text(claims, "iss"),
         client_id=client_from_claims(claims),
     )
+    scopes = next((split(claims[name]) for name in _SCOPE_CLAIMS if name in claims), frozenset[str]())
+    return Caller(principal, scopes)
 
 
 def client_from_claims(claims: Mapping[str, Any]) -> str | None:
@@ -136,11 +141,6 @@ def required_text(context: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise Unauthorized(f"the authorizer context has no {name}")
     return value
-
-
-def scopes_from_claims(claims: Mapping[str, Any], split: Callable[[Any], frozenset[str]]) -> frozenset[str]:
-    """Return the scopes in the first of SCOPE_CLAIMS that the token has, as `split` reads that claim."""
-    return next((split(claims[name]) for name in SCOPE_CLAIMS if name in claims), frozenset())
 
 
 def split_scopes(value: Any) -> frozenset[str]:

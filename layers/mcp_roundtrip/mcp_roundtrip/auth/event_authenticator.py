@@ -17,9 +17,8 @@ from mcp_roundtrip.auth.callers import (
     AuthMode,
     Caller,
     Unauthorized,
-    principal_from_claims,
+    caller_from_claims,
     required_text,
-    scopes_from_claims,
     split_scopes,
     validate_access_token,
 )
@@ -55,7 +54,7 @@ class EventAuthenticator(Struct, frozen=True):
         if not isinstance(claims, Mapping):
             raise Unauthorized("the jwt authorizer context has no claims")
         validate_access_token(claims)
-        return Caller(principal_from_claims(claims), scopes_from_claims(claims, _split_flattened_scopes))
+        return caller_from_claims(claims, _split_flattened_scopes)
 
     def _from_lambda(self, context: Mapping[str, Any]) -> Caller:
         if self.principal_context_key is None:

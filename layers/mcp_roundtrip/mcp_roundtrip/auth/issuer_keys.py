@@ -220,7 +220,7 @@ def _entries(jwk: Any) -> Iterator[tuple[tuple[str, str], Any]]:
     if not isinstance(jwk, dict) or not isinstance(kid := jwk.get("kid"), str):
         return
     algorithms = [name for name in _algorithms(jwk) if jwk.get("alg", name) == name]
-    key = _public_key(jwk) if algorithms and _verifies(jwk) else None
+    key = _public_key(jwk, algorithms[0]) if algorithms and _verifies(jwk) else None
     if key is not None:
         yield from (((kid, algorithm), key) for algorithm in algorithms)
 
@@ -242,16 +242,14 @@ def _verifies(jwk: Mapping[str, Any]) -> bool:
     )
 
 
-def _public_key(jwk: dict[str, Any]) -> Any:
+def _public_key(jwk: dict[str, Any], algorithm: str) -> Any:
     """Return the public key; None if its numbers are not a usable key."""
     from cryptography.exceptions import UnsupportedAlgorithm  # only at the first token
-    from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm  # only at the first token
-    from jwt.exceptions import InvalidKeyError  # only at the first token
+    from jwt import PyJWK, PyJWTError
 
-    readers = {"RSA": RSAAlgorithm.from_jwk, "EC": ECAlgorithm.from_jwk, "OKP": OKPAlgorithm.from_jwk}
     try:
-        key = readers[jwk["kty"]](jwk)
-    except (InvalidKeyError, ValueError, TypeError, UnsupportedAlgorithm):
+        key = PyJWK(jwk, algorithm).key
+    except (PyJWTError, ValueError, TypeError, UnsupportedAlgorithm):
         return None
     bits = getattr(key, "key_size", 0)
     return None if jwk["kty"] == "RSA" and bits not in RSA_BITS else key

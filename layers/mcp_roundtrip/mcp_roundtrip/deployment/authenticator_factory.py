@@ -46,7 +46,7 @@ def _by_event(settings: Settings) -> Authenticator:
 
 
 def _bearer(settings: Settings, on_issuer_failure: Callable[[IssuerUnavailable], None]) -> Authenticator:
-    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # other deployments do not verify tokens
+    from mcp_roundtrip.auth.bearer import BearerAuthenticator  # a plain call verifies no token
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys
 
     issuer = settings.required("token_issuer")

@@ -20,7 +20,7 @@ Function = Literal["server", "front_door"]
 _EVERY_FUNCTION: Final = (
     # event sources and callers
     *("adapters.alb", "adapters.http_api", "adapters.jsonrpc_event", "adapters.rest_api"),
-    *("auth.bearer", "auth.fetch", "auth.issuer_keys"),
+    *("auth.bearer", "auth.fetch"),
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),

@@ -16,13 +16,12 @@ from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
 from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import RenewalBackoff
+from mcp_roundtrip.state.keys import PublicKeys, RenewalBackoff, Signer
 from mcp_roundtrip.state.signed_links import Links
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
     from mcp_roundtrip.aws.services import AwsClient
-    from mcp_roundtrip.state.keys import PublicKeys, Signer
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
