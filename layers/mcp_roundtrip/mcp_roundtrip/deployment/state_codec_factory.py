@@ -17,7 +17,6 @@ from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
 from mcp_roundtrip.state.epochs import EpochKeys
 from mcp_roundtrip.state.keys import PublicKeys, RenewalBackoff, Signer
-from mcp_roundtrip.state.signed_links import Links
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients
