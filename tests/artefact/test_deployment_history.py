@@ -20,12 +20,17 @@ import pytest
 from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
 from support import aws_account
 from support.deploying import BUILT_TEMPLATE, Answer, Deployer
-from support.project import copy_project
-from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime
+from support.layers import (
+    LAYER,
+    OTHER_ARCHITECTURE,
+    OTHER_RUNTIME,
+    layer_of_other_target,
+    share_layers,
+)
+from support.project import ROOT, copy_project
+from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime, sam_build
 from support.source_template import functions
 
-OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
-OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
 ELF_MACHINES = {0x3E: "x86_64", 0xB7: "arm64"}
 
 OPTIONS = {
@@ -106,13 +111,22 @@ class History:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
-    """Yield the history after its first two deployments: the first one fails, and the second one works."""
+    """Yield the history after its first two deployments: the first one fails, and the second one works.
+
+    `sam build` copies layers that all tests share, by the target whose working directory it selects.
+    """
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("history")
     project = folder / "project"
     project.mkdir()
+    copy_project(project)
+    layers = {
+        f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}": sam_build().layer,
+        f"{OTHER_RUNTIME}-{OTHER_ARCHITECTURE}": layer_of_other_target(),
+    }
+    share_layers(project / LAYER.relative_to(ROOT) / "Makefile", layers)
     with aws_account.running(folder) as cloud:
-        begun = History(Deployer(cloud, copy_project(project)))
+        begun = History(Deployer(cloud, project))
         native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
         begun.edit("template.yaml", lambda text: with_a_broken_queue(with_options(text, OPTIONS)))
         assert begun.type("PARAMETERS=AuthMode=none", *native).returncode != 0
@@ -131,12 +145,6 @@ def without_the_broken_queue(template: str) -> str:
     return template.replace(BROKEN_QUEUE.lstrip("\n"), "")
 
 
-def test_each_mode_changes_to_another(history: History) -> None:
-    # Stored settings of the other modes stay, and are ignored.
-    for mode in ("bearer", "jwt", "lambda", "iam", "none"):
-        history.works(mode, "BUILD=0", f"PARAMETERS={MODES[mode]}")
-
-
 def with_options(template: str, options: Mapping[str, str]) -> str:
     """Return a template that passes these options to the platform."""
     lines = "".join(f"        {name}: {value}\n" for name, value in options.items())
@@ -152,6 +160,7 @@ def settings_of(deployer: Deployer, function: str) -> dict[str, str]:
     return {**dict(line.split("=", 1) for line in lines), **variables}
 
 
+# Deployments also change the mode, each to another one. Stored settings of other modes stay, and are ignored.
 def test_a_removed_option_returns_to_its_default(history: History) -> None:
     before = settings_of(history.deployer, "ProvisionFunction")
     options = {
@@ -162,16 +171,17 @@ def test_a_removed_option_returns_to_its_default(history: History) -> None:
     }
     kept = (history.deployer.folder / BUILT_TEMPLATE).read_text()
     history.edit(BUILT_TEMPLATE, lambda text: with_options(text, options))
-    history.works("none", "BUILD=0")
+    history.works("bearer", "BUILD=0", f"PARAMETERS={MODES['bearer']}")
     changed = settings_of(history.deployer, "ProvisionFunction")
     assert changed["MCP_STATE_SIGNING"] == "delegated"
     assert changed["MCP_TASK_DELIVERY"] == "queue"
     assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in changed
     history.edit(BUILT_TEMPLATE, lambda text: kept)
-    history.works("none", "BUILD=0")
+    history.works("lambda", "BUILD=0", f"PARAMETERS={MODES['lambda']}")
     after = settings_of(history.deployer, "ProvisionFunction")
     assert {name for name in before if after[name] != before[name]} == {
         "SETTINGS_VERSION",
+        "MCP_AUTH_MODE",
         "MCP_TASK_WORKER",  # the version of the worker
         "MCP_STATE_ENCRYPTION_KEY_ARN",  # StateEncryption disabled keeps the old key, which no function uses
     }
@@ -226,12 +236,13 @@ def test_a_stack_from_before_the_platform_is_refused_before_the_build(history: H
 
 
 def test_a_failed_deployment_changes_nothing_and_the_next_one_works(history: History) -> None:
+    change = ("BUILD=0", f"PARAMETERS={MODES['jwt']}")
     history.edit(BUILT_TEMPLATE, with_a_broken_queue)
-    assert history.type("BUILD=0").returncode != 0
+    assert history.type(*change).returncode != 0
     assert history.deployer.stack.description["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
-    assert history.deployer.ask_endpoint().status == STATUS["none"]
+    assert history.deployer.ask_endpoint().status == STATUS["lambda"]
     history.edit(BUILT_TEMPLATE, without_the_broken_queue)
-    history.works("none", "BUILD=0")
+    history.works("jwt", *change)
 
 
 def test_a_change_of_the_layer_publishes_every_function(history: History) -> None:
@@ -240,14 +251,13 @@ def test_a_change_of_the_layer_publishes_every_function(history: History) -> Non
     history.edit(f".aws-sam/build/{layer}/python/mcp_roundtrip/__init__.py", lambda text: f"{text}\nX = 1\n")
     # Instead of the one that was uploaded.
     history.edit(BUILT_TEMPLATE, lambda text: re.sub(r"(ContentUri:)\s+s3://\S+", rf"\1 {layer}", text))
-    history.works("none", "BUILD=0")
+    history.works("jwt", "BUILD=0")  # the same settings, which would publish every function as well
     assert history.versions() == {name: version + 1 for name, version in before.items()}
 
 
 def test_another_target_is_built_and_deployed_together(history: History) -> None:
     other = (f"PYTHON_RUNTIME={OTHER_RUNTIME}", f"ARCHITECTURE={OTHER_ARCHITECTURE}")
-    done = history.type(*other, WITHOUT_BYTECODE="1")
-    assert done.returncode == 0, done.stderr
+    history.works("iam", *other, f"PARAMETERS={MODES['iam']}")
     assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
 
 
@@ -265,7 +275,7 @@ def test_an_artefact_for_another_target_is_refused(history: History) -> None:
         "CAPABILITY_IAM",
     )
     done = history.deployer.sam(
-        "deploy", *options, "--parameter-overrides", f"PythonRuntime={NATIVE_RUNTIME}", "AuthMode=none"
+        "deploy", *options, "--parameter-overrides", f"PythonRuntime={NATIVE_RUNTIME}", "AuthMode=iam"
     )
     assert done.returncode != 0
     assert_layer_fits(history.deployer, OTHER_RUNTIME, OTHER_ARCHITECTURE)
@@ -274,7 +284,7 @@ def test_an_artefact_for_another_target_is_refused(history: History) -> None:
 def test_the_first_artefact_works_again(history: History) -> None:
     history.deployer.restore_artefact()
     native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
-    assert history.works("none", "BUILD=0", *native).tools
+    assert history.works("none", "BUILD=0", f"PARAMETERS={MODES['none']}", *native).tools
     assert_layer_fits(history.deployer, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
 
 

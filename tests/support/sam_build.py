@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,20 +28,19 @@ IGNORED = {"__pycache__", "mcp_roundtrip.egg-info"}
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The output of `sam build`: `template` and one folder per resource."""
+    """The output of `sam build`: `template` and one folder per resource.
+
+    `layer` is the folder that becomes /opt. `layer / "python"` is on Lambda's sys.path.
+    """
 
     directory: Path
-    runtime: str
-    architecture: str
+    layer: Path
+    runtime: str = NATIVE_RUNTIME
+    architecture: str = NATIVE_ARCHITECTURE
 
     @property
     def template(self) -> Path:
         return self.directory / "template.yaml"
-
-    @property
-    def layer(self) -> Path:
-        """Return the folder that becomes /opt. `layer / "python"` is on Lambda's sys.path."""
-        return self.directory / "RoundtripLayer"
 
     def function(self, logical_id: str) -> Path:
         """Return the folder that becomes /var/task."""
@@ -67,17 +67,27 @@ def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
-def sam_build(runtime: str = NATIVE_RUNTIME, architecture: str = NATIVE_ARCHITECTURE) -> Built:
-    """Build for `runtime` and `architecture`, or return the cached build of the same sources."""
-    target = f"{runtime}-{architecture}"
-    directory = CACHE / "sam-build" / f"{target}-{_sources_digest()}"
+def sam_build() -> Built:
+    """Build for this interpreter and architecture, or return the cached build of the same sources."""
+    directory = cached(f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}", _build)
+    return Built(directory, directory / "RoundtripLayer")
+
+
+def cached(name: str, build: Callable[[Path], None]) -> Path:
+    """Return the folder that `build` creates from the sources of the layer, the functions and the templates.
+
+    `build` is called once for the same sources by all processes.
+    """
+    directory = CACHE / "sam-build" / f"{name}-{_sources_digest()}"
     directory.parent.mkdir(parents=True, exist_ok=True)
-    with (directory.parent / f"lock-{target}").open("w") as lock:  # another process may build the same
+    with (directory.parent / f"lock-{name}").open("w") as lock:  # another process may build the same
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not directory.exists():
-            _remove_outdated(target)
-            _build_into(directory, runtime, architecture)
-    return Built(directory / "build", runtime, architecture)
+            _remove_outdated(name)
+            with tempfile.TemporaryDirectory(dir=directory.parent, prefix="unfinished-") as scratch:
+                build(unfinished := Path(scratch) / "out")
+                unfinished.rename(directory)
+    return directory
 
 
 def require_deployed_runtime(runtime: str = NATIVE_RUNTIME) -> None:
@@ -86,26 +96,12 @@ def require_deployed_runtime(runtime: str = NATIVE_RUNTIME) -> None:
         skips.skip(skips.DEPLOYED, runtime)
 
 
-def build_project(project: Path, directory: Path) -> Built:
-    """Build a project into a folder, for this interpreter and architecture."""
-    built = Built(directory, NATIVE_RUNTIME, NATIVE_ARCHITECTURE)
-    _build(project, built)
-    return built
-
-
-def _build(project: Path, built: Built) -> None:
-    require_deployed_runtime(built.runtime)
-    parameters = (f"PythonRuntime={built.runtime}", f"Architecture={built.architecture}")
-    options = ("--no-cached", "--build-dir", built.directory, "--parameter-overrides", *parameters)
-    done = run(SAM, "build", *options, cwd=project)
+def _build(directory: Path) -> None:
+    require_deployed_runtime()
+    parameters = (f"PythonRuntime={NATIVE_RUNTIME}", f"Architecture={NATIVE_ARCHITECTURE}")
+    options = ("--no-cached", "--build-dir", directory, "--parameter-overrides", *parameters)
+    done = run(SAM, "build", *options)
     assert done.returncode == 0, done.stderr
-
-
-def _build_into(directory: Path, runtime: str, architecture: str) -> None:
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix="unfinished-") as scratch:
-        unfinished = Path(scratch) / "out"
-        _build(ROOT, Built(unfinished / "build", runtime, architecture))
-        unfinished.rename(directory)
 
 
 def _sources_digest() -> str:
@@ -123,7 +119,7 @@ def _sources() -> list[Path]:
     return [*files, *templates, ROOT / "samconfig.toml"]
 
 
-def _remove_outdated(target: str) -> None:
-    for path in (CACHE / "sam-build").glob(f"{target}-*"):
+def _remove_outdated(name: str) -> None:
+    for path in (CACHE / "sam-build").glob(f"{name}-*"):
         if path.stat().st_mtime < time.time() - MAX_AGE_S:
             shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,69 @@
+"""The layer for each target, built once for all processes of the tests, and projects that take it from there.
+
+The layer for this interpreter and architecture is that of `sam_build`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcp_roundtrip_tools.deploy.target import NATIVE_ARCHITECTURE
+from support.project import ROOT
+from support.sam_build import NATIVE_RUNTIME, cached, environment
+
+LAYER = ROOT / "layers/mcp_roundtrip"
+OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
+OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
+
+
+def copy_layer(folder: Path) -> Path:
+    """Copy the sources of the layer into `folder`, and return the copy."""
+    return Path(
+        shutil.copytree(LAYER, folder / "source", ignore=shutil.ignore_patterns("__pycache__", ".aws-sam"))
+    )
+
+
+def make_layer(
+    folder: Path, *variables: str, target: str, copy: Path | None = None, **environment_variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the layer's makefile as sam does: in a copy of its folder, in the target's working directory.
+
+    The layer is `folder / "out"`. `variables` are those of make.
+    """
+    copy = copy or copy_layer(folder)
+    command = ["make", "--makefile", str(LAYER / "Makefile"), "build-RoundtripLayer", *variables]
+    env = environment() | {"ARTIFACTS_DIR": str(folder / "out")} | environment_variables
+    return subprocess.run(
+        command, cwd=copy / "targets" / target, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def layer_of_runtime(runtime: str) -> Path:
+    """Return the layer for a runtime on this architecture, compiled if its interpreter is installed."""
+    return _layer(f"{runtime}-{NATIVE_ARCHITECTURE}", "WITHOUT_BYTECODE=1")
+
+
+def layer_of_other_target() -> Path:
+    """Return the layer for OTHER_RUNTIME on OTHER_ARCHITECTURE, built without its interpreter."""
+    return _layer(f"{OTHER_RUNTIME}-{OTHER_ARCHITECTURE}", "INTERPRETER=", "WITHOUT_BYTECODE=1")
+
+
+def _layer(target: str, *variables: str) -> Path:
+    def build(directory: Path) -> None:
+        done = make_layer(directory, *variables, target=target)
+        assert done.returncode == 0, done.stderr
+
+    return cached(f"layer-{target}", build) / "out"
+
+
+def share_layers(makefile: Path, layers: Mapping[str, Path]) -> None:
+    """Replace the makefile of a layer by one that copies a built layer.
+
+    `layers` has them by the name of the folder in which sam runs make.
+    """
+    paths = "".join(f"LAYER_{name} := {path}\n" for name, path in layers.items())
+    copy = 'cp -R "$(LAYER_$(notdir $(CURDIR)))/." "$(ARTIFACTS_DIR)"'
+    makefile.write_text(f"{paths}build-RoundtripLayer:\n\t{copy}\n", "utf-8")
