@@ -8,7 +8,7 @@ channel  where the journal waits                               how the answer co
 =======  ====================================================  ==========================================
 client   in the state (`carriers.state`)                       in the next round of the call
 client   nowhere, before -32042 (`legacy.calls`)               to `done`, when the call is made again
-app      in the task table (`carriers.parked`)                 through `answer_tool`, from the view
+app      in the task table (`carriers.parked`)                 through `views.AnswerTool`
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
 model    nowhere; in the task table after a step               in an argument, when the call is made again
