@@ -289,7 +289,7 @@ def test_legacy_clients_get_the_supported_versions_if_they_are_not_served() -> N
         assert legacy(Server("modern", legacy_clients=False)).refusal(method) == (400, -32022)
 
 
-def test_nothing_legacy_is_imported_before_the_first_legacy_request() -> None:
+def test_the_methods_of_earlier_versions_are_imported_with_their_first_request() -> None:
     code = """
 import sys
 from mcp_roundtrip import Server
@@ -303,10 +303,10 @@ meta = {prefix + "protocolVersion": "2026-07-28", prefix + "clientCapabilities":
 params = {"name": "add", "arguments": {"a": 1, "b": 2}}
 body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
 assert server.lambda_handler(body, None)["result"]["structuredContent"] == 3
-late = ["server.legacy", "protocol.session_id"]
+late = ["server.legacy.methods", "protocol.session_id"]
 assert not {f"mcp_roundtrip.{name}" for name in late} & sys.modules.keys()
 assert not server.lambda_handler({**body, "params": params}, None)["result"]["isError"]
-assert "mcp_roundtrip.server.legacy" in sys.modules
+assert "mcp_roundtrip.server.legacy.methods" in sys.modules
 """
     run_program(code)
 

@@ -9,7 +9,10 @@ that does not accept `text/event-stream` gets the result only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
+
+from msgspec import Struct
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.protocol import jsonrpc, results
@@ -36,35 +39,46 @@ _FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged
 _LISTS: Final = ("resourceSubscriptions", TASK_IDS)
 
 
-def discovery_methods(
-    options: ServerOptions,
-    *features: str,
-    has_tasks: bool,
-    has_views: bool = False,
-    has_skills: bool = False,
-) -> dict[str, Handler]:
-    """Return the handlers of a server with these capabilities ("tools", "prompts" …).
+class DiscoveryMethods(Struct, frozen=True, dict=True):  # dict: the result is built once
+    """The handlers of a server with these `features` ("tools", "prompts" …).
 
     `has_views`: whether clients that show MCP Apps can read views.
     """
-    # `logging`, because any feature may send log messages to a client that requests them.
-    capabilities: dict[str, Any] = {**{feature: {} for feature in features}, "logging": {}}
-    extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if has_tasks else {}
-    if has_skills:
-        extensions[SKILLS_EXTENSION] = {"directoryRead": True}
-    if extensions:
-        capabilities["extensions"] = extensions
-    result = results.discover(options.implementation, capabilities, options.instructions, options.list_ttl_ms)
 
-    def discover(context: RequestContext) -> Reply:
-        if not has_views or not shows_apps(context.request.meta.capabilities):
-            return Reply(result)
-        return Reply({**result, "capabilities": view_capabilities(capabilities), "cacheScope": "private"})
+    options: ServerOptions
+    features: tuple[str, ...]
+    has_tasks: bool
+    has_views: bool = False
+    has_skills: bool = False
 
-    return {
-        DISCOVER: discover,
-        SUBSCRIPTIONS_LISTEN: lambda context: decline_subscription(context, options.server_info),
-    }
+    def handlers(self) -> dict[str, Handler]:
+        """Return the handler of each method."""
+        return {DISCOVER: self._discover, SUBSCRIPTIONS_LISTEN: self._listen}
+
+    @cached_property
+    def _capabilities(self) -> dict[str, Any]:
+        # `logging`, because any feature may send log messages to a client that requests them.
+        capabilities: dict[str, Any] = {**{feature: {} for feature in self.features}, "logging": {}}
+        extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if self.has_tasks else {}
+        if self.has_skills:
+            extensions[SKILLS_EXTENSION] = {"directoryRead": True}
+        return {**capabilities, "extensions": extensions} if extensions else capabilities
+
+    @cached_property
+    def _result(self) -> dict[str, Any]:
+        options = self.options
+        return results.discover(
+            options.implementation, self._capabilities, options.instructions, options.list_ttl_ms
+        )
+
+    def _discover(self, context: RequestContext) -> Reply:
+        if not self.has_views or not shows_apps(context.request.meta.capabilities):
+            return Reply(self._result)
+        capabilities = view_capabilities(self._capabilities)
+        return Reply({**self._result, "capabilities": capabilities, "cacheScope": "private"})
+
+    def _listen(self, context: RequestContext) -> Reply:
+        return decline_subscription(context, self.options.server_info)
 
 
 def decline_subscription(context: RequestContext, server_info: Mapping[str, Any]) -> Reply:

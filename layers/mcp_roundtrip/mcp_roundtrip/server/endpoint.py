@@ -157,9 +157,8 @@ class Endpoint(Struct, frozen=True):
         return replace(response, headers={**response.headers, **self._documents(ports).challenge(refusal)})
 
     def _documents(self, ports: Ports) -> PublicDocuments:
-        from mcp_roundtrip.server.public_documents import (
-            PublicDocuments,
-        )  # most requests are authorized calls
+        # Most requests are authorized calls.
+        from mcp_roundtrip.server.public_documents import PublicDocuments
 
         serves_legacy = self.legacy_handlers is not None
         return PublicDocuments(ports, self.name, self.scopes, self.options, serves_legacy)
@@ -182,28 +181,40 @@ def make_endpoint(
     `legacy_handlers` is called once, at the first request of a client that opens with `initialize`.
     `skills`: the handlers of the methods of SEP-2640, which such clients do not have.
     """
-
-    def discovery() -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.discovery import discovery_methods  # a call needs none
-
-        return discovery_methods(
-            options, *features, has_tasks=has_tasks, has_views=has_views, has_skills=bool(skills)
-        )
-
-    def tasks() -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.task_methods import TaskMethods  # a call needs none
-
-        return TaskMethods(options.server_info).handlers()
-
-    handlers = created_at_first_use(discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
+    common = _CommonMethods(options, tuple(features), has_tasks, has_views, bool(skills))
+    handlers = created_at_first_use(common.discovery, DISCOVER, SUBSCRIPTIONS_LISTEN)
     for methods in features.values():
         handlers |= methods
     handlers |= skills or {}
     if has_tasks:
-        handlers |= created_at_first_use(tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
+        handlers |= created_at_first_use(common.tasks, TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
     name = options.server_info.get("title") or options.server_info["name"]
     legacy = None if legacy_handlers is None else cache(legacy_handlers)
     return Endpoint(handlers, legacy, name, scopes, owner_response, options, needs)
+
+
+class _CommonMethods(Struct, frozen=True):
+    """The methods that servers with any features have. A call needs none of them."""
+
+    options: ServerOptions
+    features: tuple[str, ...]
+    has_tasks: bool
+    has_views: bool
+    has_skills: bool
+
+    def discovery(self) -> Mapping[str, Handler]:
+        """Return the handlers of discovery."""
+        from mcp_roundtrip.server.discovery import DiscoveryMethods
+
+        return DiscoveryMethods(
+            self.options, self.features, self.has_tasks, self.has_views, self.has_skills
+        ).handlers()
+
+    def tasks(self) -> Mapping[str, Handler]:
+        """Return the handlers of the tasks extension."""
+        from mcp_roundtrip.server.task_methods import TaskMethods
+
+        return TaskMethods(self.options.server_info).handlers()
 
 
 SKILL_METHODS: Final = (SKILLS_LIST, SKILLS_GET, RESOURCES_DIRECTORY_READ)
