@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import logging.config
 import threading
 import time
 from contextlib import redirect_stdout
@@ -77,6 +78,7 @@ def test_the_last_line_has_the_fields_of_every_line(lines: Lines, monkeypatch: p
         ({"AWS_LAMBDA_LOG_LEVEL": "WARN", "POWERTOOLS_LOG_LEVEL": "INFO"}, False),
         ({"AWS_LAMBDA_LOG_LEVEL": "FATAL"}, False),
         ({"AWS_LAMBDA_LOG_LEVEL": "INFO", "LOG_LEVEL": "ERROR"}, True),
+        ({"AWS_LAMBDA_LOG_LEVEL": "TRACE"}, True),
     ],
     ids=str,
 )
@@ -89,6 +91,17 @@ def test_lines_below_the_level_are_not_logged(
         monkeypatch.setenv(name, value)
     LogObserver().record("request_completed", outcome="input_required", asked=["a"])
     assert len(lines()) == written
+
+
+def test_a_tool_that_configures_logging_disables_no_line(lines: Lines) -> None:
+    observer = LogObserver()
+    observer.begin("request-1")
+    logging.config.dictConfig({"version": 1})
+    observer.record("state_refused", reason="expired")
+    observer.record_failure("tool_raised", ValueError())
+    observer.record("request_completed")
+    messages = [line["message"] for line in lines() if "message" in line]
+    assert messages == ["state_refused", "tool_raised", "request_completed"]
 
 
 def test_the_timestamp_is_utc_with_milliseconds(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:

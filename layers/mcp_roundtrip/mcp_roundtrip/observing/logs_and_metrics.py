@@ -113,7 +113,9 @@ class LogObserver:
         )
         self._logger.setLevel(level)  # of the latest observer: the process has one logger of this name
         self._logger.remove_keys(["sampling_rate"])
-        logging.getLogger(__name__).propagate = False  # handlers of the root logger would write it again
+        self._own = logging.getLogger(__name__)
+        self._own.propagate = False  # handlers of the root logger would write it again
+        self._own.setLevel(self._own.level or logging.DEBUG)  # Lambda's TRACE is none: the root's would count
         # A child shares the keys of its parent, and does not decide its format, as a first `Logger` would.
         self._tool_logger = Logger(service=service, level=level, child=True)
         self._service = self._tool_logger.service
@@ -153,14 +155,14 @@ class LogObserver:
         """Log an event at level INFO; a warning event at level WARNING, and with a metric."""
         try:
             if event in WARNING_EVENTS:
-                self._logger.warning(event, extra=self._members(fields))
+                self._write(logging.WARNING, event, fields)
                 # The reasons of answers are texts without number, and each would be a metric of its own.
                 self._put_metric(event, None if event == "answer_refused" else fields.get("reason"))
             elif self._logger.log_level <= logging.INFO:
                 last = (
                     {**self._usage(), **self._final_metrics(event, fields)} if event in FINAL_EVENTS else {}
                 )
-                self._logger.info(event, extra=self._members({**fields, **last}))
+                self._write(logging.INFO, event, {**fields, **last})
         except Exception as error:
             self._record_defect(event, error)
 
@@ -170,7 +172,7 @@ class LogObserver:
             if (reason := error.reason if isinstance(error, ErrorWithReason) else None) is not None:
                 fields["reason"] = reason
             exception = {"exception": self._traceback(error), "exception_name": type(error).__name__}
-            self._logger.error(event, extra=self._members({**fields, **exception}))
+            self._write(logging.ERROR, event, {**fields, **exception})
             self._put_metric(event, reason)
         except Exception as defect:
             self._record_defect(event, defect)
@@ -181,11 +183,12 @@ class LogObserver:
             members = {"event": event, "exception_name": type(error).__name__}
             correlation_id = self._tags.get("correlation_id")
             identity = {"service": self._service, "correlation_id": correlation_id}
-            self._logger.error("internal_error", extra=identity | members)
+            self._own.error("internal_error", extra=identity | members)
             self._put_metric("internal_error", None)
 
-    def _members(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        return {"service": self._service, **self._tags, **fields}
+    def _write(self, level: int, event: str, fields: Mapping[str, Any]) -> None:
+        self._own.disabled = False  # a tool that configures `logging` disables all loggers that exist
+        self._own.log(level, event, extra={"service": self._service, **self._tags, **fields})
 
     def _traceback(self, error: BaseException) -> str:
         if not self._redacts:
