@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.tasks.changes import Above, Change
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Status
@@ -26,6 +27,12 @@ server = Server("ending")
 def lasting(ctx: Context) -> str:
     ctx.run_as_task(ttl_ms=TTL_MS)
     return ctx.elicit("address", "Where to?", str)
+
+
+@server.tool(task="required")
+async def waiting(ctx: AsyncContext) -> None:
+    await ctx.run_as_task()
+    await asyncio.gather(ctx.elicit("address", "Where to?", str), ctx.sleep("nap", 60_000))
 
 
 def started():
@@ -218,8 +225,8 @@ def test_a_task_whose_tool_was_removed_has_a_record_of_its_failed_pass():
     assert [failed[name] for name in shared] == [created[name] for name in shared]
 
 
-def test_a_pass_whose_task_another_worker_takes_has_lost_its_lease():
-    deployment = started()
+def taking_the_task(deployment):
+    """Return what lets another worker take the task of a worker that has just begun its record."""
 
     def take(phase):
         deployment.audit.on_write = lambda phase: None
@@ -229,12 +236,28 @@ def test_a_pass_whose_task_another_worker_takes_has_lost_its_lease():
         lease = Lease(deployment.store, task_of(deployment).pk, "another", given, lambda: now_ms)
         assert lease.claim() is not None
 
-    deployment.audit.on_write = take
+    return take
+
+
+def test_a_pass_whose_task_another_worker_takes_has_lost_its_lease():
+    deployment = started()
+    deployment.audit.on_write = taking_the_task(deployment)
     work_on(deployment)
     assert (deployment.audit.phases[2:], deployment.audit.lines[-1]["outcome"]) == (
         ["begun", "ended"],
         "lease_lost",
     )
+
+
+def test_a_pass_that_lost_its_lease_has_asked_nothing():
+    deployment = Deployment(server, audit=AuditLines())
+    deployment.start("waiting")
+    work_on(deployment)
+    deployment.clock.now += 60
+    deployment.audit.on_write = taking_the_task(deployment)
+    work_on(deployment)
+    last = deployment.audit.records()[-1]
+    assert (last["outcome"], last.get("asked")) == ("lease_lost", None)
 
 
 def test_processes_that_notice_an_end_at_once_write_one_record():

@@ -218,13 +218,15 @@ class AuditedOperation:
         if isinstance(left, Exception):
             self.end(outcome="worker_failed", reason=getattr(left, "reason", None))
             return
-        requests = left.requests.values()
+        outcome = _task_outcome(left)
+        # A worker that lost its lease has asked nothing: the questions are those of an earlier pass.
+        requests = () if outcome == "lease_lost" else left.requests.values()
         asked = [AskedQuestion(each.key, each.request["method"], each.channel) for each in requests]
         if META_PARKED_CALL in (left.result or {}).get("_meta", {}):  # the parked call asks, not the task
             _, run = self._passes[-1]
             shown = sorted(run.requests.items())
             asked = [AskedQuestion(key, each.method, each.channel) for key, each in shown]
-        self.end(outcome=_task_outcome(left), asked=asked)
+        self.end(outcome=outcome, asked=asked)
 
     def end(self, **members: Any) -> None:
         """Store the `ended` line. A failure is logged only."""
