@@ -144,6 +144,13 @@ def test_the_documented_picture_is_that_of_real_spans(deployment: Deployment) ->
     assert page.split("```mermaid\n")[1].split("\n```")[0] == mermaid(deployment.tracer.spans)
 
 
+@pytest.mark.parametrize(("flags", "written"), [("00", "00"), ("01", "01"), ("02", "00"), ("03", "01")])
+def test_a_span_context_has_only_the_flag_that_earlier_versions_read(flags: str, written: str) -> None:
+    tracer = MemoryTracer()
+    with tracer.span("message", SpanKind.SERVER, {}, parent=f"00-{TRACE}-{SPAN}-{flags}"):
+        assert (tracer.current() or "")[-3:] == f"-{written}"
+
+
 def test_a_client_that_sends_one_trace_context_has_everything_in_its_trace(deployment: Deployment) -> None:
     book(deployment, metas=[{META_TRACEPARENT: TRACEPARENT}] * 3)
     spans = deployment.tracer.spans

@@ -16,7 +16,16 @@ from typing import Final
 
 from opentelemetry import context as contexts
 from opentelemetry import trace
-from opentelemetry.trace import Link, Span, SpanContext, SpanKind, StatusCode, TracerProvider
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TracerProvider,
+    format_span_id,
+    format_trace_id,
+)
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 SCOPE: Final = "mcp_roundtrip"
@@ -51,10 +60,14 @@ def fail_with_class(span: Span, error: BaseException) -> None:
 
 
 def traceparent_of(span: Span) -> str | None:
-    """Return the context of a span as text; None if nothing is traced, because no exporter is set up."""
-    carrier = dict[str, str]()
-    _PROPAGATOR.inject(carrier, trace.set_span_in_context(span, contexts.Context()))
-    return carrier.get("traceparent")
+    """Return the context of a span as text; None if nothing is traced, because no exporter is set up.
+
+    Of the flags, it has `sampled` only: a state with another one would be invalid for a version before.
+    """
+    ids = span.get_span_context()
+    if not ids.is_valid:
+        return None
+    return f"00-{format_trace_id(ids.trace_id)}-{format_span_id(ids.span_id)}-{ids.trace_flags.sampled:02x}"
 
 
 def span_context(traceparent: str | None) -> SpanContext:
