@@ -53,9 +53,19 @@ def test_a_configured_endpoint_is_used_as_botocore_uses_it(monkeypatch, environm
     oracle.close()
 
 
-def test_the_error_of_a_wrong_endpoint_names_the_setting_for_boto3():
+def test_the_error_of_a_wrong_endpoint_names_the_setting_for_boto3_and_no_password():
     with pytest.raises(SettingsError) as refused:
-        find_endpoint("kms", "eu-west-1", {"AWS_ENDPOINT_URL_KMS": "http://x.test?y"})
+        find_endpoint("kms", "eu-west-1", {"AWS_ENDPOINT_URL_KMS": "http://user:secret@x.test"})
+    assert refused.value.setting == "MCP_AWS_CLIENT"
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1", "eusc-de-east-1", "us-iso-east-1"])
+def test_a_region_of_another_partition_needs_an_endpoint_for_each_service(region):
+    environment = {"AWS_ENDPOINT_URL_SQS": "https://sqs.test", "AWS_ENDPOINT_URL": ""}
+    assert find_endpoint("sqs", region, environment).geturl() == "https://sqs.test"
+    with pytest.raises(SettingsError) as refused:
+        find_endpoint("kms", region, environment)
     assert refused.value.setting == "MCP_AWS_CLIENT"
 
 

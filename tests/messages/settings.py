@@ -77,7 +77,7 @@ def no_region() -> None:
 
 
 @says(
-    "MCP_AWS_CLIENT: is signed, and the endpoint of kms is 'kms.test', not a URL of a host and a path; "
+    "MCP_AWS_CLIENT: is signed, and the endpoint of kms is not a URL that consists of a host and a path; "
     "set it to boto3, or correct the environment",
     SettingsError,
 )

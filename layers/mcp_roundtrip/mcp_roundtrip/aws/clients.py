@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, quote
 
 from msgspec import Struct, field
 
+from mcp_roundtrip.aws.client_check import is_commercial
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.credentials import CredentialSource, find_credentials
 from mcp_roundtrip.aws.retries import Retries, StandardRetries, retry_connection
@@ -136,16 +137,20 @@ def find_endpoint(
 ) -> SplitResult:
     """Return the endpoint of a service in a Region of the partition `aws`, or the configured one.
 
-    `endpoint_url` overrides both. Raises SettingsError for a URL with userinfo, a query or a fragment.
+    `endpoint_url` overrides both. Raises SettingsError for a URL with userinfo, a query or a fragment, and in
+    another partition if no endpoint is configured.
 
     https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html
     """
     name = _SERVICE_IDS.get(service, service.upper())
     configured = environment.get(f"AWS_ENDPOINT_URL_{name}") or environment.get("AWS_ENDPOINT_URL")
-    url = endpoint_url or configured or f"https://{service}.{region}.amazonaws.com"
-    if endpoint := parse_endpoint(url):
+    url = endpoint_url or configured
+    if not url and not is_commercial(region):
+        raise _unsupported(f"{region:.100} is a Region of another partition than aws")
+    if endpoint := parse_endpoint(url or f"https://{service}.{region}.amazonaws.com"):
         return endpoint
-    raise _unsupported(f"the endpoint of {service} is {url!r:.200}, not a URL of a host and a path")
+    # The URL may contain a password.
+    raise _unsupported(f"the endpoint of {service} is not a URL that consists of a host and a path")
 
 
 def _unsupported(reason: str) -> SettingsError:
