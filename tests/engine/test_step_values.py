@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
+from ipaddress import IPv6Address
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from pydantic import (
     Json,
     PlainSerializer,
     PlainValidator,
+    WithJsonSchema,
     computed_field,
     field_serializer,
 )
@@ -334,10 +336,70 @@ def test_a_recorded_result_that_the_schema_refuses_does_not_count(annotation, da
         (Json[list[int]], "[1]", [1]),
         (Annotated[str, Field(pattern="(?i)^a$")], "A", "A"),
         (Annotated[str, PlainValidator(str.strip)], " a", "a"),
+        (timedelta, "+P1Y2W", timedelta(days=379)),
     ],
 )
 def test_a_recorded_result_counts_if_the_schema_accepts_it(annotation, data, expected):
     assert revive(data, annotation) == expected
+
+
+class Moment(BaseModel):
+    at: datetime
+
+    @field_serializer("at")
+    def written(self, value):  # without a return type, the JSON Schema describes the field's own
+        return value.timestamp()
+
+
+class Code(BaseModel):
+    text: str = Field(json_schema_extra={"format": "email"})
+
+
+WRITTEN = [
+    (Moment, {"at": 1785232800.5}),
+    (Code, {"text": "no email"}),
+    (SplitText, "a b"),
+    (Annotated[int, PlainSerializer(str)], "1"),
+    (Annotated[str, WithJsonSchema({"type": "integer"})], "a"),
+    (dict[Level, int], {"1": 1}),
+    (IPv6Address, "fe80::1%eth0"),
+    (timedelta, "P2191Y285D"),
+]
+
+
+@pytest.mark.parametrize(("annotation", "data"), WRITTEN)
+def test_a_type_that_gets_a_member_with_a_default_takes_what_was_recorded(annotation, data):
+    @dataclass
+    class Record:
+        value: annotation
+        added: int = 7
+
+    class Row(NamedTuple):
+        value: annotation
+        added: int = 7
+
+    for revived in (revive({"value": data, "lost": 1}, Record), revive([data], Row)):
+        assert (dump(revived.value, annotation), revived.added) == (data, 7)
+
+
+@pytest.mark.parametrize(("annotation", "data"), WRITTEN)
+def test_a_set_beside_another_value_has_the_order_of_another_process(annotation, data):
+    class Record(BaseModel):
+        value: annotation
+        names: set[str]
+
+    names = list("abcdefgh")
+    for recorded in (names, names[::-1]):  # the set of this process has one order at most
+        revived = revive({"value": data, "names": recorded}, Record)
+        assert (dump(revived.value, annotation), revived.names) == (data, set(names))
+
+
+def test_a_json_schema_of_the_author_that_raises_does_not_refuse_a_recorded_result():
+    class Record(BaseModel):
+        model_config = ConfigDict(json_schema_extra=lambda schema: schema["absent"].clear())
+        value: float
+
+    assert revive({"value": 2}, Record) == Record(value=2.0)
 
 
 def test_a_result_that_is_read_as_it_was_written_needs_no_json_schema(monkeypatch):

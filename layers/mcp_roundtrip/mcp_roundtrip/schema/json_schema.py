@@ -132,7 +132,7 @@ _OFFSET: Final = rf"(Z|[+-]{_HOUR}(:[0-5][0-9])?)?"
 _RECORDED_TIMES: Final = {
     "datetime": f"^{_DATE}T{_TIME}{_OFFSET}$",
     "time": f"^{_TIME}{_OFFSET}$",
-    "timedelta": r"^[-+]?P[0-9DTHMS.]+$",
+    "timedelta": r"^[-+]?P[0-9DHMSTWY.]+$",
 }
 
 
