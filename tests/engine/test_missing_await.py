@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import sys
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from inspect import iscoroutinefunction, unwrap
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -181,6 +184,13 @@ def test_the_table_has_all_awaitable_calls() -> None:
     assert awaited == {name.split()[0] for name in CALLS}
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction is new in Python 3.12")
+def test_calls_of_a_mocked_context_can_be_awaited() -> None:
+    ctx = create_autospec(AsyncContext, instance=True)
+    ctx.elicit.return_value = True
+    assert asyncio.run(ctx.elicit("sure", "Delete everything?", bool)) is True
+
+
 def test_repr_in_a_debugger_is_allowed() -> None:
     async def body(ctx: AsyncContext) -> bool:
         call = sure(ctx)
@@ -296,6 +306,18 @@ def test_a_tool_error_does_not_hide_a_call_never_awaited() -> None:
     outcome = AsyncPasses(body)()
     refused(outcome, "question 'sure'")
     assert isinstance(error(outcome).__context__, ToolError)
+
+
+def test_an_exception_of_the_tool_that_is_a_tool_error_does_not_hide_a_missing_await() -> None:
+    class OutOfStock(ToolError): ...
+
+    async def body(ctx: AsyncContext) -> None:
+        _ = ctx.step("reserve", int)
+        raise OutOfStock("Try again tomorrow.")
+
+    outcome = AsyncPasses(body)()
+    refused(outcome, "step 'reserve'")
+    assert isinstance(error(outcome).__context__, OutOfStock)
 
 
 def test_a_declined_question_is_not_hidden_by_calls_not_reached() -> None:
@@ -495,6 +517,16 @@ def test_a_thread_may_make_calls_for_the_event_loop() -> None:
         return await ctx.step("work", off_the_loop)
 
     assert AsyncPasses(body)() == Done(7)
+
+
+def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile() -> None:
+    async def body(ctx: AsyncContext) -> bool:
+        asked = threads.submit(sure, ctx).result(10)
+        await ctx.step("look", int)
+        return await asked
+
+    with ThreadPoolExecutor(1) as threads:
+        assert isinstance(AsyncPasses(body)(), NeedsInput)
 
 
 @pytest.mark.parametrize("again", [lambda call: call, asyncio.create_task], ids=["await", "create_task"])

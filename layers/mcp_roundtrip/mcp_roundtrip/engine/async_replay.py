@@ -44,7 +44,6 @@ class Branches:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.unawaited = UnawaitedCalls(run)
-        self._loop = asyncio.get_running_loop()
         self._children: dict[AsyncioTask, list[AsyncioTask]] = {}
         self._calls: dict[AsyncioTask, MethodCall] = {}
         self._parked: dict[AsyncioTask, Collection[str]] = {}
@@ -67,8 +66,11 @@ class Branches:
         return task
 
     def current_task(self) -> AsyncioTask | None:
-        """Return the task that the pass's event loop runs now: in a thread, there may be none."""
-        return asyncio.current_task(self._loop)
+        """Return the task that calls; None in a thread without an event loop."""
+        try:
+            return asyncio.current_task()
+        except RuntimeError:
+            return None
 
     def unfinished(self) -> list[str]:
         """Return the names of the calls that tasks still carry out.

@@ -6,6 +6,7 @@ never asked as a yes. A `ContextCall` raises NotAwaited instead, and so does a p
 
 from __future__ import annotations
 
+import inspect
 from asyncio import Task
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
@@ -15,7 +16,14 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.replay import Done, Failed
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.errors import NotAwaited, ToolError
+from mcp_roundtrip.errors import (
+    ElicitationCancelled,
+    ElicitationDeclined,
+    NotAwaited,
+    StepFailed,
+    StepInterrupted,
+    ToolError,
+)
 
 T = TypeVar("T")
 AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Coroutine[Any, Any, Any]])
@@ -171,6 +179,12 @@ for _name in _USES:
     setattr(ContextCall, f"__{_name}__", _refuse)  # the hash stays, which asyncio needs
 
 
+# Mocks of a context need it: `inspect.iscoroutinefunction` returns True then. New in Python 3.12.
+_mark_coroutine_function: Callable[[Any], Any] = getattr(
+    inspect, "markcoroutinefunction", lambda function: function
+)
+
+
 def returns_context_call(kind: str = "") -> Callable[[AnyMethod], AnyMethod]:
     """Make a coroutine method of `AsyncContext` return ContextCalls.
 
@@ -184,9 +198,13 @@ def returns_context_call(kind: str = "") -> Callable[[AnyMethod], AnyMethod]:
             made = MethodCall(kind, method, context, args, kwargs, branches.current_task())
             return ContextCall(branches.unawaited, made)
 
-        return cast("AnyMethod", call)
+        return cast("AnyMethod", _mark_coroutine_function(call))
 
     return decorate
+
+
+_CONTEXT_ERRORS: Final = (ElicitationDeclined, ElicitationCancelled, StepFailed, StepInterrupted)
+"""ToolErrors that a call of the context raises: they are why the code did not reach its later lines."""
 
 
 def outcome_with_unawaited(
@@ -216,7 +234,7 @@ def outcome_with_unawaited(
     if fault.__traceback__ is not None:  # it was raised, and the outcome is its consequence
         return outcome
     error = outcome.error
-    if type(error) is ToolError:  # the tool's own; those of the context are subclasses
+    if isinstance(error, ToolError) and not isinstance(error, _CONTEXT_ERRORS):
         fault.__context__ = error
     else:
         error.add_note(str(fault))
