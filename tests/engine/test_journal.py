@@ -149,8 +149,10 @@ def test_a_value_that_is_not_a_journal_is_refused(data: Any) -> None:
         {"p": "1"},
         {"r": True},
         {"x": 1},
+        {"j": [["a", "\ud800", 1]]},
+        {"q": "\ud800"},
     ],
-    ids=str,
+    ids=ascii,
 )
 def test_a_malformed_journal_is_refused(members: dict[str, Any]) -> None:
     flow_id = {"id": "x"} if members else {}

@@ -115,7 +115,7 @@ class Journal(Struct, frozen=True):
             raise StateRejected("journal_version")
         try:
             form = convert(data, _JournalForm)
-        except ValidationError:
+        except (ValidationError, UnicodeEncodeError):  # of half of a surrogate pair
             raise StateRejected("journal") from None
         entries = tuple(map(_entry, form.j))
         if len({entry.key for entry in entries}) < len(entries):
