@@ -369,7 +369,7 @@ def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer
     tag = NATIVE_RUNTIME.replace("python", "cpython-").replace(".", "")
     missing = [each for each in sources if not (each.parent / f"__pycache__/{each.stem}.{tag}.pyc").exists()]
     assert missing == []
-    flags = (layer / f"mcp_roundtrip/__pycache__/journal.{tag}.pyc").read_bytes()[4:8]
+    flags = (layer / f"mcp_roundtrip/engine/__pycache__/journal.{tag}.pyc").read_bytes()[4:8]
     assert flags == b"\x01\0\0\0"  # an unchecked hash (PEP 552)
 
 

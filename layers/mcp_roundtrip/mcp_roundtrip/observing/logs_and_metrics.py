@@ -60,6 +60,10 @@ class _StandardOutput(logging.Handler):
 
 _STANDARD_OUTPUT: Final = _StandardOutput()
 
+_LOGGER_NAME: Final = f"{__name__}.{id(_STANDARD_OUTPUT)}"
+"""A name of its own for each import of this module: a debugger imports it again after a change, and a logger
+keeps the handler that its first `Logger` had."""
+
 
 class LogObserver:
     """Writes log lines and metrics.
@@ -102,7 +106,7 @@ class LogObserver:
         # A logger of its own: what a tool sets on its `Logger`, such as a level or a format, changes no line
         # here. Without `location`, `make run` knows these lines from a tool's.
         self._logger = Logger(
-            service=__name__,
+            service=_LOGGER_NAME,
             level=level,
             sampling_rate=0,
             logger_handler=_STANDARD_OUTPUT,
@@ -113,7 +117,7 @@ class LogObserver:
         )
         self._logger.setLevel(level)  # of the latest observer: the process has one logger of this name
         self._logger.remove_keys(["sampling_rate"])
-        self._own = logging.getLogger(__name__)
+        self._own = logging.getLogger(_LOGGER_NAME)
         self._own.propagate = False  # handlers of the root logger would write it again
         self._own.setLevel(self._own.level or logging.DEBUG)  # Lambda's TRACE is none: the root's would count
         # A child shares the keys of its parent, and does not decide its format, as a first `Logger` would.
