@@ -86,6 +86,16 @@ def an_endpoint_that_is_no_url() -> None:
     AwsClients(environment=environment).client("kms")
 
 
+@says(
+    "MCP_AWS_CLIENT: is signed, and cn-north-1 is a Region of another partition than aws; "
+    "set it to boto3, or correct the environment",
+    SettingsError,
+)
+def a_service_without_an_endpoint_in_another_partition() -> None:
+    environment = {"AWS_DEFAULT_REGION": "cn-north-1", "AWS_ENDPOINT_URL_SQS": "https://sqs.test"}
+    AwsClients(environment=environment).client("kms")
+
+
 @says("MCP_ISSUER: is not set; set it in the function's environment", SettingsError)
 def a_setting_that_is_needed_now() -> None:
     load_settings({"MCP_AUTH_MODE": "none"}).required("issuer")
