@@ -29,7 +29,7 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType, TypedDict
 
-from mcp_roundtrip.content.blocks import Image, Text
+from mcp_roundtrip.content.blocks import Audio, EmbeddedResource, Image, ResourceLink, Text
 from mcp_roundtrip.content.output import NO_STRUCTURED_CONTENT, Output
 from mcp_roundtrip.errors import DefinitionError, UsageError
 
@@ -145,6 +145,12 @@ def test_text_with_a_serializer_is_a_value(annotation, value, data):
 def test_content_blocks_beside_text_with_a_serializer_are_refused():
     with pytest.raises(DefinitionError, match="return either"):
         returning(list[Text | Annotated[str, PlainSerializer(str.upper)]])
+
+
+@pytest.mark.parametrize("block", [Text, Image, Audio, ResourceLink, EmbeddedResource])
+def test_content_blocks_may_have_metadata(block):
+    for annotation in (Annotated[block, "doc"], Annotated[block | str, "doc"], list[Annotated[block, "doc"]]):
+        assert returning(annotation).json_schema() is None
 
 
 def test_a_function_without_annotation_has_no_output_schema():

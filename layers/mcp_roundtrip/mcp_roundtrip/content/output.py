@@ -255,7 +255,8 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     annotation = unwrap_alias(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _is_content(arguments[0], item=item) and not _has_serializer(annotation)
+        has_own = _serializers(annotation) > _serializers(arguments[0])
+        return _is_content(arguments[0], item=item) and not has_own
     if origin in _UNION:
         return all(_is_content(member, item=item) for member in arguments)
     if origin in _SEQUENCE and not item:
@@ -264,12 +265,13 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
 
 
-def _has_serializer(annotation: Any) -> bool:
+def _serializers(annotation: Any) -> int:
+    """Return how many serializers a type has. Those of content blocks are never used."""
     try:
         schema = type_adapter(annotation).core_schema
     except Exception:  # an author's annotation may raise anything; lists and checks say what
-        return False
-    return any("serialization" in node for node in nodes(schema))
+        return 0
+    return sum("serialization" in node for node in nodes(schema))
 
 
 def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:
