@@ -332,3 +332,8 @@ def test_expired_epoch_keys_are_removed_by_failing_attempts_too(mac_key, attempt
     with pytest.raises((KeyServiceError, StateRejected)):
         attempt(keys, START + 2 * EPOCH_S)
     assert keys._keys == {}
+
+
+def test_a_mac_key_that_is_both_current_and_trusted_counts_once():
+    keys = epochs(CountingMacKey(), CountingMacKey())
+    assert keys.find(keys.current(START).kid, START).kid == keys.current(START).kid

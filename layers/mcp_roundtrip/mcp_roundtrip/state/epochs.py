@@ -123,7 +123,7 @@ class EpochKeys(Struct):
 
     def _derive(self, key_id: str, epoch: int) -> None:
         message = f"mcp-rs/v2/epoch:{epoch}:{self.issuer}".encode()
-        [mac_key] = (key for key in self.mac_keys if key.short_key_id == key_id)
+        mac_key = next(key for key in self.mac_keys if key.short_key_id == key_id)
         secret = mac_key.mac(message)
         self._keys[key_id, epoch] = ContentKey(f"{key_id}.{epoch}", secret, self.typ)
 
