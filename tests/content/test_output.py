@@ -147,6 +147,24 @@ def test_content_blocks_beside_text_with_a_serializer_are_refused():
         returning(list[Text | Annotated[str, PlainSerializer(str.upper)]])
 
 
+class Floor(IntEnum):
+    GROUND = 0
+    FIRST = 1
+
+
+@pytest.mark.parametrize("keys", [Floor, Literal[0, 1]])
+def test_a_dict_may_have_keys_of_an_enumeration_of_numbers(keys):
+    class Both(BaseModel):
+        rooms: dict[keys, int]
+        floor: Floor | None = None
+
+    assert returning(dict[keys, int]).dump({Floor.FIRST.value: 2})[1] == {"1": 2}
+    assert returning(Both).dump(Both.model_construct(rooms={keys(1) if keys is Floor else 1: 2}))[1] == {
+        "rooms": {"1": 2},
+        "floor": None,
+    }
+
+
 @pytest.mark.parametrize("block", [Text, Image, Audio, ResourceLink, EmbeddedResource])
 def test_content_blocks_may_have_metadata(block):
     for annotation in (Annotated[block, "doc"], Annotated[block | str, "doc"], list[Annotated[block, "doc"]]):

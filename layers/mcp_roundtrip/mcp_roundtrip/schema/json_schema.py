@@ -79,6 +79,8 @@ class JsonSchemaGenerator(GenerateJsonSchema):
                 made.setdefault("propertyNames", names)
             if "patternProperties" in made:  # pydantic refuses other names
                 made.setdefault("additionalProperties", False)
+        elif self.resolve_ref_schema(made.get("propertyNames", {})).get("type") in ("integer", "number"):
+            del made["propertyNames"]  # of an enumeration of numbers, which are written as text
         return made
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
