@@ -41,7 +41,6 @@ TIMEOUT_S: Final = 3.0
 Fetch = Callable[[str, float], bytes]
 """Takes a URL and a timeout in seconds, returns the document. Raises IssuerUnavailable."""
 
-
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = MappingProxyType(
     {

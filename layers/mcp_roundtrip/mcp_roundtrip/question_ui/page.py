@@ -226,7 +226,6 @@ NOTICES: Final[Mapping[str, Notice]] = {
 }
 """The pages by the outcome of a request."""
 
-
 STYLE: Final = """
 :root { color-scheme: light dark; --line: #767b82; --soft: #f3f4f6; --muted: #555b63; --bad: #b3120c;
   --accent: #0b57d0; --on-accent: #fff }

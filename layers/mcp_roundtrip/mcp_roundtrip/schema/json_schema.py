@@ -18,7 +18,6 @@ from mcp_roundtrip.schema.validation_cost import check_cost
 NUMBER_PATTERN: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$"
 """The pattern of a string that represents a number."""
 
-
 _DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _HOUR: Final = "([01][0-9]|2[0-3]):[0-5][0-9]"
 _TIME: Final = rf"{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?"

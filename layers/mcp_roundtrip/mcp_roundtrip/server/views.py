@@ -33,7 +33,6 @@ SCHEME: Final = "ui://"
 MAX_DOCUMENT: Final = 1_000_000
 """Largest view in bytes of UTF-8."""
 
-
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": True}
 
 ANSWER_TOOL_DEFINITION: Final[Mapping[str, Any]] = {
