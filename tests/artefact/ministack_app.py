@@ -14,6 +14,7 @@
 - ministack ignores the Body of an HTTP API, in which SAM writes the routes of events.
 - Events of ministack name its own host, where AWS writes the domain that it assigned to the API.
 - ministack unpacks the layer for each execution environment, in half a second. Here they share a folder.
+- ministack counts the depth of invocations, for which each execution environment imports botocore.
 
 Every request that a policy allows is printed, so that tests can compare a role with its use.
 """
@@ -41,6 +42,7 @@ __all__ = ["app"]
 ALARM = HANDLERS["AWS::CloudWatch::Alarm"]
 KMS_CONDITION_KEYS = ("MacAlgorithm", "MessageType", "SigningAlgorithm")
 
+COUNT_DEPTH = "    _ms_install_invoke_depth()\n"
 FILES_OF_A_LAYER = 100
 UNPACKED: dict[frozenset[tuple[str, int]], Path] = {}
 UNPACKING = Lock()
@@ -266,6 +268,8 @@ iam_actions.extract_resource_arn = resource_arn
 iam_actions.request_tag_context = condition_keys
 iam_evaluator.enforce = enforce_and_print
 lambda_svc._emit_lambda_logs = emit_logs
+assert COUNT_DEPTH in lambda_runtime._PYTHON_WORKER_SCRIPT
+lambda_runtime._PYTHON_WORKER_SCRIPT = lambda_runtime._PYTHON_WORKER_SCRIPT.replace(COUNT_DEPTH, "")
 lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedLayer})
 for module in (changesets, engine, handlers, stacks):
     module._evaluate_conditions = evaluate_conditions
