@@ -5,10 +5,9 @@ let kept; // The visits have a page each, and share the cache of one context: th
 
 export default async function visit(browser, { url, steps, options }) {
   const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce" } = options ?? {};
-  kept ??= await browser.newContext({ locale: "en-US" });
-  kept.isKept = true;
+  kept ??= await newPage(browser);
+  const page = kept;
   const complaints = [];
-  const page = await kept.newPage();
   await page.setViewportSize(viewport);
   await page.emulateMedia({ colorScheme, reducedMotion });
   page.setDefaultTimeout(20_000);
@@ -29,15 +28,28 @@ export default async function visit(browser, { url, steps, options }) {
         throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
       }
     }
-    await page.evaluate(() => localStorage.clear());
-    await page.close();
+    await leave(page);
     return { seen, complaints };
   } catch (error) {
-    const failed = kept;
     kept = undefined;
-    await failed.close();
+    await page.context().close();
     throw error;
   }
+}
+
+async function newPage(browser) {
+  const context = await browser.newContext({ locale: "en-US" });
+  context.isKept = true;
+  return context.newPage();
+}
+
+/** Leave nothing of a visit to the next one. */
+async function leave(page) {
+  for (const event of ["console", "pageerror", "dialog"]) page.removeAllListeners(event);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.goto(new URL("no-such-page", page.url().split("#")[0]).href);
+  await page.evaluate(() => { localStorage.clear(); sessionStorage.clear(); });
+  await page.mouse.move(0, 0);
 }
 
 function verbs(page) {
