@@ -31,6 +31,7 @@ from support import forked_programs, sam_build
 from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import REGION, Cloud, Stack, running
 from support.github_workflow import Job, read_workflow
+from support.layers import LAYER, share_layers
 from support.project import ROOT, copy_project
 from support.sam_build import NATIVE_RUNTIME, SAM, require_deployed_runtime
 
@@ -163,8 +164,10 @@ def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
 
 
 def repository(folder: Path, services: Mapping[str, str]) -> Path:
-    """Copy the project with its virtual environments, and settings of both environments."""
+    """Copy the project with its virtual environments, its built layer, and settings of both environments."""
     copy = copy_project(folder)
+    target = f"{NATIVE_RUNTIME}-{NATIVE_ARCHITECTURE}"
+    share_layers(copy / LAYER.relative_to(ROOT) / "Makefile", {target: sam_build.sam_build().layer})
     installed = copy / ".venv/bin"
     installed.mkdir(parents=True)
     (installed / "python").symlink_to(forked_programs.python_of_deploy())
