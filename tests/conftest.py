@@ -37,11 +37,11 @@ pytest_plugins = [
 gc.disable()
 
 LONGEST_FIRST = (
-    "artefact/test_deployment_history.py",
-    "artefact/test_growing_application.py",
     "sam/test_new_application.py",
     "clients/test_real_clients.py",
     "corpus/test_corpus.py",
+    "artefact/test_growing_application.py",
+    "artefact/test_deployment_history.py",
     "artefact/test_emulator.py",
     "pipeline/test_workflow.py",
     "question_ui/test_view.py",

@@ -460,7 +460,7 @@ def evaluated(project: Path, **given: str) -> whole_template.Stack:
 
 
 def test_the_template_is_lint_clean(grown: Path) -> None:
-    done = run(SAM, "validate", "--lint", "--region", "eu-west-1", cwd=grown)
+    done = run(forked_programs.sam(), "validate", "--lint", "--region", "eu-west-1", cwd=grown)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
