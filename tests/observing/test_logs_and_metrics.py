@@ -17,6 +17,7 @@ import pytest
 
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
+from support.interpreters import run_program
 
 TRACE = "1-5759e988-bd862e3fe1be46a994272793"
 
@@ -93,14 +94,21 @@ def test_lines_below_the_level_are_not_logged(
     assert len(lines()) == written
 
 
-def test_a_tool_that_configures_logging_disables_no_line(lines: Lines) -> None:
-    observer = LogObserver()
-    observer.begin("request-1")
-    logging.config.dictConfig({"version": 1})
-    observer.record("state_refused", reason="expired")
-    observer.record_failure("tool_raised", ValueError())
-    observer.record("request_completed")
-    messages = [line["message"] for line in lines() if "message" in line]
+CONFIGURES_LOGGING = """
+import logging.config
+from mcp_roundtrip.observing.logs_and_metrics import LogObserver
+observer = LogObserver()
+observer.begin("request-1")
+logging.config.dictConfig({"version": 1})  # disables the loggers that exist
+observer.record("state_refused", reason="expired")
+observer.record_failure("tool_raised", ValueError())
+observer.record("request_completed")
+"""
+
+
+def test_a_tool_that_configures_logging_disables_no_line() -> None:
+    lines = map(json.loads, run_program(CONFIGURES_LOGGING).stdout.splitlines())
+    messages = [line["message"] for line in lines if "message" in line]
     assert messages == ["state_refused", "tool_raised", "request_completed"]
 
 
