@@ -25,7 +25,6 @@ _EVERY_FUNCTION: Final = (
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
     *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
-    "protocol.client_behavior",
     # skills
     *("server.skill_files", "server.skills"),
     # tasks
@@ -33,17 +32,16 @@ _EVERY_FUNCTION: Final = (
 )
 _SERVER: Final = (
     # arguments and steps
-    *("engine.steps", "protocol.mirrored_headers", "schema.checked_reader", "schema.patterns"),
+    *("engine.steps", "schema.checked_reader", "schema.patterns"),
     *("schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
     # calls that ask, and their states
-    *("aws.kms", "engine.asking", "engine.channels", "engine.client_requests", "engine.url_polling"),
+    *("aws.kms", "engine.asking", "engine.client_requests", "engine.url_polling"),
     *("forms.form_schema", "schema.json_schema"),
-    *("server.views", "server.carriers.state", "server.plan", "server.rounds"),
-    *("server.presenters.app", "server.presenters.client", "server.presenters.model"),
+    *("server.presenters.app", "server.presenters.model"),
     "deployment.state_codec_factory",
-    # calls that become tasks, are parked, or start again
-    *("server.carriers.parked", "server.carriers.task", "server.legacy.calls"),
+    # calls that become tasks or are parked
+    *("server.carriers.parked", "server.carriers.task"),
 )
 """Modules of this package that a request may import."""
 

@@ -15,6 +15,9 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import (
     PROMPTS_GET,
     PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_READ,
+    RESOURCES_TEMPLATES_LIST,
     TOOLS_CALL,
     TOOLS_LIST,
 )
@@ -226,8 +229,11 @@ class Server(Registry):
 
     def _resource_handlers(self) -> dict[str, Handler]:
         methods = self._resource_methods
-        handlers = (methods.list_resources, methods.list_templates, self._read_resource)
-        return dict(zip(RESOURCE_METHODS, handlers, strict=True))
+        return {
+            RESOURCES_LIST: methods.list_resources,
+            RESOURCES_TEMPLATES_LIST: methods.list_templates,
+            RESOURCES_READ: self._read_resource,
+        }
 
     def _resources_with_skills(self) -> Mapping[str, Handler]:
         return self._skill_methods.resource_handlers()

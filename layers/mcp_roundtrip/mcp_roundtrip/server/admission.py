@@ -29,6 +29,7 @@ from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, Protoc
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.http import HttpRequest, body_within_limit
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, BodyTooLarge, Notification
+from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers
 from mcp_roundtrip.protocol.request_validation import (
     InvalidRequest,
     ValidRequest,
@@ -198,8 +199,6 @@ def check_call_headers(call: FeatureCall) -> None:
     """Check that `Mcp-Param-*` headers agree with the arguments (SEP-2243). Raises ProtocolError -32020."""
     mirrored, context = call.feature.parameters.parameter_headers, call.context
     if mirrored and context.headers is not None:
-        from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers  # few tools mirror any
-
         is_required = not context.request.is_legacy
         check_parameter_headers(mirrored, call.params.arguments, context.headers, required=is_required)
 
