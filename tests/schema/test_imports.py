@@ -9,8 +9,8 @@ from support.interpreters import run_program
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 MODULES = [
-    *("arguments.typed_arguments", "arguments.raw_arguments", "arguments.mcp_header"),
-    *("content.output", "content.blocks", "forms.form", "engine.step_values"),
+    *("arguments.argument_types", "arguments.raw_arguments", "arguments.mcp_header"),
+    *("content.structured_output", "content.blocks", "forms.form", "engine.step_values"),
 ]
 HEAVY = [
     "asyncio",

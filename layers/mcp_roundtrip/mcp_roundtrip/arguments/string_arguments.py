@@ -48,7 +48,7 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
             raw = {
                 name: value
                 for name, value in raw.items()
-                if value is not None or name not in self._optional_names
+                if value is not None or name not in self._types.optional_names
             }
         wrong = sorted(name for name, value in raw.items() if not isinstance(value, str))
         if wrong:
@@ -65,7 +65,7 @@ class StringArguments(Arguments, frozen=True, eq=False, dict=True):  # dict: for
     def _strings(self) -> StringReader:
         from mcp_roundtrip.schema.typed_validator import StringReader  # plain calls need none of its modules
 
-        return StringReader.from_schema(self._reader.types.core_schema, "arguments")
+        return StringReader.from_schema(self._types.reader.types.core_schema, "arguments")
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the strings that an argument can be, if its annotation is a Literal or an Enum."""

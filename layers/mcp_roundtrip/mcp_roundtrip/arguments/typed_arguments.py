@@ -1,42 +1,26 @@
-"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON.
-
-Also the messages for types that pydantic cannot use or describe, each with a type to use instead.
-"""
+"""Arguments of a typed function: inputSchema from its signature, keyword arguments from JSON."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
-from inspect import Parameter
-from typing import Annotated, Any, Final, NotRequired, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 from msgspec import field
-from pydantic.config import ConfigDict, with_config
-from pydantic.errors import PydanticUndefinedAnnotation
-from pydantic.fields import Field, FieldInfo
-from pydantic.type_adapter import TypeAdapter
-from pydantic_core import SchemaError
-from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.arguments.mcp_header import (
-    ParameterHeaders,
-    argument_name,
-    headers_of_parameters,
-    headers_of_schema,
-)
-from mcp_roundtrip.arguments.signature import FunctionArguments, Signature, type_name
+from mcp_roundtrip.arguments.json_types import JsonReader
+from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
+from mcp_roundtrip.arguments.signature import FunctionArguments, Signature
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
-from mcp_roundtrip.schema.core_schemas import NOT_COMPILED
-from mcp_roundtrip.schema.exact_reader import ExactReader
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.arguments.argument_types import ArgumentTypes
 
 
 class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """The arguments of a typed function: their JSON Schema and their validation.
 
-    Registration reads the signature only; pydantic's validator is built at the first call or list.
+    Registration reads the signature only; what reads the arguments is built at the first call or list.
     `parameter_headers` are the arguments that clients repeat as HTTP headers.
     """
 
@@ -66,7 +50,7 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
         Raises DefinitionError for a type that JSON Schema cannot describe, and for a header that clients
         would refuse.
         """
-        return self._json_schema
+        return self._types.json_schema
 
     def check(self) -> None:
         """Build everything that calls and lists need. Raises DefinitionError."""
@@ -77,134 +61,16 @@ class Arguments(FunctionArguments, frozen=True, eq=False, dict=True):  # dict: f
 
         Raises ArgumentsError with one line per problem, which quotes no value.
         """
-        raw = self._reader.without_empty(raw, self._optional_names)
-        try:
-            values: dict[str, Any] = self._reader.read(raw)
-        except InvalidValue as error:
-            if self.is_lenient:
-                with suppress(InvalidValue):
-                    return dict(self._reader.read(self._reader.checked.validator.with_parsed_json(raw)))
-            raise ArgumentsError(str(error)) from None
-        return values
+        if self._json_reader is not None and (values := self._json_reader.read(raw)) is not None:
+            return values
+        return self._types.validate(raw, is_lenient=self.is_lenient)
 
     @cached_property
-    def _optional_names(self) -> frozenset[str]:
-        """The names in JSON of the parameters that have a default."""
-        optional = map(_has_default, self.signature.parameters)
-        return frozenset(name for name, is_optional in zip(self.names, optional, strict=True) if is_optional)
+    def _json_reader(self) -> JsonReader | None:
+        return JsonReader.from_signature(self.signature)
 
     @cached_property
-    def _reader(self) -> ExactReader:
-        # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
-        fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
-        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
-        try:
-            types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-            return ExactReader.from_types(types, self.json_schema, "arguments")
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
-        except Exception as error:  # an author's annotation may raise anything
-            raise self._unusable(error) from None
+    def _types(self) -> ArgumentTypes:
+        from mcp_roundtrip.arguments.argument_types import ArgumentTypes  # imports pydantic
 
-    @cached_property
-    def _json_schema(self) -> dict[str, Any]:
-        if not self.signature.parameters:
-            return {"type": "object", "additionalProperties": False}
-        types = self._reader.types
-        try:
-            schema = _build_json_schema(types)
-        except Exception as error:  # as above
-            raise self._unusable(error) from None
-        try:
-            headers = headers_of_schema(schema)
-        except DefinitionError as error:
-            raise DefinitionError(f"{self.signature.name}: {error}") from None
-        if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
-            raise DefinitionError(
-                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
-                "parameter of the tool instead"
-            )
-        return schema
-
-    def _unusable(self, error: Exception) -> DefinitionError:
-        """Return the error for the parameter that pydantic cannot use or cannot describe."""
-        problem = explain_type_error(self.signature.name, error)
-        for parameter in self.signature.parameters:
-            own_type = self._field(parameter)
-            inner = get_args(own_type)[0] if get_origin(own_type) is NotRequired else own_type
-            try:
-                _build_json_schema(TypeAdapter(inner))
-            except Exception as own:  # an annotation of the author's may raise anything
-                problem = f"parameter {parameter.name!r}: {explain_type_error(inner, own)}"
-                break
-        return DefinitionError(f"{self.signature.name}: {problem}")
-
-    def _field(self, parameter: Parameter) -> Any:
-        metadata: list[Any] = []
-        if description := self.signature.descriptions.get(parameter.name):
-            metadata.append(Field(description=description))
-        base, own = _parts(parameter.annotation)
-        metadata += own  # later metadata wins: Field(description=) replaces the docstring's text
-        if isinstance(parameter.default, FieldInfo):
-            metadata.append(parameter.default)
-        elif parameter.default is not Parameter.empty:
-            metadata.append(Field(default=parameter.default))
-        annotation = Annotated[(base, *metadata)] if metadata else base
-        return NotRequired[annotation] if _has_default(parameter) else annotation
-
-
-def _has_default(parameter: Parameter) -> bool:
-    fields = [item for item in _parts(parameter.annotation)[1] if isinstance(item, FieldInfo)]
-    if isinstance(parameter.default, FieldInfo):
-        fields.append(parameter.default)
-    elif parameter.default is not Parameter.empty:
-        return True
-    return any(not each.is_required() for each in fields)
-
-
-def _parts(annotation: Any) -> tuple[Any, list[Any]]:
-    if get_origin(annotation) is Annotated:
-        base, *metadata = get_args(annotation)
-        return base, metadata
-    return annotation, []
-
-
-def _build_json_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
-    from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
-
-    return build_json_schema(types)
-
-
-# -- messages for types that pydantic cannot use or describe
-
-SUPPORTED_TYPES: Final = (
-    "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
-)
-
-_UNKNOWN: Final = r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other>.{1,200}?))\. Set "
-
-
-def explain_type_error(annotation: Any, error: Exception) -> str:
-    """Return one line that explains pydantic's error for a type, and ends with a remedy."""
-    if isinstance(error, DefinitionError):
-        return str(error)
-    if isinstance(error, SchemaError) and "regex" in str(error).lower():
-        return f"the pattern of {_text(annotation)} {NOT_COMPILED}"
-    code = getattr(error, "code", None)
-    if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
-        name = (found["name"] or found["other"]).rpartition(".")[2]
-        if name.endswith("Context"):
-            return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
-        return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
-    if isinstance(error, PydanticUndefinedAnnotation):
-        return f"the type {error.name!r} is not defined; define it at module level, before its use"
-    if code == "class-not-fully-defined":
-        return f"{_text(annotation)} refers to a type that is not defined; define that type at module level"
-    if code == "invalid-for-json-schema":
-        return f"JSON Schema cannot describe {_text(annotation)}; {SUPPORTED_TYPES}"
-    first = str(error).partition("\n")[0].rstrip(".")
-    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {first}); {SUPPORTED_TYPES}"
-
-
-def _text(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else type_name(annotation)
+        return ArgumentTypes(self.signature, self.names, self.parameter_headers)

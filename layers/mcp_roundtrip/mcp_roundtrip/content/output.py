@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
 from inspect import Signature, isclass
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
+import msgspec
 from msgspec import Struct
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
+from mcp_roundtrip.arguments.json_types import json_text
 from mcp_roundtrip.arguments.signature import (
     function_name,
     is_alias,
@@ -21,26 +20,11 @@ from mcp_roundtrip.arguments.signature import (
     type_name,
     unwrap_alias,
 )
-from mcp_roundtrip.arguments.typed_arguments import explain_type_error
 from mcp_roundtrip.content.block_base import ContentBlock, text_block
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.schema.core_schemas import is_plain_to_write, nodes
-from mcp_roundtrip.schema.exact_reader import invalid_value
-from mcp_roundtrip.schema.type_adapters import (
-    TYPE_ERRORS,
-    JsonResult,
-    RepeatedName,
-    locate_unserializable,
-    read_plain,
-    read_written,
-    to_json,
-    type_adapter,
-)
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+    from mcp_roundtrip.content.structured_output import StructuredOutput
 
 
 class NoStructuredContent(Enum):
@@ -96,7 +80,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
 
         Raises DefinitionError for a type that JSON Schema cannot describe.
         """
-        return self._json_schema
+        return self._types.json_schema if self.kind is _Kind.STRUCTURED else None
 
     def dump(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
         """Return `content`, and `structuredContent` or NO_STRUCTURED_CONTENT.
@@ -111,7 +95,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
                     f"{self.name} returned content blocks, and its return type "
                     f"{type_name(self.annotation)} is for data; write `-> list`"
                 )
-            return _structured(*self._typed(value))
+            return self._structured(value)
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
         if blocks is not None:
             return blocks, NO_STRUCTURED_CONTENT
@@ -120,119 +104,25 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
                 f"{self.name} returned {type(value).__name__}; return {type_name(self.annotation)}, as "
                 "annotated"
             )
-        return _structured(*untyped_to_json(self.name, value))
+        return self._structured(value)
+
+    def _structured(self, value: Any) -> tuple[list[dict[str, Any]], Any]:
+        if (text := json_text(value, self.annotation)) is not None:
+            return _text_and_data(msgspec.json.decode(text), text)
+        from mcp_roundtrip.content.structured_output import untyped_to_json  # imports pydantic
+
+        if self.kind is _Kind.STRUCTURED:
+            return _text_and_data(*self._types.to_json(value))
+        return _text_and_data(*untyped_to_json(self.name, value))
 
     @cached_property
-    def _json_schema(self) -> dict[str, Any] | None:
-        if self.kind is not _Kind.STRUCTURED:
-            return None
-        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, calls do not
+    def _types(self) -> StructuredOutput:
+        from mcp_roundtrip.content.structured_output import StructuredOutput  # imports pydantic
 
-        try:
-            return build_json_schema(type_adapter(self.annotation), "serialization")
-        except Exception as error:  # an author's annotation may raise anything
-            raise self._unusable(error) from None
-
-    def _unusable(self, error: Exception) -> DefinitionError:
-        return DefinitionError(f"{self.name}: the return type: {explain_type_error(self.annotation, error)}")
-
-    @cached_property
-    def _is_plain(self) -> bool:
-        return is_plain_to_write(type_adapter(self.annotation).core_schema)
-
-    @cached_property
-    def _validator(self) -> SchemaValidator:
-        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
-
-        schema = self._json_schema
-        assert schema is not None
-        return SchemaValidator.compile(schema, f"{self.name}: outputSchema")
-
-    def _typed(self, value: Any) -> JsonResult:
-        try:
-            types = type_adapter(self.annotation)
-            typed, written = _serialize(types, value)
-        except TYPE_ERRORS as error:
-            raise self._unusable(error) from None
-        except ValidationError as error:
-            raise UsageError(f"{self._mismatch()}\n{invalid_value(error, 'result')}") from None
-        except PydanticSerializationError:
-            raise self._not_serialized(types, value) from None
-        try:
-            read = read_plain if self._is_plain else read_written
-            data, text = read(written, typed, types)
-        except ValueError as error:
-            raise _not_json(self.name, value, error) from None
-        if not (self._is_plain and _is_read_back(types, written)):
-            self._refuse_invalid(data)
-        return data, text
-
-    def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
-        """Return the error for a value that pydantic refuses to serialize."""
-        place = locate_unserializable(value, "result")
-        with suppress(PydanticSerializationError, UnicodeError):
-            self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
-            if place:  # half of a surrogate pair, which text cannot hold
-                return _not_json(self.name, value)
-        return UsageError(self._mismatch(place))
-
-    def _refuse_invalid(self, data: Any) -> None:
-        """Raise UsageError for data that the outputSchema refuses."""
-        if problems := self._validator.problems(data, "result"):
-            raise UsageError("\n".join([self._mismatch(), *problems]))
-
-    def _mismatch(self, place: str = "") -> str:
-        what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"
-        return f"{what}{place}; return what the annotation says, or change it"
+        return StructuredOutput(self.name, self.annotation)
 
 
-def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
-    """Return a value of the type, and its JSON text.
-
-    A value of the type is not validated again, because validators may convert it. A value of another type is,
-    such as a dict for a model.
-    """
-    try:
-        return value, types.dump_json(value, by_alias=True, warnings="error")
-    except PydanticSerializationError:
-        typed = types.validate_python(value, by_alias=True, by_name=True)
-        return typed, types.dump_json(typed, by_alias=True, warnings="error")
-
-
-def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
-    """Return whether a plain type accepts what was written. Serializers check no limits, and write null."""
-    try:
-        types.validate_json(written, strict=True)
-    except ValidationError:
-        return False
-    return True
-
-
-def untyped_to_json(name: str, value: Any) -> JsonResult:
-    """Return a result of the function `name` as JSON.
-
-    Raises UsageError, which names the place and quotes no value, for a value that JSON cannot hold.
-    """
-    try:
-        return to_json(value)
-    except ValueError as error:
-        raise _not_json(name, value, error) from None
-
-
-def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageError:
-    if isinstance(error, RepeatedName):
-        return UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
-    if isinstance(value, Coroutine):
-        value.close()
-        return UsageError(f"{name} returned a coroutine without awaiting it; write `async def {name}`")
-    place = locate_unserializable(value, "result")
-    return UsageError(
-        f"{name} returned a value that JSON cannot hold{place}; return text, numbers, lists, dicts, models "
-        "or dataclasses"
-    )
-
-
-def _structured(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
+def _text_and_data(data: Any, text: str) -> tuple[list[dict[str, Any]], Any]:
     return [{"type": "text", "text": text}], data  # without Text: the text was UTF-8
 
 
@@ -267,6 +157,9 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
 
 def _serializers(annotation: Any) -> int:
     """Return how many serializers a type has. Those of content blocks are never used."""
+    from mcp_roundtrip.schema.core_schemas import nodes  # for Annotated only: imports pydantic
+    from mcp_roundtrip.schema.type_adapters import type_adapter
+
     try:
         schema = type_adapter(annotation).core_schema
     except Exception:  # an author's annotation may raise anything; lists and checks say what

@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_roundtrip.content.block_base import ContentBlock
 from mcp_roundtrip.content.members import check_members, members_to_json
-from mcp_roundtrip.content.output import untyped_to_json
+from mcp_roundtrip.content.structured_output import untyped_to_json
 from mcp_roundtrip.errors import UsageError
 
 

@@ -31,8 +31,8 @@ _EVERY_FUNCTION: Final = (
     *("aws.clients", "aws.dynamodb", "aws.invocation", "server.task_methods", "tasks.service"),
 )
 _SERVER: Final = (
-    # arguments and steps
-    *("engine.steps", "schema.checked_reader", "schema.patterns"),
+    # arguments, results and steps
+    *("content.structured_output", "engine.steps", "schema.checked_reader", "schema.patterns"),
     *("schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
     # calls that ask, and their states

@@ -16,8 +16,8 @@ from pydantic.main import BaseModel
 from pydantic.type_adapter import TypeAdapter
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
+from mcp_roundtrip.arguments.argument_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
-from mcp_roundtrip.arguments.typed_arguments import explain_type_error
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
 from mcp_roundtrip.schema.exact_reader import ExactReader

@@ -1,0 +1,172 @@
+"""The types of a function's parameters, as pydantic reads and describes them.
+
+Also the messages for types that pydantic cannot use or describe, each with a type to use instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from inspect import Parameter
+from typing import Annotated, Any, Final, NotRequired, get_args, get_origin
+
+from msgspec import Struct
+from pydantic.config import ConfigDict, with_config
+from pydantic.errors import PydanticUndefinedAnnotation
+from pydantic.fields import Field, FieldInfo
+from pydantic.type_adapter import TypeAdapter
+from pydantic_core import SchemaError
+from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+
+from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_schema
+from mcp_roundtrip.arguments.signature import Signature, type_name
+from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue
+from mcp_roundtrip.schema.core_schemas import NOT_COMPILED
+from mcp_roundtrip.schema.exact_reader import ExactReader
+
+
+class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """The types of the parameters, whose `names` are those in JSON."""
+
+    signature: Signature
+    names: tuple[str, ...]
+    parameter_headers: ParameterHeaders
+
+    def validate(self, raw: Mapping[str, Any], *, is_lenient: bool) -> dict[str, Any]:
+        """Return keyword arguments from JSON. Raises ArgumentsError."""
+        raw = self.reader.without_empty(raw, self.optional_names)
+        try:
+            values: dict[str, Any] = self.reader.read(raw)
+        except InvalidValue as error:
+            if is_lenient:
+                with suppress(InvalidValue):
+                    return dict(self.reader.read(self.reader.checked.validator.with_parsed_json(raw)))
+            raise ArgumentsError(str(error)) from None
+        return values
+
+    @cached_property
+    def optional_names(self) -> frozenset[str]:
+        """The names in JSON of the parameters that have a default."""
+        optional = map(_has_default, self.signature.parameters)
+        return frozenset(name for name, is_optional in zip(self.names, optional, strict=True) if is_optional)
+
+    @cached_property
+    def reader(self) -> ExactReader:
+        """What reads the arguments. Raises DefinitionError."""
+        # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
+        fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
+        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
+        try:
+            types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
+            return ExactReader.from_types(types, lambda: self.json_schema, "arguments")
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        except Exception as error:  # an author's annotation may raise anything
+            raise self._unusable(error) from None
+
+    @cached_property
+    def json_schema(self) -> dict[str, Any]:
+        """The `inputSchema`. Raises DefinitionError."""
+        if not self.signature.parameters:
+            return {"type": "object", "additionalProperties": False}
+        types = self.reader.types
+        try:
+            schema = _build_json_schema(types)
+        except Exception as error:  # as above
+            raise self._unusable(error) from None
+        try:
+            headers = headers_of_schema(schema)
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.signature.name}: {error}") from None
+        if headers != self.parameter_headers:  # calls are checked against the parameters' own headers only
+            raise DefinitionError(
+                f"{self.signature.name}: the schema of a type declares x-mcp-header; write McpHeader on a "
+                "parameter of the tool instead"
+            )
+        return schema
+
+    def _unusable(self, error: Exception) -> DefinitionError:
+        """Return the error for the parameter that pydantic cannot use or cannot describe."""
+        problem = explain_type_error(self.signature.name, error)
+        for parameter in self.signature.parameters:
+            own_type = self._field(parameter)
+            inner = get_args(own_type)[0] if get_origin(own_type) is NotRequired else own_type
+            try:
+                _build_json_schema(TypeAdapter(inner))
+            except Exception as own:  # an annotation of the author's may raise anything
+                problem = f"parameter {parameter.name!r}: {explain_type_error(inner, own)}"
+                break
+        return DefinitionError(f"{self.signature.name}: {problem}")
+
+    def _field(self, parameter: Parameter) -> Any:
+        metadata: list[Any] = []
+        if description := self.signature.descriptions.get(parameter.name):
+            metadata.append(Field(description=description))
+        base, own = _parts(parameter.annotation)
+        metadata += own  # later metadata wins: Field(description=) replaces the docstring's text
+        if isinstance(parameter.default, FieldInfo):
+            metadata.append(parameter.default)
+        elif parameter.default is not Parameter.empty:
+            metadata.append(Field(default=parameter.default))
+        annotation = Annotated[(base, *metadata)] if metadata else base
+        return NotRequired[annotation] if _has_default(parameter) else annotation
+
+
+def _has_default(parameter: Parameter) -> bool:
+    fields = [item for item in _parts(parameter.annotation)[1] if isinstance(item, FieldInfo)]
+    if isinstance(parameter.default, FieldInfo):
+        fields.append(parameter.default)
+    elif parameter.default is not Parameter.empty:
+        return True
+    return any(not each.is_required() for each in fields)
+
+
+def _parts(annotation: Any) -> tuple[Any, list[Any]]:
+    if get_origin(annotation) is Annotated:
+        base, *metadata = get_args(annotation)
+        return base, metadata
+    return annotation, []
+
+
+def _build_json_schema(types: TypeAdapter[Any]) -> dict[str, Any]:
+    from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, most calls do not
+
+    return build_json_schema(types)
+
+
+# -- messages for types that pydantic cannot use or describe
+
+SUPPORTED_TYPES: Final = (
+    "use a type such as str, int, bool, datetime, list[str], a dataclass or a pydantic model"
+)
+
+_UNKNOWN: Final = r"schema for (?:<class '(?P<name>[^']+)'>|(?P<other>.{1,200}?))\. Set "
+
+
+def explain_type_error(annotation: Any, error: Exception) -> str:
+    """Return one line that explains pydantic's error for a type, and ends with a remedy."""
+    if isinstance(error, DefinitionError):
+        return str(error)
+    if isinstance(error, SchemaError) and "regex" in str(error).lower():
+        return f"the pattern of {_text(annotation)} {NOT_COMPILED}"
+    code = getattr(error, "code", None)
+    if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
+        name = (found["name"] or found["other"]).rpartition(".")[2]
+        if name.endswith("Context"):
+            return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
+        return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
+    if isinstance(error, PydanticUndefinedAnnotation):
+        return f"the type {error.name!r} is not defined; define it at module level, before its use"
+    if code == "class-not-fully-defined":
+        return f"{_text(annotation)} refers to a type that is not defined; define that type at module level"
+    if code == "invalid-for-json-schema":
+        return f"JSON Schema cannot describe {_text(annotation)}; {SUPPORTED_TYPES}"
+    first = str(error).partition("\n")[0].rstrip(".")
+    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {first}); {SUPPORTED_TYPES}"
+
+
+def _text(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else type_name(annotation)

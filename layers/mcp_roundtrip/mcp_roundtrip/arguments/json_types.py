@@ -1,0 +1,90 @@
+"""Types that JSON has: `str`, `int`, `float`, `bool`, `None`, and lists and dicts of these.
+
+Their values are read and written here, without pydantic, whose import takes half of a cold start. A value is
+read or written only if pydantic would do the same; all others, and all errors, are pydantic's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import Parameter
+from types import NoneType, UnionType
+from typing import Any, Final, NotRequired, TypedDict, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+from msgspec.json import Decoder
+
+from mcp_roundtrip.arguments.signature import Signature
+from mcp_roundtrip.protocol.canonical import compact_json
+
+_SCALARS: Final = frozenset({str, int, float, bool, NoneType})
+
+_UNTYPED: Final = (Any, object, Parameter.empty)
+
+
+class JsonReader(Struct, frozen=True, eq=False):
+    """Reads the arguments of a function whose parameters all have such a type."""
+
+    names: frozenset[str]
+    decoder: Decoder[dict[str, Any]]
+
+    @classmethod
+    def from_signature(cls, signature: Signature) -> JsonReader | None:
+        """Return a reader, or None if some parameter has another type, or a default that is copied."""
+        fields: dict[str, Any] = {}
+        for name, parameter in ((each.name, each) for each in signature.parameters):
+            has_default = parameter.default is not Parameter.empty
+            if not _is_read(parameter.annotation):
+                return None
+            if has_default and type(parameter.default) not in _SCALARS:
+                return None
+            fields[name] = NotRequired[parameter.annotation] if has_default else parameter.annotation
+        record: Any = TypedDict(f"{signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
+        return cls(frozenset(fields), Decoder(record))
+
+    def read(self, raw: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return keyword arguments from JSON, or None for what pydantic has to read or refuse."""
+        if not raw.keys() <= self.names:
+            return None
+        try:
+            return self.decoder.decode(compact_json(raw))
+        except (ValueError, TypeError):
+            return None
+
+
+def _is_read(annotation: Any) -> bool:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):  # of two types pydantic chooses by rules of its own
+        return len(inner) == 2 and NoneType in inner and all(map(_is_read, inner))
+    if origin is list or (origin is dict and inner[0] is str):
+        return _is_read(inner[-1])
+    return annotation in _SCALARS
+
+
+def json_text(value: Any, annotation: Any) -> str | None:
+    """Return the JSON text of a value that has exactly this type, else None."""
+    try:
+        return msgspec.json.encode(value).decode() if _has_type(value, annotation) else None
+    except (ValueError, RecursionError):  # half of a surrogate pair; a value that contains itself
+        return None
+
+
+def _has_type(value: Any, annotation: Any) -> bool:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return any(_has_type(value, each) for each in inner)
+    if annotation in _UNTYPED:
+        annotation = type(value)
+    if type(value) is not (origin or annotation):
+        return False
+    if annotation is float:  # pydantic writes others in another notation
+        return bool(value == 0 or 1e-5 <= abs(value) < 1e16)
+    if annotation in _SCALARS:
+        return True
+    item = inner[-1] if inner else Any
+    if (origin or annotation) is list:
+        return all(_has_type(each, item) for each in value)
+    if (origin or annotation) is dict and (not inner or inner[0] in (str, Any)):
+        return all(type(name) is str and _has_type(each, item) for name, each in value.items())
+    return False

@@ -1,0 +1,149 @@
+"""Results that have an outputSchema, or whose type is not annotated: as JSON data and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from mcp_roundtrip.arguments.argument_types import explain_type_error
+from mcp_roundtrip.arguments.signature import type_name
+from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.schema.core_schemas import is_plain_to_write
+from mcp_roundtrip.schema.exact_reader import invalid_value
+from mcp_roundtrip.schema.type_adapters import (
+    TYPE_ERRORS,
+    JsonResult,
+    RepeatedName,
+    locate_unserializable,
+    read_plain,
+    read_written,
+    to_json,
+    type_adapter,
+)
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.schema.schema_validator import SchemaValidator
+
+
+class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+    """The outputSchema of the function `name` with this return type, and the serialization of its results."""
+
+    name: str
+    annotation: Any
+
+    @cached_property
+    def json_schema(self) -> dict[str, Any]:
+        """The `outputSchema`. Raises DefinitionError for a type that JSON Schema cannot describe."""
+        from mcp_roundtrip.schema.json_schema import build_json_schema  # lists need it, calls do not
+
+        try:
+            return build_json_schema(type_adapter(self.annotation), "serialization")
+        except Exception as error:  # an author's annotation may raise anything
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: Exception) -> DefinitionError:
+        return DefinitionError(f"{self.name}: the return type: {explain_type_error(self.annotation, error)}")
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return is_plain_to_write(type_adapter(self.annotation).core_schema)
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        from mcp_roundtrip.schema.schema_validator import SchemaValidator  # plain types do not need it
+
+        return SchemaValidator.compile(self.json_schema, f"{self.name}: outputSchema")
+
+    def to_json(self, value: Any) -> JsonResult:
+        """Return the data of a result, and its text.
+
+        Raises UsageError for a value that does not fit the return type or is not JSON; it names the place and
+        quotes no value.
+        """
+        try:
+            types = type_adapter(self.annotation)
+            typed, written = _serialize(types, value)
+        except TYPE_ERRORS as error:
+            raise self._unusable(error) from None
+        except ValidationError as error:
+            raise UsageError(f"{self._mismatch()}\n{invalid_value(error, 'result')}") from None
+        except PydanticSerializationError:
+            raise self._not_serialized(types, value) from None
+        try:
+            read = read_plain if self._is_plain else read_written
+            data, text = read(written, typed, types)
+        except ValueError as error:
+            raise _not_json(self.name, value, error) from None
+        if not (self._is_plain and _is_read_back(types, written)):
+            self._refuse_invalid(data)
+        return data, text
+
+    def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
+        """Return the error for a value that pydantic refuses to serialize."""
+        place = locate_unserializable(value, "result")
+        with suppress(PydanticSerializationError, UnicodeError):
+            self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False))
+            if place:  # half of a surrogate pair, which text cannot hold
+                return _not_json(self.name, value)
+        return UsageError(self._mismatch(place))
+
+    def _refuse_invalid(self, data: Any) -> None:
+        """Raise UsageError for data that the outputSchema refuses."""
+        if problems := self._validator.problems(data, "result"):
+            raise UsageError("\n".join([self._mismatch(), *problems]))
+
+    def _mismatch(self, place: str = "") -> str:
+        what = f"{self.name} returned a value that does not fit its return type {type_name(self.annotation)}"
+        return f"{what}{place}; return what the annotation says, or change it"
+
+
+def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
+    """Return a value of the type, and its JSON text.
+
+    A value of the type is not validated again, because validators may convert it. A value of another type is,
+    such as a dict for a model.
+    """
+    try:
+        return value, types.dump_json(value, by_alias=True, warnings="error")
+    except PydanticSerializationError:
+        typed = types.validate_python(value, by_alias=True, by_name=True)
+        return typed, types.dump_json(typed, by_alias=True, warnings="error")
+
+
+def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
+    """Return whether a plain type accepts what was written. Serializers check no limits, and write null."""
+    try:
+        types.validate_json(written, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def untyped_to_json(name: str, value: Any) -> JsonResult:
+    """Return a result of the function `name` as JSON.
+
+    Raises UsageError, which names the place and quotes no value, for a value that JSON cannot hold.
+    """
+    try:
+        return to_json(value)
+    except ValueError as error:
+        raise _not_json(name, value, error) from None
+
+
+def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageError:
+    if isinstance(error, RepeatedName):
+        return UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
+    if isinstance(value, Coroutine):
+        value.close()
+        return UsageError(f"{name} returned a coroutine without awaiting it; write `async def {name}`")
+    place = locate_unserializable(value, "result")
+    return UsageError(
+        f"{name} returned a value that JSON cannot hold{place}; return text, numbers, lists, dicts, models "
+        "or dataclasses"
+    )

@@ -1,0 +1,135 @@
+"""Types that JSON has: what is read and written without pydantic is what pydantic would read and write."""
+
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_roundtrip.arguments.argument_types import ArgumentTypes
+from mcp_roundtrip.arguments.json_types import JsonReader, json_text
+from mcp_roundtrip.arguments.typed_arguments import Arguments
+from mcp_roundtrip.content.structured_output import StructuredOutput, untyped_to_json
+from mcp_roundtrip.internal_errors import ArgumentsError
+from support.json_values import any_json
+
+
+class Order(IntEnum):
+    FIRST = 1
+
+
+SCALARS = st.sampled_from([str, int, float, bool])
+READ_TYPES = st.recursive(
+    SCALARS | SCALARS.map(lambda each: each | None),
+    lambda inner: inner.map(lambda each: list[each]) | inner.map(lambda each: dict[str, each]),
+    max_leaves=3,
+)
+WRITTEN_TYPES = st.recursive(
+    SCALARS | st.sampled_from([Any, list, dict, int | str | None, list[Any], dict[str, Any], object]),
+    lambda inner: inner.map(lambda each: list[each]) | inner.map(lambda each: dict[str, each]),
+    max_leaves=3,
+)
+DEFAULTS = st.sampled_from([..., ..., None, "", 0, 1.5, True])
+
+
+def matching(annotation: Any) -> st.SearchStrategy[Any]:
+    """Return values of a type and, less often, others."""
+    other = any_json()
+    kind = getattr(annotation, "__origin__", annotation)
+    if kind is list and hasattr(annotation, "__args__"):
+        return st.lists(matching(annotation.__args__[0]), max_size=3) | other
+    if kind is dict and hasattr(annotation, "__args__"):
+        return st.dictionaries(st.text(max_size=3), matching(annotation.__args__[1]), max_size=3) | other
+    exact = {
+        str: st.text(max_size=5),
+        int: st.integers() | st.integers(-5, 5).map(float),
+        float: st.floats(allow_nan=False, allow_infinity=False) | st.integers(),
+        bool: st.booleans(),
+    }
+    return exact.get(kind, other) | st.just("") | st.none() | other
+
+
+def arguments_of(b: Any, a: Any, default: Any) -> Arguments:
+    def tool(b, a): ...
+
+    tool.__annotations__ = {"b": b, "a": a}
+    tool.__defaults__ = () if default is ... else (default,)
+    return Arguments.from_function(tool, ())
+
+
+def outcome(read: Callable[[], dict[str, Any]], default: Any) -> Any:
+    try:
+        values = read()
+    except ArgumentsError as error:
+        return str(error)
+    return repr((values["b"], values.get("a", default)))
+
+
+@given(st.data())
+def test_arguments_are_read_as_pydantic_reads_them(data):
+    types = {"b": data.draw(READ_TYPES), "a": data.draw(READ_TYPES)}
+    default = data.draw(DEFAULTS)
+    arguments = arguments_of(**types, default=default)
+    assert JsonReader.from_signature(arguments.signature) is not None
+    by_pydantic = ArgumentTypes(arguments.signature, arguments.names, {})
+    names = data.draw(st.lists(st.sampled_from(["b", "a", "other"]), unique=True) | st.just(["b", "a"]))
+    raw = {name: data.draw(matching(types.get(name, Any))) for name in names}
+    assert outcome(lambda: arguments.validate(raw), default) == outcome(
+        lambda: by_pydantic.validate(raw, is_lenient=False), default
+    )
+
+
+ODD = st.sampled_from(
+    [Order.FIRST, OrderedDict(a=1), (1, 2), {1: 2}, math.nan, "\ud800", {"\udc00": 1}, b"a"]
+)
+
+
+@given(st.data())
+def test_results_are_written_as_pydantic_writes_them(data):
+    annotation = data.draw(WRITTEN_TYPES)
+    value = data.draw(matching(annotation) | ODD | st.lists(ODD, max_size=2))
+    if (text := json_text(value, annotation)) is not None:
+        untyped = annotation in (Any, object)
+        output = StructuredOutput("tool", annotation)
+        written = untyped_to_json("tool", value) if untyped else output.to_json(value)
+        assert (json.loads(text), text) == written
+        assert repr(json.loads(text)) == repr(written[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "text"),
+    [
+        ({"a": [1, 2.5, None, True]}, dict[str, list[Any]], '{"a":[1,2.5,null,true]}'),
+        ("é", str, '"é"'),
+        (True, int, None),
+        (1, float, None),
+        (1e16, float, None),
+        ({1: 2}, dict, None),
+        (Order.FIRST, Any, None),
+        ("\ud800", str, None),
+    ],
+)
+def test_only_values_of_exactly_the_type_are_written(value, annotation, text):
+    assert json_text(value, annotation) == text
+
+
+def test_a_value_that_contains_itself_is_not_written():
+    value: list[Any] = []
+    value.append(value)
+    assert json_text(value, list) is None
+
+
+@pytest.mark.parametrize("default", [[], {}, object()])
+def test_a_default_that_pydantic_copies_is_left_to_pydantic(default):
+    arguments = arguments_of(int, list[int], default)
+    assert JsonReader.from_signature(arguments.signature) is None
+
+
+@pytest.mark.parametrize("annotation", [int | str, bool | int | None, dict[int, str], tuple[int], Order])
+def test_a_type_that_json_has_not_is_left_to_pydantic(annotation):
+    assert JsonReader.from_signature(arguments_of(int, annotation, ...).signature) is None
