@@ -32,10 +32,9 @@ from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.replay import Done, NeedsInput, replay
-from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.engine.services import RunServices
+from mcp_roundtrip.engine.run import Run, RunServices
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.ports import make_codec
 
 TURNS = 60

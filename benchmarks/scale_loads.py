@@ -16,8 +16,8 @@ import cost
 from assumptions import assumption
 from aws_usage import FRONT_DOOR, TOOL, WORKER, Usage, UsageReport
 from kms_usage import KmsUsage
-from mcp_roundtrip.state.epochs import EPOCH_S
-from mcp_roundtrip.state.keys import renewal_time
+from mcp_roundtrip.state.jwe import EPOCH_S
+from mcp_roundtrip.state.jws import renewal_time
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 QUOTAS = Path(__file__).with_name("quotas.toml")

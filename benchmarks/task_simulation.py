@@ -27,12 +27,11 @@ from mcp_roundtrip.auth.principal import Principal
 from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
-from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskCall
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import Update
+from mcp_roundtrip.tasks.store import Change, Item, Update
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.memory_store import MemoryStore
 from measure import BenchmarkError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 
-from mcp_roundtrip.state.epochs import short_key_id
+from mcp_roundtrip.state.jwe import short_key_id
 
 
 class LocalMacKey:

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.changes import Change, Item
-from mcp_roundtrip.tasks.store import Update, check_item_size
+from mcp_roundtrip.tasks.store import Change, Item, Update, check_item_size
 
 
 class MemoryStore:

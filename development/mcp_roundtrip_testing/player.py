@@ -31,7 +31,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.tools import Tool
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.conversation import Conversation

@@ -21,8 +21,8 @@ from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
-from mcp_roundtrip.state.epochs import EpochKeys, MacKey
-from mcp_roundtrip.state.keys import LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jwe import EpochKeys, MacKey
+from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_testing.observers import RecordingObserver

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
 from mcp_roundtrip.deployment.ports import TaskPort
-from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import TaskStore, Update
+from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
 from mcp_roundtrip_testing.clock import FakeClock
 from mcp_roundtrip_testing.memory_store import MemoryStore
 

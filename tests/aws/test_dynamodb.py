@@ -11,8 +11,7 @@ from mcp_roundtrip.aws.dynamodb import (
     DynamoStore,
 )
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.changes import Absent, Change, Equals
-from mcp_roundtrip.tasks.store import Update
+from mcp_roundtrip.tasks.store import Absent, Change, Equals, Update
 from mcp_roundtrip.tasks.transitions import claim
 from support.aws_clients import KINDS, REGION
 from support.dynamodb_clients import Wire, behind, client, new_table

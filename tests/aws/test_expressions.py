@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import build_expressions
-from mcp_roundtrip.tasks.changes import AllOf, AnyOf, Change, Equals
+from mcp_roundtrip.tasks.store import AllOf, AnyOf, Change, Equals
 
 CONDITIONS = st.recursive(
     st.builds(Equals, st.sampled_from("ab"), st.integers(0, 1)),

@@ -26,8 +26,7 @@ from mcp_roundtrip.aws.invocation import AwsDispatcher, LambdaForwarder
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, PinnedKey, PublicHalf
 from mcp_roundtrip.aws.services import AwsClient
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
-from mcp_roundtrip.tasks.changes import Absent, Change
-from mcp_roundtrip.tasks.store import Update
+from mcp_roundtrip.tasks.store import Absent, Change, Update
 from support.aws_clients import OneClient, client_of_kind
 from support.json_values import any_json
 from support.scripted_server import Reply, ScriptedServer, respond

@@ -11,8 +11,8 @@ from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S, MAX_UNCONFIRMED_S
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.certificates import LIFETIME_S
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.epochs import EPOCH_S
-from mcp_roundtrip.state.keys import RENEWAL_RETRY_S
+from mcp_roundtrip.state.jwe import EPOCH_S
+from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support import codec_process

@@ -11,7 +11,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.session_id import SessionId
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import text
 from support.deployment import Deployment, legacy

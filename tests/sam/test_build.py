@@ -71,7 +71,7 @@ def test_the_layer_has_all_dependencies(built: Built) -> None:
 import sys
 sys.path.insert(0, {str(site)!r})
 import mcp_roundtrip, msgspec, pydantic, jwt, aws_lambda_powertools, aws_lambda_powertools.metrics
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 LocalKey.generate().sign(b"")
 third_party = [m.__file__ for m in sys.modules.values() if getattr(m, "__file__", None)]
 print(*third_party, sep="\\n")

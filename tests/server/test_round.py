@@ -13,7 +13,7 @@ from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.event_authenticator import EventAuthenticator
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateTooLarge
 from mcp_roundtrip.server.errors import INVALID_STATE
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing import DECLINE, WITH_TASKS, FakeClock, Player
 from support.client_requests import refused
 from support.deployment import Deployment

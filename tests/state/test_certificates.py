@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import CERTIFICATE_TYP, LIFETIME_S, MAX_CERTIFICATE_LENGTH, TrustedKeys
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
 

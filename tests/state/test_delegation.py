@@ -6,7 +6,7 @@ import pytest
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import LIFETIME_S, Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.keys import RENEWAL_RETRY_S, LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jws import RENEWAL_RETRY_S, LocalKey, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 from support.interpreters import run_program
 from support.tokens import BINDING, NOW, claims_of
@@ -150,8 +150,8 @@ CLONES = """
 import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.certificates import Delegation
-from mcp_roundtrip.state.keys import LocalKey
-from mcp_roundtrip.state.keys import RenewalBackoff
+from mcp_roundtrip.state.jws import LocalKey
+from mcp_roundtrip.state.jws import RenewalBackoff
 
 ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, RenewalBackoff(time.time))
 delegating = Delegation(LocalKey.generate(), "issuer", "audience", *ports, lambda jti, expires_at: None)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, short_key_id
-from mcp_roundtrip.state.keys import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
+from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, short_key_id
+from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, RenewalBackoff
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 

@@ -15,7 +15,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.state import jws
-from mcp_roundtrip.state.keys import P256_ORDER
+from mcp_roundtrip.state.jws import P256_ORDER
 from support.tokens import (
     BINDING,
     KEY,

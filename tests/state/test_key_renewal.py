@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state.keys import RENEWAL_RETRY_S, RenewalBackoff, renewal_time
+from mcp_roundtrip.state.jws import RENEWAL_RETRY_S, RenewalBackoff, renewal_time
 from mcp_roundtrip_testing import FakeClock
 
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey, is_valid_signature, kid_of, raw_signature
+from mcp_roundtrip.state.jws import P256_ORDER, LocalKey, is_valid_signature, kid_of, raw_signature
 
 ONE = ec.generate_private_key(ec.SECP256R1())
 SCALARS = st.integers(1, P256_ORDER - 1)

@@ -15,7 +15,7 @@ from joserfc.registry import HeaderParameter
 
 from mcp_roundtrip.state import certificates
 from mcp_roundtrip.state.certificates import TrustedKeys
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from support.forgery import FORGES, PAYLOAD, SECRET
 from support.tokens import (
     BINDING,

@@ -6,7 +6,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey
+from mcp_roundtrip.state.jws import P256_ORDER, LocalKey
 from support.attacks_signature import ARN, BOTH, FURTHER_MEMBERS, LINK, MALLORY, OTHER
 from support.forgery import FORGES, Attack, Forge
 from support.tokens import (

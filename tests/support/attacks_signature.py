@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mcp_roundtrip.state.keys import P256_ORDER, LocalKey
+from mcp_roundtrip.state.jws import P256_ORDER, LocalKey
 from support.forgery import FORGES, Attack, Forge
 from support.tokens import (
     ALICE,

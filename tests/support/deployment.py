@@ -28,7 +28,7 @@ from mcp_roundtrip.deployment.ports import Ports, TaskPort
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.invocation import Invocation
-from mcp_roundtrip.state.keys import LocalKey
+from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.store import TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.memory_store import MemoryStore

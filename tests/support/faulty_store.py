@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.changes import Change
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import Change, TaskStore
 from mcp_roundtrip_testing.memory_store import MemoryStore
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.state.certificates import CertifiedKey
 from mcp_roundtrip.state.claims import OpenState
-from mcp_roundtrip.state.keys import Signer
+from mcp_roundtrip.state.jws import Signer
 from support import tokens
 from support.tokens import (
     BINDING,

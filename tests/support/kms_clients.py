@@ -13,8 +13,8 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
-from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import RenewalBackoff
+from mcp_roundtrip.state.jwe import EpochKeys
+from mcp_roundtrip.state.jws import RenewalBackoff
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import DEFAULT_KIND, EmulatedService
 from support.fake_kms import serve

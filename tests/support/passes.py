@@ -18,8 +18,7 @@ from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Entry, Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, replay
-from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.engine.services import Recorder, RunServices, TaskOptions
+from mcp_roundtrip.engine.run import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing.clock import FakeClock
 

@@ -17,8 +17,8 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
-from mcp_roundtrip.state.epochs import EPOCH_S, EpochKeys, MacKey
-from mcp_roundtrip.state.keys import LocalKey, PublicKeys, RenewalBackoff, Signer, raw_signature
+from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
+from mcp_roundtrip.state.jws import LocalKey, PublicKeys, RenewalBackoff, Signer, raw_signature
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 
 NOW = 1_800_000_000  # the first second of an epoch

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks.changes import Above, AllOf, AnyOf, Below, Change, Equals
+from mcp_roundtrip.tasks.store import Above, AllOf, AnyOf, Below, Change, Equals
 from mcp_roundtrip_testing.memory_store import MemoryStore
 from support.dynamodb_clients import new_table
 

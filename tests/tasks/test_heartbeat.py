@@ -6,10 +6,9 @@ import threading
 
 import pytest
 
-from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.lease import Delivery, Lease, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import Change, Item, TaskStore
 from mcp_roundtrip_testing.memory_store import MemoryStore
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer

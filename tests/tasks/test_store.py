@@ -9,8 +9,19 @@ from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.tasks.changes import Above, Absent, Below, Change, Equals, all_of, any_of, has_one_of
-from mcp_roundtrip.tasks.store import MAX_ITEM, Update, item_size
+from mcp_roundtrip.tasks.store import (
+    MAX_ITEM,
+    Above,
+    Absent,
+    Below,
+    Change,
+    Equals,
+    Update,
+    all_of,
+    any_of,
+    has_one_of,
+    item_size,
+)
 from mcp_roundtrip_testing.memory_store import MemoryStore
 from support.dynamodb_clients import client, new_table
 

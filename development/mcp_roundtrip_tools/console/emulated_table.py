@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
 from mcp_roundtrip.aws.services import SERVICES, ServiceResponse
-from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import CALL, TASK
+from mcp_roundtrip.tasks.store import Item
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.emulator import Emulator
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from mcp_roundtrip.tasks.changes import Change, Equals
 from mcp_roundtrip.tasks.model import TASK, WorkState
+from mcp_roundtrip.tasks.store import Change, Equals
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.task_runs import runs_of
 from mcp_roundtrip_tools.console.tasks import find_task

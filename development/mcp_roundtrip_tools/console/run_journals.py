@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
-from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.items import entry_from_item, is_in_journal
 from mcp_roundtrip.tasks.model import INPUT, Task
+from mcp_roundtrip.tasks.store import Item
 from mcp_roundtrip_tools.console.journal_writes import JournalWrite
 from mcp_roundtrip_tools.console.journals import entry_row, question_row
 from mcp_roundtrip_tools.console.task_runs import WorkerRun

@@ -18,8 +18,8 @@ from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP
-from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import RenewalBackoff
+from mcp_roundtrip.state.jwe import EpochKeys
+from mcp_roundtrip.state.jws import RenewalBackoff
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms_key import KmsFault

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.items import TaskCall, join_result_chunks
 from mcp_roundtrip.tasks.model import CALL, RESULT, TASK, Task
+from mcp_roundtrip.tasks.store import Item
 from mcp_roundtrip_tools.console.emulated_table import EmulatedTable
 from mcp_roundtrip_tools.console.journal_writes import JournalWrites
 from mcp_roundtrip_tools.console.records import changes_document

@@ -44,7 +44,7 @@ def development_secret() -> bytes:
 
 def development_ports() -> Ports:
     """Return ports with the keys of DEVELOPMENT_ENVIRONMENT in memory."""
-    from mcp_roundtrip.state.keys import LocalKey
+    from mcp_roundtrip.state.jws import LocalKey
     from mcp_roundtrip_testing.mac_key import LocalMacKey  # the stable events need no state
     from mcp_roundtrip_testing.ports import make_codec
 

@@ -15,8 +15,8 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import RequestStateCodec
-from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import LocalKey, RenewalBackoff
+from mcp_roundtrip.state.jwe import EpochKeys
+from mcp_roundtrip.state.jws import LocalKey, RenewalBackoff
 from mcp_roundtrip_testing.mac_key import LocalMacKey
 from mcp_roundtrip_tools.console.damage import flip_one_byte
 from mcp_roundtrip_tools.console.requests import ConsoleError

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.aws.services import MAX_CODE, AwsClient, AwsError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.tasks.changes import (
+from mcp_roundtrip.tasks.store import (
+    MAX_ITEM,
     Above,
     Absent,
     AllOf,
@@ -28,9 +29,10 @@ from mcp_roundtrip.tasks.changes import (
     Condition,
     Equals,
     Item,
+    Update,
     Value,
+    check_item_size,
 )
-from mcp_roundtrip.tasks.store import MAX_ITEM, Update, check_item_size
 
 T = TypeVar("T")
 

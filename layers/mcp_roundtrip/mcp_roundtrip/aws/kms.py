@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from mcp_roundtrip.aws.services import AwsClient, AwsError
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
-from mcp_roundtrip.state.epochs import short_key_id
-from mcp_roundtrip.state.keys import RENEWAL_RETRY_S, is_valid_signature, kid_of, raw_signature, retry_pause_s
+from mcp_roundtrip.state.jwe import short_key_id
+from mcp_roundtrip.state.jws import RENEWAL_RETRY_S, is_valid_signature, kid_of, raw_signature, retry_pause_s
 
 MAX_RAW_BYTES = 4096
 """The limit in bytes of a message that Sign takes unhashed (AWS KMS API Reference, Sign)."""

@@ -36,7 +36,7 @@ _SERVER: Final = (
     *("schema.schema_validator", "schema.typed_validator"),
     "server.async_pass",
     # calls that ask, and their states
-    *("aws.kms", "engine.asking", "engine.client_requests", "engine.url_polling"),
+    *("aws.kms", "engine.asking", "engine.client_requests"),
     *("forms.form_schema", "schema.json_schema"),
     *("server.presenters.app", "server.presenters.model"),
     "deployment.state_codec_factory",

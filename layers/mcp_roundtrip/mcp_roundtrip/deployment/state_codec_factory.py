@@ -15,8 +15,8 @@ from mcp_roundtrip.state.certificates import Delegation, TrustedKeys
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.elicitation_links import Links
-from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import PublicKeys, RenewalBackoff, Signer
+from mcp_roundtrip.state.jwe import EpochKeys
+from mcp_roundtrip.state.jws import PublicKeys, RenewalBackoff, Signer
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.clients import AwsClients

@@ -13,7 +13,7 @@
 - A question goes to the first channel that can carry it (`engine.channels`). If that is its default, the
   journal records that. A response that a model passed on counts for a question of the channel "model" only,
   before the first effect.
-- Consent to a URL becomes an answer once `done` returns True. `url_polling` has the rules.
+- Consent to a URL becomes an answer once `done` returns True. `elicitation` has the rules.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.channels import Channel
-from mcp_roundtrip.engine.elicitation import ElicitUrl
+from mcp_roundtrip.engine.elicitation import ConsentedUrl, ElicitUrl, Poll, poll
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.questions import Question
 from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.engine.url_polling import ConsentedUrl, Poll, poll
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.arguments.signature import function_name
 from mcp_roundtrip.engine.journal import Entry, Kind
-from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.engine.run import MAX_INLINE_PAUSE_MS, Run
 from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
     check_annotation,
@@ -179,10 +179,6 @@ class Step(Struct, eq=False):
 
     def _failure_key(self, number: int) -> str:
         return f"{self.key}~failed{number}"
-
-
-MAX_INLINE_PAUSE_MS: Final = 2_000
-"""The longest pause during which a task's worker waits. For a longer one the task sleeps."""
 
 
 Pause = tuple[float, bool]

@@ -15,8 +15,7 @@ from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput, Outcome, replay
-from mcp_roundtrip.engine.run import Run
-from mcp_roundtrip.engine.services import RunServices, StepSpan, TaskOptions
+from mcp_roundtrip.engine.run import Run, RunServices, StepSpan, TaskOptions
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results

@@ -20,7 +20,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.replay import Done, Failed, NeedsInput
-from mcp_roundtrip.engine.services import TaskOptions
+from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
@@ -32,12 +32,12 @@ from mcp_roundtrip.server.presenters import page
 from mcp_roundtrip.server.presenters.page import Repetition
 from mcp_roundtrip.server.round import Round, new_run, run_pass
 from mcp_roundtrip.server.tools import Tool, ToolMethods
-from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
 from mcp_roundtrip.tasks.recorder import TaskRecorder, key_asked_too_often
+from mcp_roundtrip.tasks.store import Change
 from mcp_roundtrip.tasks.worker import RETRYABLE, EndWith, OpenPass, PassResult, TaskError
 
 MAX_STATUS_MESSAGE: Final = 4_096

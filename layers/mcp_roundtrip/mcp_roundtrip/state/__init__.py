@@ -2,9 +2,9 @@
 
 ===================  =====================================================================================
 `claims`             the claims of a token: what it is bound to
-`jws`, `keys`        signing and verification, the keys for them, and when keys are requested
+`jws`                signing and verification, the keys for them, and when keys are requested
 `certificates`       signing with a key in memory that the root key has certified
-`jwe`, `epochs`      encryption, and the keys for it
+`jwe`                encryption, and the keys for it
 `codec`              all of these, for `requestState`
 `elicitation_links`  signed links for the URLs of URL mode elicitation
 ===================  =====================================================================================

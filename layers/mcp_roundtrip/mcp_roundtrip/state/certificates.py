@@ -22,8 +22,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import COMMON_TYPES, Limits, check_parties, check_times, require_types
-from mcp_roundtrip.state.jws import TrustedKey
-from mcp_roundtrip.state.keys import LocalKey, PublicKeys, RenewalBackoff, Signer, renewal_time
+from mcp_roundtrip.state.jws import LocalKey, PublicKeys, RenewalBackoff, Signer, TrustedKey, renewal_time
 
 CERTIFICATE_TYP = "mcp-rs-crt+jwt"
 LIFETIME_S = 1800

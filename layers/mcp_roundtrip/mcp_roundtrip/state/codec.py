@@ -17,8 +17,8 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state import claims, jwe, jws
 from mcp_roundtrip.state.certificates import TrustedKeys
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
-from mcp_roundtrip.state.epochs import EpochKeys
-from mcp_roundtrip.state.keys import Signer
+from mcp_roundtrip.state.jwe import EpochKeys
+from mcp_roundtrip.state.jws import Signer
 
 STATE_TYP = "mcp-rs+jwt"
 

@@ -24,7 +24,7 @@ from mcp_roundtrip.state.claims import (
     principal_digest,
     require_types,
 )
-from mcp_roundtrip.state.keys import PublicKeys, Signer
+from mcp_roundtrip.state.jws import PublicKeys, Signer
 
 LINK_TYP = "mcp-link+jwt"
 MAX_LINK_LENGTH = 4096

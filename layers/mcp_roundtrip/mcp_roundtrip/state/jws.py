@@ -6,23 +6,174 @@ unknown members and the second valid s of a signature, so a token would have sev
 takes twice as long as that of the parts of cryptography that a token needs. The tests compare the tokens with
 PyJWT's and joserfc's.
 
-Lengths are checked before anything is read, and parts before anything is decoded.
+Lengths are checked before anything is read, and parts before anything is decoded. A key id is a digest of the
+key. Keys are requested early, spread over the environments, and after a pause if a request failed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import StateTooLarge
+from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.state.keys import PublicKeys, Signer, is_valid_signature
+
+P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The order of the group of P-256 (SEC 2, section 2.4.2)."""
+
+
+class Signer(Protocol):
+    """Signs with one key. Both members raise KeyServiceError if the key is not available."""
+
+    @property
+    def key_members(self) -> Mapping[str, str]:
+        """The header members that identify the key: `kid` or `crt`."""
+        ...
+
+    def sign(self, signing_input: bytes) -> bytes:
+        """Return the ECDSA signature over SHA-256 as 64 bytes r‖s, with the lower s."""
+        ...
+
+
+class PublicKeys(Protocol):
+    """The trusted public keys: several during a rotation."""
+
+    def find(self, kid: str) -> EllipticCurvePublicKey | None:
+        """Return the trusted P-256 key with this id, or None.
+
+        `kid` comes from an unverified header, so it is only compared, never used to fetch anything. Raises
+        KeyServiceError if no key could be loaded.
+        """
+        ...
+
+
+def kid_of(public_key: EllipticCurvePublicKey) -> str:
+    """Return the key id: Base64url of the first 12 bytes of SHA-256 over the SubjectPublicKeyInfo in DER.
+
+    Raises ValueError if the key is not on P-256.
+    """
+    if public_key.curve.name != "secp256r1":
+        raise ValueError(f"ES256 needs a key on P-256, not {public_key.curve.name}")
+    der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return urlsafe_b64encode(hashlib.sha256(der).digest()[:12]).decode()
+
+
+def raw_signature(der: bytes) -> bytes:
+    """Convert a DER signature to 64 bytes r‖s, with the lower of the two valid s.
+
+    Raises ValueError for malformed DER.
+    """
+    r, s = utils.decode_dss_signature(der)
+    if not (0 < r < P256_ORDER and 0 < s < P256_ORDER):
+        raise ValueError("r and s must lie between 0 and the order of P-256")
+    return r.to_bytes(32, "big") + min(s, P256_ORDER - s).to_bytes(32, "big")
+
+
+def is_valid_signature(signature: bytes, signing_input: bytes, public_key: EllipticCurvePublicKey) -> bool:
+    """Return whether 64 bytes r‖s are a valid signature with the lower s."""
+    r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
+    # (r, order - s) is valid, too: without this check each token would have a second valid form.
+    if s > P256_ORDER // 2:
+        return False
+    try:
+        public_key.verify(utils.encode_dss_signature(r, s), signing_input, ec.ECDSA(SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+class LocalKey:
+    """A private key in memory, as signer and as the only trusted key."""
+
+    def __init__(self, private_key: EllipticCurvePrivateKey) -> None:
+        """Wrap a private key. Raises ValueError for a key that is not on P-256."""
+        self._private_key = private_key
+        self.public_key = private_key.public_key()
+        self.kid = kid_of(self.public_key)
+
+    @classmethod
+    def generate(cls, random_bytes: Callable[[int], bytes] = secrets.token_bytes) -> LocalKey:
+        """Generate a key from `random_bytes`.
+
+        OpenSSL's generator is not used, because a snapshot (AWS Lambda SnapStart) copies its state into each
+        environment. The kernel's generator is seeded again.
+        """
+        # FIPS 186-5 §A.2.1: 64 bits more than the order, so that the remainder is unbiased.
+        secret = int.from_bytes(random_bytes(40), "big") % (P256_ORDER - 1) + 1
+        return cls(ec.derive_private_key(secret, ec.SECP256R1()))
+
+    @property
+    def key_members(self) -> Mapping[str, str]:
+        return {"kid": self.kid}
+
+    def sign(self, signing_input: bytes) -> bytes:
+        return raw_signature(self._private_key.sign(signing_input, ec.ECDSA(SHA256())))
+
+    def find(self, kid: str) -> EllipticCurvePublicKey | None:
+        return self.public_key if kid == self.kid else None
+
+
+T = TypeVar("T")
+
+FIRST_RETRY_S = 1
+"""The pause after the first failed call for a key that is needed now, so that many forgeries do not cause
+many calls."""
+
+RENEWAL_RETRY_S = 60
+"""The pause after a failed call for a key that is needed later, so that requests do not wait for it."""
+
+
+def retry_pause_s(failures: int) -> int:
+    """Return the pause in seconds after this number of failed calls in a row (at least 1).
+
+    It doubles up to a minute: while the key service does not answer, each call blocks its request until the
+    SDK times out.
+    """
+    return min(FIRST_RETRY_S << min(failures - 1, 16), RENEWAL_RETRY_S)
+
+
+def renewal_time(start: float, end: float, random: float) -> float:
+    """Return a time between two thirds and eleven twelfths of the way from `start` to `end`.
+
+    `random`, in [0, 1), spreads the calls of environments that started together. The last twelfth is for
+    retries.
+    """
+    return start + (end - start) * (8 + 3 * random) / 12
+
+
+class RenewalBackoff:
+    """Makes the calls for keys that are still valid, and pauses all of them after a failure.
+
+    Requests wait for these calls.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin without a failure. `clock` returns epoch seconds."""
+        self._clock = clock
+        self._failed_at = float("-inf")
+
+    def attempt(self, call: Callable[[], T]) -> T | None:
+        """Return the result of `call`, or None if it raised KeyServiceError or was skipped."""
+        if self._failed_at <= self._clock() < self._failed_at + RENEWAL_RETRY_S:
+            return None
+        try:
+            return call()
+        except KeyServiceError:
+            self._failed_at = self._clock()  # after the call, which may have taken longer than the pause
+            return None
+
 
 ALG = "ES256"
 _SIGNATURE_CHARACTERS = 86

@@ -3,9 +3,8 @@
 =====================  ====================================================================================
 `model`                the item of a task
 `items`                its other items: call, journal, responses, parts of the result, and what names it
-`changes`              conditional updates of one item, as data
 `transitions`          each change of a task's state, with its condition
-`store`                the interface to the table
+`store`                the interface to the table, and conditional updates of an item
 `service`              what clients can do: create, get, update and cancel tasks
 `limit`                the limit of open tasks for each user
 `watchdog`             ends tasks that no worker finishes, and dispatches lost workers again

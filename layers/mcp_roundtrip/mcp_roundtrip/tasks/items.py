@@ -22,7 +22,6 @@ from msgspec.structs import astuple, replace
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.tasks.changes import Absent, Change, Equals, Item, Value
 from mcp_roundtrip.tasks.model import (
     CALL,
     CLIENT,
@@ -34,7 +33,7 @@ from mcp_roundtrip.tasks.model import (
     Task,
     json_value,
 )
-from mcp_roundtrip.tasks.store import TaskStore, Update
+from mcp_roundtrip.tasks.store import Absent, Change, Equals, Item, TaskStore, Update, Value
 
 MAX_INLINE_RESULT = 100_000
 """The longest result, in characters of JSON, in a task's own item. Each poll reads it."""

@@ -49,9 +49,8 @@ from msgspec import Struct, field
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.changes import Item
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import TaskStore, Update
+from mcp_roundtrip.tasks.store import Item, TaskStore, Update
 from mcp_roundtrip.tasks.watchdog import MAX_ATTEMPTS
 
 MARGIN_MS: Final = 5_000

@@ -27,18 +27,19 @@ from mcp_roundtrip.auth.principal import user_of
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.tasks.changes import (
+from mcp_roundtrip.tasks.model import TASK, Task, WorkState
+from mcp_roundtrip.tasks.store import (
     Above,
     Absent,
     Below,
     Change,
     Equals,
     Item,
+    TaskStore,
+    Update,
     all_of,
     any_of,
 )
-from mcp_roundtrip.tasks.model import TASK, Task, WorkState
-from mcp_roundtrip.tasks.store import TaskStore, Update
 
 OPEN_TASKS: Final = "O"
 """The sort key of the item."""

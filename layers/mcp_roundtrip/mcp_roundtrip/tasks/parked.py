@@ -27,7 +27,6 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.jsonrpc import without_null_members
-from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import (
     Flow,
     TaskCall,
@@ -42,7 +41,7 @@ from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.question_page_links import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
-from mcp_roundtrip.tasks.store import Update
+from mcp_roundtrip.tasks.store import Change, Update
 
 DIALECT: Final = "parked"
 

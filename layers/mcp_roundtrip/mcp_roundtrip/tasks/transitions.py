@@ -27,7 +27,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.tasks.changes import (
+from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState, requests_to_text
+from mcp_roundtrip.tasks.store import (
     Above,
     Below,
     Change,
@@ -38,7 +39,6 @@ from mcp_roundtrip.tasks.changes import (
     any_of,
     has_one_of,
 )
-from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState, requests_to_text
 
 IS_OPEN: Final = has_one_of("st", Status.WORKING.value, Status.INPUT_REQUIRED.value)
 LEASE_ATTRIBUTES: Final = ("lo", "lu", "lr")

@@ -13,10 +13,9 @@ from msgspec import Struct
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import read_task
 from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import Change, TaskStore
 
 MAX_ATTEMPTS: Final = 10
 """A task is abandoned after this number of workers in a row without progress."""

@@ -24,14 +24,13 @@ from mcp_roundtrip.internal_errors import (
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.changes import Change, Item
 from mcp_roundtrip.tasks.items import TaskHistory, read_task, split_result
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, WaitMs, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.recorder import TaskRecorder, accepted_keys, issue_requests
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store import Change, Item, TaskStore
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
 """Errors that say nothing about the task: another worker may not have them, or has the task already."""

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.engine.channels import ClientInputs
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, TaskRequested
-from mcp_roundtrip.engine.services import TaskOptions
+from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.server.carriers import task as task_carrier
 from mcp_roundtrip.server.carriers.ending import conclusion_of, final_reply, too_many_answers
