@@ -165,8 +165,8 @@ def test_fields_that_were_left_empty_are_left_out_and_required_ones_are_asked_fo
     )
     focuses_first, first, second, _ = log["values"]
     assert focuses_first
-    needed = "This answer is needed."
-    assert first[:4] == [needed, "Enter a number, such as 1.5.", needed, needed]
+    needed = "Choose an option."
+    assert first[:4] == ["Enter a value.", "Enter a number, such as 1.5.", needed, needed]
     assert second[:3] == ["Enter at least 2 characters.", "Enter at most 2.", "Choose at most 2."]
     assert answers_of(log["calls"][0])["all"] == {"name": "or", "region": "eu-1", "tags": ["s", "p"]}
 
@@ -207,7 +207,7 @@ def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words(show: Show)
     log = show(
         ("result", asking({"size": form("How large?", {**fields, "backupPlan": {"type": "boolean"}})})),
         ("see", "How large?"),
-        ("evaluate", "[...document.querySelectorAll('label[for], legend')].map((each) => each.innerText)"),
+        ("evaluate", "[...document.querySelectorAll('.label-name')].map((each) => each.innerText)"),
     )
     assert log["values"] == [["Size", "Price Limit", "Backup Plan"]]
 

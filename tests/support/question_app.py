@@ -7,12 +7,12 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcp_roundtrip.server.views import read_question_app
 from support import question_links, skips
 from support.browser import RunProgram
 
@@ -40,7 +40,7 @@ question_app.html."""
 
 def view() -> str:
     """The document of the question app."""
-    return (files("mcp_roundtrip") / "question_ui/view.html").read_text(encoding="utf-8")
+    return read_question_app()
 
 
 @pytest.fixture

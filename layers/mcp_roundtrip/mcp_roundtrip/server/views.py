@@ -113,8 +113,14 @@ def read_view(
 
 def read_questions_view(options: ServerOptions, context: RequestContext) -> Reply:
     """Return the result with the question app."""
-    document = (Path(__file__).parents[1] / "question_ui" / "view.html").read_text(encoding="utf-8")
-    return _result(options, context, View(QUESTIONS_URI, document))
+    return _result(options, context, View(QUESTIONS_URI, read_question_app()))
+
+
+def read_question_app() -> str:
+    """Return the document of the question app: `view.html` with `form.js` inlined, because it may load no file."""
+    folder = Path(__file__).parents[1] / "question_ui"
+    document, form = ((folder / name).read_text(encoding="utf-8") for name in ("view.html", "form.js"))
+    return document.replace("//= form.js\n", form.replace("\nexport ", "\n"))
 
 
 def _result(
