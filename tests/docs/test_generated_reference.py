@@ -8,6 +8,7 @@ import re
 import pytest
 
 import mcp_roundtrip
+from support import message_pages
 from support.docstring_pages import PAGES, render
 from support.project import ROOT
 
@@ -27,3 +28,20 @@ def test_every_public_name_has_a_place_in_the_reference() -> None:
     written = "\n".join(page.read_text("utf-8") for page in (REFERENCE / "api").glob("*.md"))
     explained = set(re.findall(r"^class (\w+)", written, re.MULTILINE)) | generated
     assert set(mcp_roundtrip.__all__) - explained == set()
+
+
+def test_the_page_of_messages_has_the_table() -> None:
+    if os.environ.get("WRITE_TABLES"):
+        message_pages.PAGE.write_text(message_pages.render(), "utf-8")
+    assert message_pages.PAGE.read_text("utf-8") == message_pages.render(), "make reference"
+
+
+def test_the_page_of_messages_has_every_module_of_the_table() -> None:
+    modules = {path.stem for path in (ROOT / "tests/messages").glob("*.py")} - {"cases"}
+    assert modules == message_pages.SECTIONS.keys()
+
+
+def test_the_messages_that_clients_and_operators_see_are_in_the_code() -> None:
+    code, shown = message_pages.sources(), message_pages.shown_messages()
+    assert len(shown) > 30
+    assert [message for message in shown if message not in code] == []

@@ -1,4 +1,4 @@
-"""docs/explanation/questions.md shows what happens."""
+"""The pages about questions show what happens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from support.deployment import legacy
 from support.documents import code_blocks
 
-PAGE = "docs/explanation/questions.md"
+GUIDE, EXPLANATION = "docs/guides/asking.md", "docs/explanation/questions.md"
 
 
 def test_the_example_is_asked_through_the_model_and_answered_as_shown() -> None:
     shown: dict[str, Any] = {}
-    [program], [given] = code_blocks(PAGE, "python"), code_blocks(PAGE, "json")
+    program, given = code_blocks(GUIDE, "python")[0], code_blocks(EXPLANATION, "json")[-1]
     exec(program, shown)
     client = legacy(shown["server"])
     arguments = json.loads(given)

@@ -1,0 +1,89 @@
+"""The page of error messages: those that clients and operators see, and the table of authors' mistakes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+
+from messages.cases import CASES, Case
+from support.project import ROOT
+
+PAGE = ROOT / "docs/reference/messages.md"
+
+SHOWN = (ROOT / "tests/messages/shown.md").read_text("utf-8")
+"""The first part of the page."""
+
+OF_AWS = "From API Gateway and Lambda"
+"""The section of the first part with messages that are not this package's."""
+
+LONGEST = 200
+"""Longer messages are cut on the page."""
+
+SECTIONS = {
+    "functions": (
+        "Definitions: functions, parameters and schemas",
+        "`DefinitionError`, when the module is imported or [its definitions are\n"
+        "checked](api/check-definitions.md): by `make run`, `Player` and `make catalog`. A deployed\n"
+        "function omits the tool and logs `definition_failed`.",
+    ),
+    "servers": (
+        "Servers, resources, content and results",
+        "`DefinitionError` as above; `UsageError` during the call: the log has `tool_raised`\n"
+        "(`prompt_raised`, `resource_raised`) with the traceback, and the client gets a correlation id.",
+    ),
+    "contexts": (
+        "Calls of the context: questions, steps, tasks",
+        "During the call, as `UsageError`, `DefinitionError`, `InvalidKey`, `DuplicateKey` or `Drift`.",
+    ),
+    "awaits": (
+        "Calls without await",
+        "`NotAwaited`, during the call. See [await every call](../guides/writing-tools.md#await-every-call).",
+    ),
+    "hooks": (
+        "Hooks",
+        "When the module is imported, or during the call. See [`@server.around`](api/around.md).",
+    ),
+    "settings": (
+        "Settings",
+        "The log has `misconfigured` or `setting_missing`, and the client gets -32603.\n"
+        "[Settings](settings.md) has all variables.",
+    ),
+}
+"""Module of tests/messages -> heading, and where its messages are seen."""
+
+
+def render() -> str:
+    """Return the Markdown of the page."""
+    parts = [SHOWN.rstrip("\n")]
+    for module, (title, where) in SECTIONS.items():
+        import_module(f"messages.{module}")  # fills the table
+        cases = [case for case in CASES if case.name.startswith(f"{module}:")]
+        rows = ["| message | the mistake |", "|---|---|", *sorted(_rows(cases))]
+        parts += [f"## {title}", where, "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(cases: list[Case]) -> Iterator[str]:
+    for case in cases:
+        mistake = case.name.partition(": ")[2]
+        for line in case.message.splitlines():
+            yield f"| {_code(line if len(line) <= LONGEST else line[: LONGEST - 1] + '…')} | {mistake} |"
+
+
+def _code(text: str) -> str:
+    text = text.replace("|", "\\|")
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def shown_messages() -> list[str]:
+    """Return the messages of this package in the first part of the page."""
+    ours, _, rest = SHOWN.partition(f"## {OF_AWS}\n")
+    return re.findall(r"^\| `(.+?)` \|", ours + rest.partition("\n## ")[2], re.MULTILINE)
+
+
+def sources() -> str:
+    """Return the code of the package and its tools. Literals are joined; a value in one is an ellipsis."""
+    folders = (ROOT / "layers", ROOT / "development")
+    code = "\n".join(path.read_text("utf-8") for folder in folders for path in sorted(folder.rglob("*.py")))
+    return re.sub(r"\{[^{}\n\"]*\}", "…", re.sub(r'"\s*\n\s*f?"', "", code))
