@@ -335,7 +335,7 @@ deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deploy
 	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/transformed.yaml platform/*.yaml
 
 .PHONY: smoke
-smoke: $(VENV)/.smoke  ## check a deployed endpoint from the outside, with a real client (URL=…)
+smoke: $(VENV)/.local  ## check a deployed endpoint from the outside, with a real client (URL=…)
 	@# The settings come from the environment, which other users of this computer cannot read.
 	@$(VENV)/bin/python -m mcp_roundtrip_tools smoke
 
@@ -379,16 +379,11 @@ $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(call supported,$(VENV))
 	$(call pip,$(VENV),what the tests need,--editable '.[dev]')
-	@touch $@ $(VENV)/.local $(VENV)/.smoke $(VENV)/.traces
+	@touch $@ $(VENV)/.local $(VENV)/.traces
 
 # Once, and while other tools are installed: otherwise each process of pytest compiles the modules of all tests.
 $(VENV)/.collected: | $(VENV)/.dev
 	@$(VENV)/bin/pytest --collect-only > /dev/null 2>&1; touch $@
-
-$(VENV)/.smoke: pyproject.toml | $(VENV)/bin/python
-	$(call supported,$(VENV))
-	$(call pip,$(VENV),the official client,--editable '.[smoke]')
-	@touch $@ $(VENV)/.local
 
 $(VENV)/.traces: $(VENV)/.local
 	$(call pip,$(VENV),OpenTelemetry,--editable '.[traces]')

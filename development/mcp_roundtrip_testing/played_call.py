@@ -158,17 +158,3 @@ def warn_of_changes(
 def _shortened(result: Mapping[str, Any]) -> str:
     shown = {name: member for name, member in result.items() if name not in ("_meta", "resultType")}
     return f"{shown!r:.500}"
-
-
-def input_response(request: Mapping[str, Any] | None, given: Any) -> Any:
-    """Return the entry of `inputResponses` for a request; `request` is None for a key that is not asked.
-
-    `given` is the content of a form (a dict, or the value of a single field), `DECLINE`, `CANCEL`, or a
-    result for sampling and roots. For a URL, any value means consent.
-    """
-    is_elicitation = request is not None and request["method"] == "elicitation/create"
-    if given is DECLINE or given is CANCEL or request is None or not is_elicitation:
-        return given
-    if request["params"].get("mode") == "url":
-        return {"action": "accept"}
-    return {"action": "accept", "content": given if isinstance(given, dict) else {"value": given}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,11 +17,9 @@ from mcp_roundtrip_tools.call.forms import Refused, ask_fields
 from mcp_roundtrip_tools.call.given_answers import GivenAnswers, parse_answers
 from mcp_roundtrip_tools.call.output import describe_result, describe_tools
 from mcp_roundtrip_tools.call.questions import Questions
-from mcp_roundtrip_tools.call.server import CAPABILITIES, McpServer, Notify
+from mcp_roundtrip_tools.call.server import McpServer
 from mcp_roundtrip_tools.call.terminal import Terminal
-from mcp_roundtrip_tools.client.exchange import is_trustworthy
-from mcp_roundtrip_tools.client.local_issuer import CALL_CLIENT
-from mcp_roundtrip_tools.client.mcp_requests import Endpoint
+from mcp_roundtrip_tools.client.http import is_trustworthy
 from mcp_roundtrip_tools.client.terminal_text import printable, printable_json
 
 URL: Final = "http://127.0.0.1:3000/mcp"
@@ -55,12 +52,23 @@ def main(
 
 
 def _run(options: argparse.Namespace, terminal: Terminal) -> int:
+    if not is_trustworthy(options.url):
+        raise usage_error(f"{options.url} is no https URL, and no URL of this computer.")
     given = GivenAnswers(
         parse_answers(options.answers) if options.answers else {}, options.sample, options.root
     )
-    server = McpServer(_endpoint(options.url), _notify(terminal), user=options.user, scopes=options.scopes)
     questions = Questions(options.tool or "The task", terminal, given)
-    caller = Caller(server, questions, terminal)
+    with McpServer(
+        options.url,
+        lambda line: terminal.show(line, "dim"),
+        token=os.environ.get("TOKEN") or None,
+        user=options.user,
+        scopes=options.scopes,
+    ) as server:
+        return _call(options, server, Caller(server, questions, terminal), terminal)
+
+
+def _call(options: argparse.Namespace, server: McpServer, caller: Caller, terminal: Terminal) -> int:
     if options.task:
         return _print_result(caller.follow({"taskId": options.task}), terminal, as_json=options.json)
     tools = server.tools()
@@ -72,15 +80,6 @@ def _run(options: argparse.Namespace, terminal: Terminal) -> int:
     words = [*options.arguments, *(split_words(options.args) if options.args else ())]
     call = _complete(read_arguments(words, tool.get("inputSchema") or {}), tool, terminal)
     return _print_result(caller.call(tool, call), terminal, as_json=options.json)
-
-
-def _endpoint(url: str) -> Endpoint:
-    if not is_trustworthy(url):
-        raise usage_error(f"{url} is no https URL, and no URL of this computer.")
-    token = os.environ.get("TOKEN") or None
-    # A progress token and a level: without them, servers send neither progress nor log messages.
-    meta = {"progressToken": 1, "io.modelcontextprotocol/logLevel": "info"}
-    return Endpoint(url, CALL_CLIENT, CAPABILITIES, token, meta=meta)
 
 
 def _find(name: str, tools: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -101,29 +100,6 @@ def _complete(given: dict[str, Any], tool: Mapping[str, Any], terminal: Terminal
         return {**given, **ask_fields(terminal, missing)}
     except Refused:
         raise CallFailed(Status.INTERRUPTED, "The call was not sent.") from None
-
-
-def _notify(terminal: Terminal) -> Notify:
-    def show(method: str, params: Mapping[str, Any]) -> None:
-        match method:
-            case "signed_in":
-                terminal.show(f"Signed in as {params['user']} at the local issuer.", "dim")
-            case "not_signed_in":
-                text = f"The server requires no sign-in, so this call is not {params['user']}'s."
-                terminal.show(text, "dim")
-            case "waiting":
-                terminal.show("  waiting for the server …", "dim")
-            case "notifications/progress":
-                total = f"/{params['total']}" if "total" in params else ""
-                terminal.show(
-                    f"  {params.get('progress')}{total} {params.get('message', '')}".rstrip(), "dim"
-                )
-            case "notifications/message":
-                data = params.get("data")
-                text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-                terminal.show(f"  {params.get('level')}: {text}", "dim")
-
-    return show
 
 
 def _print_result(result: Mapping[str, Any], terminal: Terminal, *, as_json: bool) -> int:

@@ -12,7 +12,6 @@ from mcp_roundtrip_tools.call.errors import CallFailed, Status
 from mcp_roundtrip_tools.call.questions import Questions
 from mcp_roundtrip_tools.call.server import McpServer
 from mcp_roundtrip_tools.call.terminal import Terminal
-from mcp_roundtrip_tools.client.mcp_requests import parameter_headers
 
 MAX_ROUNDS: Final = 100
 
@@ -41,9 +40,9 @@ class Caller:
     def call(self, tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> Result:
         """Call a tool and return its result. Raises CallFailed."""
         first = {"name": tool["name"], "arguments": dict(arguments)}
-        headers, params = parameter_headers(tool, arguments), first
+        params = first
         for _ in range(MAX_ROUNDS):
-            result = self._server.request(TOOLS_CALL, params, headers)
+            result = self._server.request(TOOLS_CALL, params)
             if result.get("resultType") == "task":
                 return self.follow(result)
             if result.get("resultType") != "input_required":
@@ -115,7 +114,8 @@ def _cancelled(task: Mapping[str, Any]) -> Result:
 
 
 def _completed(task: Mapping[str, Any]) -> Result:
-    result: Result = task["result"]
+    if not isinstance(result := task.get("result"), Mapping):
+        raise CallFailed(Status.ERROR, "The task completed without a result.")
     return result
 
 

@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Any, Final
 
-from mcp_roundtrip_tools.call.schemas import usable_schema
+import jsonschema_rs
+
+from mcp_roundtrip_testing.answers import choices_of
 
 YES: Final = ("y", "yes", "true", "1", "on")
 NO: Final = ("n", "no", "false", "0", "off")
@@ -18,28 +19,26 @@ UNSET: Final = object()
 """The value of a field that is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A choice. `title` is what the user reads."""
-
-    value: Any
-    title: str
-
-
 @dataclass(frozen=True)
 class Field:
-    """A member of an object. `default` is UNSET if there is none."""
+    """A member of an object. `default` is UNSET if there is none.
+
+    `options` are the values to choose from, each with the title that the user reads: those of the field,
+    or of the members of its list.
+    """
 
     name: str
     schema: Mapping[str, Any]
     is_required: bool
-    default: Any = UNSET
+
+    @property
+    def default(self) -> Any:
+        return self.schema.get("default", UNSET)
 
     @property
     def label(self) -> str:
         """What the user reads; the name of a single value says nothing."""
-        title = self.schema.get("title")
-        return title if isinstance(title, str) and title else self.name
+        return str(self.schema.get("title") or self.name)
 
     @property
     def kind(self) -> str:
@@ -48,11 +47,13 @@ class Field:
         return kinds[0] if len(kinds) == 1 else "json"
 
     @property
-    def options(self) -> tuple[Option, ...]:
-        """The choices of the field, or of the members of its list; empty if every value is allowed."""
-        found = _options(self.schema)
+    def options(self) -> list[tuple[Any, str]]:
+        return choices_of(self.schema) or choices_of(self._items)
+
+    @property
+    def _items(self) -> Mapping[str, Any]:
         items = self.schema.get("items")
-        return found or (_options(items) if isinstance(items, dict) else ())
+        return items if isinstance(items, dict) else {}
 
     def hint(self) -> str:
         """Return what the user may enter, in brackets."""
@@ -61,24 +62,25 @@ class Field:
         elif self.options:
             allowed = f"1-{len(self.options)}"
         elif self.kind == "boolean":
-            return {True: "[Y/n]", False: "[y/N]"}.get(self.default, "[y/n]")
+            return "[y/n]" if self.default is UNSET else "[Y/n]" if self.default else "[y/N]"
         else:
-            allowed = _HINTS.get(self.kind, "") or _FORMATS.get(self.schema.get("format", ""), "")
+            allowed = _HINTS.get(self.kind) or _HINTS.get(str(self.schema.get("format")), "")
+        parts = [allowed] if allowed else []
         if self.default is not UNSET:
-            allowed += f"{', ' if allowed else ''}default {self._shown(self.default)}"
+            parts.append(f"default {self._shown(self.default)}")
         elif not self.is_required:
-            allowed += f"{', ' if allowed else ''}optional"
-        return f"[{allowed}]" if allowed else ""
+            parts.append("optional")
+        return f"[{', '.join(parts)}]" if parts else ""
 
     def read(self, text: str) -> Any:
         """Return the value of a text; UNSET for an optional field without text. Raises ValueError."""
         entered = text.strip() if self.kind != "string" or self.options else text
         if not entered:
             return self._without_text()
-        if self.kind == "array":
-            return self._read_list(entered)
-        value = _choice(self.options, entered) if self.options else _READERS[self.kind](entered)
-        _check(self.schema, value)
+        value = self._read_list(entered) if self.kind == "array" else self._read_one(self.kind, entered)
+        # The server checks everything again. A field whose type is unknown takes JSON or text.
+        if self.kind != "json":
+            self._check(value)
         return value
 
     def _without_text(self) -> Any:
@@ -88,88 +90,78 @@ class Field:
             raise ValueError("a value is required")
         return "" if self.is_required else UNSET
 
-    def _read_list(self, entered: str) -> list[Any]:
+    def _read_list(self, entered: str) -> Any:
         if entered.startswith("["):
-            value = _json(entered)
-        else:
-            texts = [each.strip() for each in entered.split(",") if each.strip()]
-            items = self.schema.get("items")
-            kind = Field("", items if isinstance(items, dict) else {}, True).kind
-            read = (lambda text: _choice(self.options, text)) if self.options else _READERS[kind]
-            value = [read(each) for each in texts]
-        if not isinstance(value, list):
-            raise ValueError("must be a list")
-        _check_bounds(len(value), self.schema.get("minItems"), self.schema.get("maxItems"), "{} values")
-        return value
+            return _json(entered)
+        kind = Field("", self._items, True).kind
+        return [self._read_one(kind, each.strip()) for each in entered.split(",") if each.strip()]
+
+    def _read_one(self, kind: str, entered: str) -> Any:
+        return _choice(self.options, entered) if self.options else _READERS.get(kind, str)(entered)
+
+    def _check(self, value: Any) -> None:
+        schema = {name: each for name, each in self.schema.items() if name != "$ref"}
+        try:
+            jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(value)
+        except jsonschema_rs.ValidationError as error:
+            shape = _HINTS.get(str(schema.get("format"))) if "is not a" in error.message else None
+            raise ValueError(f"must be: {shape}" if shape else f"does not fit: {error.message}") from None
 
     def _shown(self, value: Any) -> str:
-        titles = {json.dumps(option.value): str(number) for number, option in enumerate(self.options, 1)}
-        if isinstance(value, list):
-            return ",".join(titles.get(json.dumps(each), str(each)) for each in value)
-        return titles.get(json.dumps(value), str(value))
+        numbers = {json.dumps(each): str(number) for number, (each, _) in enumerate(self.options, 1)}
+        values = value if isinstance(value, list) else [value]
+        return ",".join(numbers.get(json.dumps(each), str(each)) for each in values)
 
 
-def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the fields of an object's schema, which may be nonsensical."""
-    schema = usable_schema(schema)
-    required = schema.get("required", ())
-    definitions = schema.get("$defs", {})
-    members = {name: _inlined(each, definitions) for name, each in schema.get("properties", {}).items()}
-    return tuple(
-        Field(name, member, name in required, member.get("default", UNSET))
-        for name, member in members.items()
-    )
+def fields_of(schema: Any) -> tuple[Field, ...]:
+    """Return the fields of an object's schema. A schema that is none describes no field."""
+    if not jsonschema_rs.meta.is_valid(schema):
+        names = schema.get("properties")
+        return tuple(
+            Field(name, {"anyOf": [{}]}, False) for name in (names if isinstance(names, dict) else ())
+        )
+    required, definitions = schema.get("required", ()), schema.get("$defs", {})
+    members = schema.get("properties", {})
+    return tuple(Field(name, _inlined(each, definitions), name in required) for name, each in members.items())
 
 
-def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    return {**definitions.get(name, {}), **schema} if name else schema
+def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(schema, dict):
+        return {}
+    found = definitions.get(str(schema.get("$ref", "")).removeprefix("#/$defs/"))
+    return {**found, **schema} if isinstance(found, dict) else schema
 
 
-def _types(schema: Mapping[str, Any]) -> list[str]:
+def _types(schema: Any) -> list[str]:
+    if not isinstance(schema, dict):
+        return []
     kind = schema.get("type")
-    if isinstance(kind, list):
-        return kind
-    if isinstance(kind, str):
-        return [kind]
+    if kind is not None:
+        return kind if isinstance(kind, list) else [kind]
     branches = schema.get("anyOf") or schema.get("oneOf") or ()
-    found = [name for branch in branches if isinstance(branch, dict) for name in _types(branch)]
-    if not found and (schema.get("enum") or branches or "const" in schema):
-        return ["string"]
-    return list(dict.fromkeys(found))
+    found = [name for branch in branches for name in _types(branch)]
+    return list(dict.fromkeys(found)) or (["string"] if choices_of(schema) or "const" in schema else [])
 
 
-def _options(schema: Mapping[str, Any]) -> tuple[Option, ...]:
-    if "enum" in schema:
-        titles = schema.get("enumNames") or schema["enum"]
-        return tuple(Option(value, str(title)) for value, title in zip(schema["enum"], titles, strict=False))
-    branches = schema.get("oneOf") or schema.get("anyOf") or ()
-    if not branches or not all(isinstance(branch, dict) and "const" in branch for branch in branches):
-        return ()
-    return tuple(Option(branch["const"], str(branch.get("title", branch["const"]))) for branch in branches)
-
-
-def _choice(options: tuple[Option, ...], entered: str) -> Any:
+def _choice(options: list[tuple[Any, str]], entered: str) -> Any:
     """Return the value of a number, of a value, or of the only title that contains the text."""
-    for option in options:
-        if entered == str(option.value):
-            return option.value
+    for value, _ in options:
+        if entered == str(value):
+            return value
     if entered.isdecimal() and 0 < int(entered) <= len(options):
-        return options[int(entered) - 1].value
-    found = [option for option in options if entered.casefold() in option.title.casefold()]
-    exact = [option for option in found if entered.casefold() == option.title.casefold()]
+        return options[int(entered) - 1][0]
+    found = [option for option in options if entered.casefold() in option[1].casefold()]
+    exact = [option for option in found if entered.casefold() == option[1].casefold()]
     if len(exact or found) == 1:
-        return (exact or found)[0].value
+        return (exact or found)[0][0]
     fits = f"fits {len(found)} choices; it " if found else ""
     raise ValueError(f"{fits}must be a number from 1 to {len(options)}")
 
 
 def _boolean(text: str) -> bool:
-    if text.lower() in YES:
-        return True
-    if text.lower() in NO:
-        return False
-    raise ValueError("must be y or n")
+    if text.lower() not in (*YES, *NO):
+        raise ValueError("must be y or n")
+    return text.lower() in YES
 
 
 def _integer(text: str) -> int:
@@ -206,7 +198,6 @@ def _json_or_text(text: str) -> Any:
 
 
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "string": str,
     "boolean": _boolean,
     "integer": _integer,
     "number": _number,
@@ -222,41 +213,8 @@ _HINTS: Final = {
     "array": "values, separated by commas",
     "object": "JSON",
     "json": "JSON or text",
-}
-
-_FORMATS: Final = {
     "date": "YYYY-MM-DD",
     "date-time": "YYYY-MM-DDThh:mm:ssZ",
     "email": "email address",
     "uri": "URL",
 }
-
-
-def _check(schema: Mapping[str, Any], value: Any) -> None:
-    """Raise ValueError with the reason if a value does not fit. The server checks everything again."""
-    if isinstance(value, str):
-        _check_bounds(len(value), schema.get("minLength"), schema.get("maxLength"), "{} characters")
-        _check_format(str(schema.get("format", "")), value)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        _check_bounds(value, schema.get("minimum"), schema.get("maximum"), "{}")
-
-
-def _check_bounds(value: float, least: float | None, most: float | None, unit: str) -> None:
-    if least is not None and value < least:
-        raise ValueError(f"must be at least {unit.format(least)}")
-    if most is not None and value > most:
-        raise ValueError(f"must be at most {unit.format(most)}")
-
-
-def _check_format(name: str, text: str) -> None:
-    try:
-        if name == "date":
-            date.fromisoformat(text)
-        elif name == "date-time":
-            datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"must look like {_FORMATS[name]}") from None
-    if name == "email" and not re.fullmatch(r"[^@\s]+@[^@\s]+", text):
-        raise ValueError("must be an email address")
-    if name == "uri" and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text):
-        raise ValueError("must be a URL with its scheme")

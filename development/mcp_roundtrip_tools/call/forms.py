@@ -58,5 +58,5 @@ def _describe(terminal: Terminal, field: Field, *, is_single: bool) -> None:
     if isinstance(description, str) and not is_single:
         terminal.show(f"  {field.label}: {description}", "dim")
     width = len(str(len(field.options)))
-    for number, option in enumerate(field.options, 1):
-        terminal.show(f"    {number:>{width}}  {option.title}")
+    for number, (_, title) in enumerate(field.options, 1):
+        terminal.show(f"    {number:>{width}}  {title}")

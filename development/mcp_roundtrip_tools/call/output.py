@@ -25,7 +25,7 @@ def _describe(tool: Mapping[str, Any]) -> str:
 
 
 def _argument(field: Field) -> str:
-    kind = "|".join(option.title for option in field.options) or field.kind
+    kind = "|".join(title for _, title in field.options) or field.kind
     return f"{field.name}={kind}" if field.is_required else f"[{field.name}={kind}]"
 
 

@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip_testing.answers import sampled_message
 from mcp_roundtrip_tools.call.errors import usage_error
 from mcp_roundtrip_tools.call.fields import NO, fields_of
 from mcp_roundtrip_tools.call.forms import HELP, Refused, ask_fields, ask_line
-from mcp_roundtrip_tools.call.given_answers import (
-    GivenAnswers,
-    Request,
-    Response,
-    message_result,
-    roots_result,
-)
+from mcp_roundtrip_tools.call.given_answers import GivenAnswers, Request, Response, roots_result
 from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.client.sample_values import sample_answer
 
 
 class Questions:
@@ -89,7 +85,7 @@ class Questions:
         lines: list[str] = []
         while (line := ask_line(self._terminal, "  > ")) != ".":
             lines.append(line)
-        return message_result("\n".join(lines))
+        return sampled_message("\n".join(lines))
 
     def _ask_for_roots(self) -> Response:
         folder = Path.cwd()
@@ -131,22 +127,14 @@ def _message(request: Request) -> str:
 
 
 def _example(request: Request) -> Any:
-    """Return an answer that fits the form."""
-    params = request.get("params") or {}
-    if request.get("method") == "sampling/createMessage":
-        return "the reply of a model"
-    if params.get("requestedSchema") is None:
-        return {"roots": []} if request.get("method") == "roots/list" else {"action": "accept"}
-    fields = fields_of(params["requestedSchema"])
-    values = {
-        each.name: each.options[0].value if each.options else _EXAMPLES.get(each.kind, "text")
-        for each in fields
-        if each.is_required or len(fields) == 1
-    }
-    return values[fields[0].name] if len(fields) == 1 else values
-
-
-_EXAMPLES = {"boolean": True, "integer": 1, "number": 1.5, "array": []}
+    """Return an answer that fits the question, as short as ANSWERS may have it."""
+    match sample_answer(request):
+        case {"action": "accept", "content": dict(content)}:
+            return next(iter(content.values())) if len(content) == 1 else content
+        case {"content": {"text": text}}:
+            return text
+        case found:
+            return found
 
 
 def _text(content: Any) -> str:

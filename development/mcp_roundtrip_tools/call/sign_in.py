@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any, Final, TypeGuard
 from urllib.parse import urlencode, urlsplit
 
+import httpx2
+
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
-from mcp_roundtrip_tools.client.challenges import challenge_of, challenge_parameter
-from mcp_roundtrip_tools.client.exchange import LOOPBACK, Response, request
-from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
+from mcp_roundtrip_tools.client.http import member, parse_object, request
+from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER, LOOPBACK
+from mcp_roundtrip_tools.client.refusals import challenge_parameter
 
 FORM: Final = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
 
 
-def local_token(url: str, refusal: Response, user: str | None, scopes: str | None) -> tuple[str, str]:
+def local_token(url: str, refusal: httpx2.Response, user: str | None, scopes: str | None) -> tuple[str, str]:
     """Return a token of the local issuer and the name of its user, after a request without one was refused.
 
     `url` is that of the endpoint, which gets the token: another computer's endpoint could name the issuer and
     the endpoint of this one (RFC 9728 §7.3). Without `user`, the first user of the issuer signs in; without
     `scopes`, with the user's scopes. Raises CallFailed and Unreachable.
     """
-    metadata = challenge_parameter(challenge_of(refusal), "resource_metadata")
+    metadata = challenge_parameter(refusal, "resource_metadata")
     if metadata is not None and _is_local(metadata) and not _is_local(url):
         raise _needs_token(None)
     resource = _document(metadata)
@@ -34,9 +36,9 @@ def local_token(url: str, refusal: Response, user: str | None, scopes: str | Non
     form = {"grant_type": LOCAL_USER, "user": user, "scope": scopes, "resource": resource.get("resource")}
     body = urlencode({name: value for name, value in form.items() if value is not None}).encode()
     response = request("POST", token_endpoint, FORM, body)
-    token, name = response.member("access_token"), response.member("user")
+    token, name = member(response, "access_token"), member(response, "user")
     if not isinstance(token, str):
-        reason = response.member("error_description") or response.status
+        reason = member(response, "error_description") or response.status_code
         raise CallFailed(Status.USAGE, f"The local issuer gives no token: {reason}.")
     return token, str(name)
 
@@ -70,8 +72,7 @@ def _is_same(url: str, resource: Any) -> bool:
 def _document(url: str | None) -> dict[str, Any]:
     if url is None:
         return {}
-    found = request("GET", url, {"accept": "application/json"}).json()
-    return found if isinstance(found, dict) else {}
+    return parse_object(request("GET", url, {"accept": "application/json"}).text)
 
 
 def _needs_token(issuer: str | None) -> CallFailed:

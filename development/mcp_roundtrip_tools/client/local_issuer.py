@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 CALL_CLIENT: Final = "mcp-roundtrip-call"
 """The client id of `make call`, and its name in requests."""
 

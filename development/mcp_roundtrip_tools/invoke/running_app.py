@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip_tools.client.exchange import LOOPBACK, Unreachable, request
+from mcp_roundtrip_tools.client.http import Unreachable, member, request
+from mcp_roundtrip_tools.client.local_issuer import LOOPBACK
 from mcp_roundtrip_tools.invoke.invocation import Invoked, first_line
 from mcp_roundtrip_tools.template.model import TemplateError
 
 _WAIT_S: Final = 86_400.0
 """A function may run for 15 minutes, and in debug mode until its user continues."""
-
-_MAX_ANSWER: Final = 64 * 1024 * 1024
-"""A response of 6 MB in a JSON string, and the log."""
 
 _HEADERS: Final = {"content-type": "application/json", "x-console": "1"}
 
@@ -42,16 +40,15 @@ def invoke_in_run(
             _HEADERS,
             body,
             timeout_s=_WAIT_S,
-            max_body=_MAX_ANSWER,
         )
     except Unreachable as error:
         raise TemplateError(f"make run at port {port} did not answer: {error}") from None
-    message = answer.member("message")
-    if answer.status == 409 or (answer.status != 200 and message is None):  # of another program
+    message = member(answer, "message")
+    if answer.status_code == 409 or (answer.status_code != 200 and message is None):  # of another program
         return None
-    if answer.status != 200:
+    if answer.status_code != 200:
         raise TemplateError(f"make run at port {port}: {message}")
-    return _show(json.loads(answer.body), port, show)
+    return _show(answer.json(), port, show)
 
 
 def _show(found: Any, port: int, show: Callable[[str], None]) -> Invoked:
@@ -77,5 +74,5 @@ def _console(port: int) -> str | None:
         return None
     location = found.headers.get("location", "")
     parts = urlsplit(location)
-    is_console = found.status == 302 and parts.hostname in LOOPBACK and parts.path == "/"
+    is_console = found.status_code == 302 and parts.hostname in LOOPBACK and parts.path == "/"
     return location if is_console else None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip_tools.call.given_answers import GivenAnswers
-from mcp_roundtrip_tools.events.of_application import answer
+from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
 
 LIVE: Final = "live"
@@ -55,7 +55,7 @@ def _opens_page(requests: Requests) -> bool:
 
 
 def _answers(requests: Requests, given: GivenAnswers) -> dict[str, Any]:
-    return {key: given.find(key, request) or answer(request) for key, request in requests.items()}
+    return {key: given.find(key, request) or sample_answer(request) for key, request in requests.items()}
 
 
 def given_answers(folder: Path) -> GivenAnswers:

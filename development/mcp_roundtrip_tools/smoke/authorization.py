@@ -8,13 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
+
 from mcp_roundtrip.auth.protected_resource import WELL_KNOWN
-from mcp_roundtrip.protocol.constants import DISCOVER
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_tools.client.challenges import RENAMED, challenge_of, challenge_parameter
-from mcp_roundtrip_tools.client.exchange import Response, Unreachable
-from mcp_roundtrip_tools.client.mcp_requests import Endpoint, correlation_of, error_of, result_of
-from mcp_roundtrip_tools.client.refusals import explain
+from mcp_roundtrip_tools.client.http import Unreachable, member, parse_object
+from mcp_roundtrip_tools.client.refusals import (
+    RENAMED,
+    challenge_parameter,
+    correlation_of,
+    error_of,
+    explain,
+)
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint
 from mcp_roundtrip_tools.smoke.findings import Findings
 from mcp_roundtrip_tools.smoke.tokens import claims_of, refusal_reasons
 
@@ -33,26 +40,26 @@ def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:
     The URL is empty if the challenge names none, and None if the endpoint needs no credentials. Raises
     Stopped if the response is neither that of a server nor a refusal.
     """
-    response = endpoint.post(DISCOVER, anonymous=True)
+    response = endpoint.discover(anonymous=True)
     has_credentials = endpoint.token is not None or endpoint.sign is not None
-    if response.status == 200 and result_of(response) is not None:
+    if response.status_code == 200 and member(response, "result") is not None:
         if has_credentials:
             findings.wrong("anonymous", "The endpoint answers without credentials: AuthMode is none.")
         else:
             findings.ok("anonymous", "The endpoint answers without a token (AuthMode none).")
         return None
-    if (error := error_of(response)) is not None and response.status not in (401, 403):
+    if (error := error_of(response)) is not None and response.status_code not in (401, 403):
         raise findings.stop("anonymous", internal_fault(response, error))
-    if response.status not in (401, 403):
+    if response.status_code not in (401, 403):
         raise findings.stop("anonymous", explain(response))
     if not has_credentials:
         return _challenged(response, findings, "Pass TOKEN=…, CLIENT_ID=… or IAM=1.")
     return _challenged(response, findings, None)
 
 
-def internal_fault(response: Response, error: tuple[int, str]) -> str:
+def internal_fault(response: httpx2.Response, error: tuple[int, str]) -> str:
     """Return a sentence on a JSON-RPC error of a request that no server should refuse."""
-    if response.status == 503:
+    if response.status_code == 503:
         return (
             "The function cannot fetch the keys of the token issuer (503): check TokenIssuer, TokenJwksUri "
             "and the function's network; the log event is issuer_unavailable."
@@ -66,18 +73,16 @@ def internal_fault(response: Response, error: tuple[int, str]) -> str:
     return f"The server refuses the request: {code}, {message.rstrip('.')}.{hint}{correlation_of(response)}"
 
 
-def _challenged(response: Response, findings: Findings, missing: str | None) -> str:
-    challenge = response.headers.get("www-authenticate", "")
+def _challenged(response: httpx2.Response, findings: Findings, missing: str | None) -> str:
+    url = challenge_parameter(response, "resource_metadata")
     renamed = next((name for name in RENAMED if name in response.headers), None)
-    url = challenge_parameter(challenge, "resource_metadata")
-    if missing is None and response.status == 403:
+    if missing is None and response.status_code == 403:
         findings.ok("anonymous", "A request without credentials gets 403.")
-    elif url is not None:
+    elif url is not None and "resource_metadata" in response.headers.get("www-authenticate", ""):
         findings.ok(
             "anonymous", "A request without a token gets 401 and a challenge that names the metadata."
         )
     elif renamed is not None:
-        url = challenge_parameter(response.headers[renamed], "resource_metadata")
         findings.note(
             "anonymous",
             f"The challenge of the 401 arrives as {renamed}: clients that do not try the well-known "
@@ -86,8 +91,8 @@ def _challenged(response: Response, findings: Findings, missing: str | None) -> 
     else:
         findings.note(
             "anonymous",
-            f"A request without a token gets {response.status} without a challenge: clients can find the "
-            "authorization server only at the well-known URL.",
+            f"A request without a token gets {response.status_code} without a challenge: clients can find "
+            "the authorization server only at the well-known URL.",
         )
     if missing is not None:
         findings.wrong("token", f"The endpoint needs credentials. {missing}")
@@ -155,20 +160,30 @@ def check_issuer(endpoint: Endpoint, published: Published, findings: Findings) -
 
 
 def check_token(endpoint: Endpoint, published: Published, findings: Findings) -> None:
-    """Check that the endpoint accepts the token. Raises Stopped if not, with the reason."""
-    response = endpoint.post(DISCOVER)
-    if response.status == 200:
-        if endpoint.token is not None:
-            findings.ok("token", "The endpoint accepts the token.")
-        elif endpoint.sign is not None:
-            findings.ok("token", "The endpoint accepts the signature.")
-        return
-    if response.status == 401 and endpoint.token is not None:
+    """Check that the endpoint accepts the token, and is an MCP server of the current version.
+
+    Raises Stopped if not, with the reason.
+    """
+    response = endpoint.discover()
+    error = error_of(response)
+    if response.status_code == 401 and endpoint.token is not None:
         raise findings.stop("token", " ".join(_reasons(endpoint.token, published)))
-    if response.status == 403 and (scopes := challenge_parameter(challenge_of(response), "scope")):
+    if response.status_code == 403 and (scopes := challenge_parameter(response, "scope")):
         raise findings.stop("token", f"The token lacks scopes; the call needs all of: {scopes}.")
-    if response.status == 503 and (error := error_of(response)) is not None:
+    if response.status_code == 503 and error is not None:
         raise findings.stop("token", internal_fault(response, error))
+    if response.status_code == 200 and (endpoint.token or endpoint.sign):
+        accepted = "token" if endpoint.token is not None else "signature"
+        findings.ok("token", f"The endpoint accepts the {accepted}.")
+    result = member(response, "result")
+    if not isinstance(result, dict):
+        text = explain(response) if error is None else internal_fault(response, error)
+        raise findings.stop("discovery", text)
+    versions = _texts(result.get("supportedVersions"))
+    if PROTOCOL_VERSION not in versions:
+        text = f"The server does not support MCP {PROTOCOL_VERSION}, but {', '.join(versions)}."
+        raise findings.stop("discovery", text)
+    findings.ok("discovery", f"The server speaks MCP {PROTOCOL_VERSION}.")
 
 
 def _reasons(token: str, published: Published) -> Iterable[str]:
@@ -189,8 +204,7 @@ def _first_document(endpoint: Endpoint, urls: Iterable[str]) -> tuple[str, Mappi
             response = endpoint.get(url)
         except Unreachable:
             continue
-        document = response.json()
-        if response.status == 200 and isinstance(document, dict):
+        if response.status_code == 200 and (document := parse_object(response.text)):
             return url, document
     return url, None
 

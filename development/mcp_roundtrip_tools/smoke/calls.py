@@ -1,25 +1,21 @@
-"""Checks of MCP: discovery, the tools, the function behind the front door, and a question's round trip."""
+"""Checks with the official client: the tools, the function behind the front door, a question's round trip."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from mcp_roundtrip.protocol.constants import DISCOVER, PROTOCOL_VERSION, TOOLS_CALL, TOOLS_LIST
+from mcp.shared.exceptions import MCPError
+
+from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_tools.client.challenges import challenge_of
-from mcp_roundtrip_tools.client.exchange import Response
-from mcp_roundtrip_tools.client.mcp_requests import (
-    Endpoint,
-    correlation_of,
-    error_of,
-    parameter_headers,
-    result_of,
-)
-from mcp_roundtrip_tools.client.refusals import explain
-from mcp_roundtrip_tools.smoke.answers import content_for
+from mcp_roundtrip_tools.client.connection import Connection, Result
+from mcp_roundtrip_tools.client.refusals import challenge_parameter, correlation_of, error_of, explain
+from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.smoke.findings import Findings, Stopped
+
+T = TypeVar("T")
 
 MAX_ROUNDS: Final = 10
 
@@ -32,38 +28,10 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-def check_discovery(endpoint: Endpoint, findings: Findings) -> None:
-    """Check that the endpoint is an MCP server of the current version. Raises Stopped if not."""
-    response = endpoint.post(DISCOVER)
-    result = result_of(response)
-    if result is None:
-        raise _stop(
-            findings, "discovery", response, "A setting of the function is wrong (log event misconfigured)"
-        )
-    versions = result.get("supportedVersions", [])
-    if PROTOCOL_VERSION not in versions:
-        raise findings.stop(
-            "discovery",
-            f"The server does not support MCP {PROTOCOL_VERSION}, but {', '.join(map(str, versions))}.",
-        )
-    findings.ok("discovery", f"The server speaks MCP {PROTOCOL_VERSION}.")
-
-
-def check_tools(endpoint: Endpoint, findings: Findings) -> Mapping[str, Mapping[str, Any]]:
+def check_tools(connection: Connection, findings: Findings) -> Mapping[str, Result]:
     """Check that the endpoint lists tools; return them by name. Raises Stopped if there are none."""
-    listed: dict[str, Mapping[str, Any]] = {}
-    cursor: str | None = None
-    while True:
-        response = endpoint.post(TOOLS_LIST, {} if cursor is None else {"cursor": cursor})
-        result = result_of(response)
-        if result is None:
-            raise _stop(
-                findings, "tools", response, "The function cannot list its tools (log event misconfigured)"
-            )
-        listed |= {each["name"]: each for each in result.get("tools", [])}
-        cursor = result.get("nextCursor")
-        if cursor is None:
-            break
+    hint = "The function cannot list its tools (log event misconfigured)"
+    listed = _checked(connection, findings, "tools", hint, connection.tools)
     if not listed:
         raise findings.stop(
             "tools",
@@ -74,61 +42,47 @@ def check_tools(endpoint: Endpoint, findings: Findings) -> Mapping[str, Mapping[
     return listed
 
 
-def check_owner(endpoint: Endpoint, tool: Mapping[str, Any], findings: Findings) -> None:
+def check_owner(connection: Connection, tool: str, findings: Findings) -> None:
     """Check that the front door reaches the function of a tool, without running the tool.
 
     The function refuses the invalid requestState before it calls the tool. Raises Stopped if it does not.
     """
-    response = endpoint.post(TOOLS_CALL, {"name": tool["name"], "arguments": {}, "requestState": "smoke"})
-    error = error_of(response)
-    if error is None and result_of(response) is None:
-        raise findings.stop("function", explain(response) + correlation_of(response))
-    if error is not None and error[0] == INTERNAL_ERROR:
-        raise findings.stop(
-            "function",
-            f"The front door cannot reach the function of {tool['name']}: MCP_OWNERS does not name it, its "
-            "role may not invoke it, or the function does not start (log misconfigured, forwarding_failed)."
-            + correlation_of(response),
-        )
-    if response.status == 403:
-        raise _lacks_scopes(findings, "function", response)
-    findings.ok("function", f"The function of {tool['name']} answers.")
+    params = {"name": tool, "arguments": {}, "requestState": "smoke"}
+    hint = (
+        f"The front door cannot reach the function of {tool}: MCP_OWNERS does not name it, its role may not "
+        "invoke it, or the function does not start (log misconfigured, forwarding_failed)"
+    )
+    try:
+        connection.request(TOOLS_CALL, params)
+    except MCPError as error:
+        response = connection.last
+        if response is None or error.code == INTERNAL_ERROR or response.status_code == 403:
+            raise _stop(connection, findings, "function", hint) from None
+    findings.ok("function", f"The function of {tool} answers.")
 
 
-def check_call(endpoint: Endpoint, call: Call, tool: Mapping[str, Any], findings: Findings) -> None:
+def check_call(connection: Connection, call: Call, findings: Findings) -> None:
     """Call the tool and answer its questions. Raises Stopped if the call does not complete."""
     params: dict[str, Any] = {"name": call.tool, "arguments": dict(call.arguments)}
-    headers = parameter_headers(tool, call.arguments)
     for answered in range(MAX_ROUNDS):
-        response = endpoint.post(TOOLS_CALL, params, headers=headers)
-        result = result_of(response)
-        if result is None:
-            raise _stop(findings, "call", response, _hint(answered))
+        send = lambda: connection.request(TOOLS_CALL, params)  # noqa: B023, E731 - called now
+        result = _checked(connection, findings, "call", _hint(answered), send)
         if result.get("resultType") != "input_required":
             return _completed(call, result, answered, findings)
         requests = result.get("inputRequests") or {}
-        params = {
-            **params,
-            "requestState": result.get("requestState"),
-            "inputResponses": {key: _answer(each) for key, each in requests.items()},
-        }
+        responses = {key: sample_answer(each) for key, each in requests.items()}
+        params = {**params, "requestState": result.get("requestState"), "inputResponses": responses}
     raise findings.stop("call", f"{call.tool} still asks after {MAX_ROUNDS} rounds.")
 
 
-def _completed(call: Call, result: Mapping[str, Any], rounds: int, findings: Findings) -> None:
+def _completed(call: Call, result: Result, rounds: int, findings: Findings) -> None:
     if result.get("isError"):
-        texts = [each.get("text", "") for each in result.get("content", []) if isinstance(each, dict)]
+        texts = [each.get("text", "") for each in result.get("content", [])]
         raise findings.stop("call", f"{call.tool} returned a tool error: {' '.join(texts)[:300]}")
     if rounds:
         findings.ok("call", f"{call.tool} asked, was answered and completed in {rounds + 1} rounds.")
     else:
         findings.note("call", f"{call.tool} completed without a question, so states and KMS were not tried.")
-
-
-def _answer(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    if request.get("method") == "elicitation/create" and "requestedSchema" in request.get("params", {}):
-        return {"action": "accept", "content": content_for(request["params"]["requestedSchema"])}
-    return {"action": "decline"}
 
 
 def _hint(answered: int) -> str:
@@ -145,23 +99,24 @@ def _hint(answered: int) -> str:
     )
 
 
-def _stop(findings: Findings, check: str, response: Response, hint: str) -> Stopped:
-    error = error_of(response)
-    if response.status == 403 and challenge_of(response):
-        return _lacks_scopes(findings, check, response)
-    if error is None:
-        return findings.stop(check, explain(response) + correlation_of(response))
+def _checked(connection: Connection, findings: Findings, check: str, hint: str, run: Callable[[], T]) -> T:
+    """Return the result of a request. Raises Stopped with the reason if there is none."""
+    try:
+        return run()
+    except MCPError:
+        raise _stop(connection, findings, check, hint) from None
+    except ValueError as error:  # of pydantic
+        raise findings.stop(check, f"The official client refuses the result: {error}.") from None
+
+
+def _stop(connection: Connection, findings: Findings, check: str, hint: str) -> Stopped:
+    response = connection.last
+    if response is None:
+        return findings.stop(check, f"{hint}.")
+    if response.status_code == 403 and (scopes := challenge_parameter(response, "scope")):
+        return findings.stop(check, f"The token lacks scopes; the call needs all of: {scopes}.")
+    if (error := error_of(response)) is None:
+        return findings.stop(check, explain(response))
     code, message = error
-    because = (
-        f"{hint}: {code}, {message}."
-        if code == INTERNAL_ERROR
-        else f"The server refuses the request: {code}, {message}."
-    )
-    return findings.stop(check, because.replace("..", ".") + correlation_of(response))
-
-
-def _lacks_scopes(findings: Findings, check: str, response: Response) -> Stopped:
-    found = challenge_of(response).partition('scope="')[2].partition('"')[0]
-    return findings.stop(
-        check, f"The token lacks scopes; the call needs all of: {found or 'see the challenge'}."
-    )
+    because = hint if code == INTERNAL_ERROR else "The server refuses the request"
+    return findings.stop(check, f"{because}: {code}, {message.rstrip('.')}.{correlation_of(response)}")

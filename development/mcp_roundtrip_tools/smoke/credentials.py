@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from mcp_roundtrip_tools.client.exchange import Sign, Unreachable, request
-from mcp_roundtrip_tools.client.mcp_requests import Endpoint
+from mcp_roundtrip_tools.client.http import Unreachable, member, request
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Sign
 from mcp_roundtrip_tools.smoke.findings import Findings
 
 
@@ -35,9 +35,9 @@ def fetch_token(
         response = request("POST", url, headers, form, tls=endpoint.tls)
     except Unreachable as error:
         raise findings.stop("sign-in", str(error)) from error
-    token = response.member("access_token")
+    token = member(response, "access_token")
     if not isinstance(token, str):
-        reason = response.member("error_description") or response.member("error") or response.status
+        reason = member(response, "error_description") or member(response, "error") or response.status_code
         raise findings.stop("sign-in", f"{url} gives no token for CLIENT_ID: {reason}.")
     findings.ok("sign-in", f"{url} gave a token.")
     return token

@@ -5,19 +5,15 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip_tools.client.exchange import Unreachable, is_trustworthy
-from mcp_roundtrip_tools.client.mcp_requests import Endpoint
+from mcp_roundtrip_tools.client.connection import Connection
+from mcp_roundtrip_tools.client.http import Unreachable, is_trustworthy
 from mcp_roundtrip_tools.smoke import authorization, calls
 from mcp_roundtrip_tools.smoke.calls import Call
 from mcp_roundtrip_tools.smoke.credentials import aws_signature, fetch_token
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint
 from mcp_roundtrip_tools.smoke.findings import Findings, Stopped
-from mcp_roundtrip_tools.smoke.official_client import check_with_client
-
-CLIENT: Final = "mcp-roundtrip-smoke"
-CAPABILITIES: Final[Mapping[str, Any]] = {"elicitation": {"form": {}}}
 
 
 @dataclass(frozen=True)
@@ -62,20 +58,19 @@ def _check(settings: Settings, findings: Findings) -> None:
         credentials = (settings.client_id, settings.client_secret)
         endpoint = replace(endpoint, token=fetch_token(endpoint, server, *credentials, asked, findings))
     authorization.check_token(endpoint, published, findings)
-    _check_calls(endpoint, settings.call, findings)
+    with endpoint.connect() as connection:
+        _check_calls(connection, settings.call, findings)
 
 
-def _check_calls(endpoint: Endpoint, call: Call | None, findings: Findings) -> None:
-    calls.check_discovery(endpoint, findings)
-    tools = calls.check_tools(endpoint, findings)
+def _check_calls(connection: Connection, call: Call | None, findings: Findings) -> None:
+    tools = calls.check_tools(connection, findings)
     if call is not None and call.tool not in tools:
         raise findings.stop("call", f"The endpoint has no tool {call.tool}: correct CALL.")
-    calls.check_owner(endpoint, tools[call.tool if call else next(iter(tools))], findings)
+    calls.check_owner(connection, call.tool if call else next(iter(tools)), findings)
     if call is None:
         findings.note("call", "No tool was called: pass CALL='TOOL {\"argument\": …}' with a tool that asks.")
     else:
-        calls.check_call(endpoint, call, tools[call.tool], findings)
-    check_with_client(endpoint, call, findings)
+        calls.check_call(connection, call, findings)
 
 
 def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
@@ -92,4 +87,4 @@ def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
         sign = aws_signature(settings.url) if settings.iam else None
     except ValueError as error:
         raise findings.stop("url", str(error)) from error
-    return Endpoint(settings.url, CLIENT, CAPABILITIES, settings.token, sign, settings.tls)
+    return Endpoint(settings.url, settings.token, sign, settings.tls)

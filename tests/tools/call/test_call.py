@@ -17,13 +17,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from mcp_roundtrip_tools.call import sign_in
 from mcp_roundtrip_tools.call.__main__ import main
 from mcp_roundtrip_tools.call.errors import CallFailed
 from mcp_roundtrip_tools.call.terminal import Terminal
-from mcp_roundtrip_tools.client.exchange import Response as ClientResponse
 from mcp_roundtrip_tools.client.local_issuer import LOCAL_USER
 from mcp_roundtrip_tools.client.terminal_text import printable_json
 from mcp_roundtrip_tools.run import LocalApp
@@ -191,7 +191,7 @@ def test_json_has_escapes_for_characters_that_change_the_terminal() -> None:
 def test_a_user_without_effect_is_named_once() -> None:
     def respond(request: Request) -> Response:
         identifier = json.loads(request.body)["id"]
-        result = {"resultType": "complete", "tools": []}
+        result = {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private"}
         body = json.dumps({"jsonrpc": "2.0", "id": identifier, "result": result}).encode()
         return Response(200, (("content-type", "application/json"),), body)
 
@@ -215,7 +215,7 @@ def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(
     with closing(HttpServer(respond, max_body=10_000).start()) as server:
         other = main(["--url", f"{server.url}/mcp"], terminal=Terminal(shown=io.StringIO()))
     assert (other, posted) == (2, ["none"])
-    refusal = ClientResponse(401, {"www-authenticate": f'resource_metadata="{app.url("/x")}"'}, b"")
+    refusal = httpx2.Response(401, headers={"www-authenticate": f'resource_metadata="{app.url("/x")}"'})
     fetched: list[str] = []
     monkeypatch.setattr(sign_in, "request", lambda method, url, *more: fetched.append(url))
     with pytest.raises(CallFailed, match="needs an access token"):
@@ -249,10 +249,10 @@ def test_a_token_is_for_the_resource_and_the_paths_below_it(
     monkeypatch.setattr(
         sign_in,
         "request",
-        lambda method, url, *more: ClientResponse(200, {}, json.dumps(documents[url]).encode()),
+        lambda method, url, *more: httpx2.Response(200, json=documents[url]),
     )
     named = {"www-authenticate": 'Bearer resource_metadata="http://127.0.0.1:3000/metadata"'}
-    refusal = ClientResponse(401, named, b"")
+    refusal = httpx2.Response(401, headers=named)
     if gets_token:
         assert sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None) == ("a token", "ada")
     else:

@@ -49,11 +49,11 @@ def test_a_text_is_read_by_the_schema(schema: dict[str, Any], text: str, value: 
     ("schema", "text", "reason"),
     [
         ({"type": "integer"}, "7.5", "whole number"),
-        ({"type": "integer", "minimum": 1}, "0", "at least 1"),
-        ({"type": "number", "maximum": 2}, "3", "at most 2"),
+        ({"type": "integer", "minimum": 1}, "0", "less than the minimum of 1"),
+        ({"type": "number", "maximum": 2}, "3", "greater than the maximum of 2"),
         ({"type": "number"}, "nan", "finite"),
         ({"type": "boolean"}, "maybe", "y or n"),
-        ({"type": "string", "maxLength": 2}, "abc", "at most 2 characters"),
+        ({"type": "string", "maxLength": 2}, "abc", "longer than 2"),
         ({"type": "string", "minLength": 1}, "", "is required"),
         ({"type": "string", "format": "date"}, "2026-02-30", "YYYY-MM-DD"),
         ({"type": "string", "format": "email"}, "ada", "email address"),
@@ -61,7 +61,7 @@ def test_a_text_is_read_by_the_schema(schema: dict[str, Any], text: str, value: 
         (CITIES, "3", "number from 1 to 2"),
         (CITIES, "hyderabad", "fits 2 choices; it must be a number from 1 to 2"),
         (CITIES, "", "is required"),
-        ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "at least 2 values"),
+        ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "less than 2 items"),
         ({"type": "object"}, "{", "JSON"),
     ],
 )
@@ -78,7 +78,7 @@ def test_without_a_text_a_field_has_its_default_or_is_left_out() -> None:
     a, b, c = fields_of(schema)
     assert (a.read(""), b.read(""), c.read("")) == (3, UNSET, UNSET)
     assert (a.hint(), b.hint(), c.hint()) == ("[whole number, default 3]", "[optional]", "[1-2, optional]")
-    assert Field("yes", {"type": "boolean"}, is_required=True, default=True).hint() == "[Y/n]"
+    assert Field("yes", {"type": "boolean", "default": True}, is_required=True).hint() == "[Y/n]"
 
 
 NONSENSE: list[Any] = [5, None, True, "x", [1], {"x": 1}, -1.5, ["null", 3], [{"const": 1}, 5], {"a": True}]
@@ -107,13 +107,6 @@ def test_a_field_that_is_described_by_nothing_takes_json_or_text() -> None:
         "b",
         "[JSON or text, optional]",
     )
-
-
-def test_a_deep_schema_ends() -> None:
-    schema: dict[str, Any] = {}
-    for _ in range(5_000):
-        schema = {"anyOf": [schema]}
-    assert fields_of({"properties": {"a": schema}})[0].kind == "string"
 
 
 @pytest.mark.parametrize(

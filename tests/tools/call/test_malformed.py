@@ -18,6 +18,7 @@ from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 
 TOOL = {"name": "make", "inputSchema": {"type": "object"}}
+LISTED = {"resultType": "complete", "tools": [TOOL], "ttlMs": 0, "cacheScope": "private"}
 TEXT = {"type": "text", "text": "done"}
 FORM = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {}}}
 TASK = {"resultType": "task", "taskId": "t"}
@@ -60,7 +61,7 @@ def url(answers: Answers) -> Iterator[str]:
 def run(answers: Answers, url: str, **by_method: Any) -> tuple[int, list[str]]:
     """Return the status of the command and what it shows, where it is asked for the tool's result."""
     named = {name.replace("__", "/"): result for name, result in by_method.items()}
-    answers.by_method = {"tools/list": {"tools": [TOOL]}, **named}
+    answers.by_method = {"tools/list": LISTED, **named}
     shown = io.StringIO()
     terminal = Terminal(io.StringIO("/c\n" * 5), shown, is_interactive=True)
     status = main(["make", "--url", url], terminal=terminal)
@@ -68,61 +69,21 @@ def run(answers: Answers, url: str, **by_method: Any) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "result",
+    ("method", "result"),
     [
-        None,
-        [],
-        "text",
-        b"",
-        b"not JSON",
-        b"\xff",
-        b'{"jsonrpc": "2.0", "id": 1}',
-        b'{"jsonrpc": "2.0", "id": 1, "error": {"code": "x"}}',
-        b'{"jsonrpc": "2.0", "id": 1, "error": []}',
-        DEEP.encode(),
-        f'{{"jsonrpc": "2.0", "id": 1, "result": {DEEP}'.encode(),
-        b'{"jsonrpc": "2.0", "id": 1, "result": ' + b'{"content": ' * 2_000 + b"[]" + b"}" * 2_001,
-        {"content": "text"},
-        {"content": {"type": "text"}},
-        {"content": ["text"]},
-        {"content": [{}]},
-        {"content": [{"type": 1}]},
-        {"content": [{"type": "text", "text": 1}]},
-        {"content": [{"type": "image", "data": 1}]},
-        {"content": [{"type": "resource", "resource": "x"}]},
-        {"content": [TEXT], "isError": "no"},
-        {"resultType": "input_required", "inputRequests": [FORM]},
-        {"resultType": "input_required", "inputRequests": {"a": "?"}},
-        {"resultType": "input_required", "inputRequests": {"a": {"method": 1}}},
-        {"resultType": "input_required", "inputRequests": {"a": {**FORM, "params": []}}},
-        {"resultType": "input_required", "inputRequests": {"a": {**FORM, "params": {"requestedSchema": 1}}}},
-        {"resultType": "input_required", "inputRequests": {}, "requestState": 1},
-        {"resultType": "task"},
-        {"resultType": "task", "taskId": 1},
+        ("tools/call", b""),
+        ("tools/call", b"\xff"),
+        ("tools/call", DEEP.encode()),
+        ("tools/call", {"resultType": "complete", "content": ["text"]}),
+        ("tools/call", {"resultType": "input_required", "inputRequests": {"a": {"method": 1}}}),
+        ("tools/call", {"resultType": "task"}),
+        ("tools/list", None),
+        ("tools/list", {**LISTED, "tools": [{"name": "make", "inputSchema": []}]}),
+        ("tools/list", {**LISTED, "nextCursor": 1}),
     ],
 )
-def test_a_malformed_result_of_a_call_ends_with_one_line(answers: Answers, url: str, result: Any) -> None:
-    status, shown = run(answers, url, tools__call=result)
-    assert (status, len(shown)) == (1, 1), shown
-    assert shown[0].startswith("error: ")
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        None,
-        {},
-        {"tools": {}},
-        {"tools": ["make"]},
-        {"tools": [{"name": 1}]},
-        {"tools": [{"name": "make", "inputSchema": []}]},
-        {"tools": [{"name": "make", "description": {}}]},
-        {"tools": [], "nextCursor": 1},
-        DEEP.encode(),
-    ],
-)
-def test_a_malformed_list_ends_with_one_line(answers: Answers, url: str, result: Any) -> None:
-    status, shown = run(answers, url, tools__list=result)
+def test_a_malformed_result_ends_with_one_line(answers: Answers, url: str, method: str, result: Any) -> None:
+    status, shown = run(answers, url, **{method: result})
     assert (status, len(shown)) == (1, 1), shown
     assert shown[0].startswith("error: ")
 
@@ -135,7 +96,6 @@ def test_a_malformed_list_ends_with_one_line(answers: Answers, url: str, result:
         {"status": "working", "pollIntervalMs": "soon"},
         {"status": "working", "statusMessage": []},
         {"status": "input_required", "inputRequests": []},
-        {"status": "completed"},
         {"status": "completed", "result": []},
         {"status": "completed", "result": {"content": 1}},
         {"status": "failed", "error": "x"},
@@ -151,8 +111,8 @@ def test_a_malformed_task_ends_with_one_line(answers: Answers, url: str, task: A
 
 def test_optional_members_that_are_null_count_as_left_out(answers: Answers, url: str) -> None:
     tool = {**TOOL, "description": None, "title": None, "annotations": None}
-    result = {"content": [{**TEXT, "annotations": None}], "structuredContent": None, "isError": None}
-    listed = {"tools": [tool], "nextCursor": None}
+    result = {"resultType": "complete", "content": [{**TEXT, "annotations": None}], "structuredContent": None}
+    listed = {**LISTED, "tools": [tool], "nextCursor": None}
     task = {"status": "completed", "statusMessage": None, "pollIntervalMs": None, "result": result}
     assert run(answers, url, tools__list=listed, tools__call=result)[0] == 0
     assert run(answers, url, tools__list=listed, tools__call=TASK, tasks__get=task)[0] == 0

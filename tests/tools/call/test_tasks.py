@@ -29,7 +29,7 @@ class ScriptedServer:
         self.polls: Iterator[Mapping[str, Any] | type[BaseException]] = iter(polls)
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
 
-    def request(self, method: str, params: Mapping[str, Any], headers: Any = None) -> Mapping[str, Any]:
+    def request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if method == "tasks/get":
             found = next(self.polls)
             if isinstance(found, type):

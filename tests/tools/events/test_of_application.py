@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip_tools.events.of_application import function_events, sample_value
+from mcp_roundtrip_tools.client.sample_values import sample_value
+from mcp_roundtrip_tools.events.of_application import function_events
 
 server = Server("orders")
 

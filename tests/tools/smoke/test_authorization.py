@@ -36,7 +36,7 @@ def findings_of(settings: Settings) -> dict[str, Finding]:
 def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running: ServedWithIssuer) -> None:
     found = findings_of(Settings(running.url, token=running.issuer.token(running.url), call=WEATHER))
     assert list(found) == [
-        *("anonymous", "metadata", "issuer", "token", "discovery", "tools", "function", "call", "client"),
+        *("anonymous", "metadata", "issuer", "token", "discovery", "tools", "function", "call"),
     ]
     assert {each.status for each in found.values()} == {"ok"}
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip_tools.client.exchange import LOOPBACK
+from mcp_roundtrip_tools.client.local_issuer import LOOPBACK
 from mcp_roundtrip_tools.run.issuer.documents import fetch_document
 from mcp_roundtrip_tools.run.issuer.errors import OAuthError
 
