@@ -117,7 +117,7 @@ def read_questions_view(options: ServerOptions, context: RequestContext) -> Repl
 
 
 def read_question_app() -> str:
-    """Return the document of the question app: `view.html` with `form.js` inlined, because it may load no file."""
+    """Return the document of the question app: `view.html` with `form.js` inlined, as it may load no file."""
     folder = Path(__file__).parents[1] / "question_ui"
     document, form = ((folder / name).read_text(encoding="utf-8") for name in ("view.html", "form.js"))
     return document.replace("//= form.js\n", form.replace("\nexport ", "\n"))
