@@ -19,7 +19,7 @@ from mcp_roundtrip.observing.logs_and_metrics import DEFAULT_NAMESPACE, WARNING_
 from mcp_roundtrip.protocol import http
 from mcp_roundtrip.protocol.jsonrpc import MAX_ID
 from mcp_roundtrip.s3 import MAX_BYTES
-from mcp_roundtrip.server.carriers.state import LARGE_STATE
+from mcp_roundtrip.server.state_carrier import LARGE_STATE
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store import MAX_ITEM
 from mcp_roundtrip_tools.events import messages

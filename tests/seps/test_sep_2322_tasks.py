@@ -619,9 +619,9 @@ from mcp_roundtrip import Server
 Server("plain").endpoint.legacy_handlers()
 assert "mcp_roundtrip.server.legacy" in sys.modules
 dialect = Server("dialect", legacy_tasks="sep-2322").endpoint
-assert "mcp_roundtrip.server.legacy.sep_2322" not in sys.modules
+assert "mcp_roundtrip.server.legacy_tasks" not in sys.modules
 dialect.legacy_handlers()
-assert "mcp_roundtrip.server.legacy.sep_2322" in sys.modules
+assert "mcp_roundtrip.server.legacy_tasks" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

@@ -256,7 +256,7 @@ def test_a_call_above_the_limit_of_tasks_runs_no_hooks() -> None:
         raise ProtocolError(-32603, "Too many tasks", http_status=429)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mcp_roundtrip.server.carriers.stored.require_room", full)
+        patch.setattr("mcp_roundtrip.server.task_carrier.require_room", full)
         played = Player(server, WITH_TASKS).send("export", {}, None, None)
     assert played.status == 429
     assert seen == []

@@ -38,7 +38,7 @@ def make_server() -> Server:
 
     def charge() -> str:
         if next(failures, False):
-            raise ConnectionError("card 4111")
+            raise ConnectionError("visa 4111")
         return "receipt"
 
     @server.tool(task="optional")
@@ -57,7 +57,7 @@ def make_server() -> Server:
 
     @server.tool
     def break_down() -> str:
-        raise LookupError("4111")
+        raise LookupError("visa 4111")
 
     return server
 
@@ -260,7 +260,7 @@ def test_spans_contain_no_argument_answer_result_error_text_state_or_token(deplo
     deployment.post_call("break_down")
     text = "".join(span.to_json() for span in deployment.tracer.spans)
     assert "LookupError" in text
-    found = [value for value in ("Hyderabad", "Ada", "seat", "receipt", "4111", "eyJ") if value in text]
+    found = [value for value in ("Hyderabad", "Ada", "seat", "receipt", "visa", "eyJ") if value in text]
     assert found == []
     assert not any(span.events for span in deployment.tracer.spans), "exceptions quote arguments"
 
@@ -364,7 +364,7 @@ def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_
     ours = ["observing.tracer", "server.spans", "aws.traced_clients"]
     found = [f"mcp_roundtrip.{name}" for name in ours if f"mcp_roundtrip.{name}" in loaded]
     assert found + [name for name in loaded if name.startswith("opentelemetry")] == []
-    assert {"mcp_roundtrip.server.carriers.task", "mcp_roundtrip.tasks.worker"} <= set(loaded)
+    assert {"mcp_roundtrip.server.task_carrier", "mcp_roundtrip.tasks.worker"} <= set(loaded)
 
 
 def test_without_a_provider_nothing_is_traced_and_calls_work() -> None:

@@ -12,7 +12,6 @@ from mcp_roundtrip.tasks.question_page_links import (
     QuestionLinks,
     link_to_item,
     new_token,
-    question_page_url,
 )
 from support.question_links import answer_link
 from support.stored_tasks import StoredTasks, outstanding
@@ -48,9 +47,7 @@ def table(task_store):
 
 def test_a_token_has_256_bits_and_no_character_that_a_url_escapes():
     token = new_token(lambda count: b"\xff" * count)
-    assert question_page_url("https://mcp.test/mcp/", token) == (
-        f"https://mcp.test/mcp/questions?token={'_' * 42}8"
-    )
+    assert token == "_" * 42 + "8"
 
 
 def test_the_table_holds_the_digest_of_the_token_as_a_key_and_nothing_about_the_caller(table):

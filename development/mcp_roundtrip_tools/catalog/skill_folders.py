@@ -17,8 +17,7 @@ from urllib.parse import quote
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
-from mcp_roundtrip.server.skill_files import file_contents
-from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE
+from mcp_roundtrip.server.skills import SCHEME, SKILL_FILE, file_contents
 from mcp_roundtrip_tools.catalog.skill_frontmatter import MAX_FRONTMATTER, read_frontmatter
 
 MAX_FILES: Final = 512

@@ -24,9 +24,9 @@ _EVERY_FUNCTION: Final = (
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
     *("protocol.session_id", "protocol.trace", "protocol.uri_template", "server.discovery"),
-    *("server.legacy.methods", "server.legacy.sep_2322", "server.tool_variants", "server.views"),
+    *("server.legacy_methods", "server.legacy_tasks", "server.lists", "server.views"),
     # skills
-    *("server.skill_files", "server.skills"),
+    "server.skills",
     # tasks
     *("aws.clients", "aws.dynamodb", "aws.invocation", "server.task_methods", "tasks.service"),
 )
@@ -38,10 +38,10 @@ _SERVER: Final = (
     # calls that ask, and their states
     *("aws.kms", "engine.asking", "engine.client_requests"),
     *("forms.form_schema", "schema.json_schema"),
-    *("server.presenters.app", "server.presenters.model"),
+    "server.presenters",
     "deployment.state_codec_factory",
     # calls that become tasks or are parked
-    *("server.carriers.parked", "server.carriers.task"),
+    *("server.parked_carrier", "server.task_carrier"),
 )
 """Modules of this package that a request may import."""
 

@@ -49,7 +49,7 @@ from mcp_roundtrip.server.endpoint import (
     make_endpoint,
     with_views,
 )
-from mcp_roundtrip.server.listing import FeatureList
+from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.model import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
@@ -67,8 +67,8 @@ from mcp_roundtrip.server.options import (
 
 if TYPE_CHECKING:
     from mcp_roundtrip.protocol.uri_template import UriIndex
+    from mcp_roundtrip.server.lists import ToolList
     from mcp_roundtrip.server.skills import SkillMethods
-    from mcp_roundtrip.server.tool_variants import ToolList
 
 
 class FrontDoor:
@@ -191,7 +191,7 @@ class FrontDoor:
 
     @cached_property
     def _tool_list(self) -> ToolList:
-        from mcp_roundtrip.server.tool_variants import ToolList  # a call lists nothing
+        from mcp_roundtrip.server.lists import ToolList  # a call lists nothing
 
         return ToolList(self._options, self.catalog.tools, is_constant=True)
 
@@ -199,11 +199,11 @@ class FrontDoor:
         return FeatureList(self._options, member, items, is_constant=True)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
+        from mcp_roundtrip.server.legacy_methods import LegacyMethods  # at the first request of such a client
 
         tasks: Mapping[str, Handler] = {}
         if self._legacy_tasks is not None and self._has_tasks:
-            from mcp_roundtrip.server.legacy.sep_2322 import task_handlers  # off by default
+            from mcp_roundtrip.server.legacy_tasks import task_handlers  # off by default
 
             tasks = task_handlers()
         return LegacyMethods(

@@ -180,10 +180,10 @@ class Server(Registry):
     def _call_tool_of_dialect(self, context: RequestContext) -> Reply:
         if self._is_answer(context):
             return self._answer(context)
-        from mcp_roundtrip.server.legacy import sep_2322  # off by default
+        from mcp_roundtrip.server import legacy_tasks  # off by default
 
-        call = sep_2322.find_call(self._tool_methods, context)
-        return sep_2322.adapt_reply(call, run_call(call))
+        call = legacy_tasks.find_call(self._tool_methods, context)
+        return legacy_tasks.adapt_reply(call, run_call(call))
 
     def _get_prompt(self, context: RequestContext) -> Reply:
         return run_call(self._prompt_methods.find_call(context))
@@ -251,11 +251,11 @@ class Server(Registry):
         return SkillMethods(self.options, skills, own.get, own.read, own.read_directory, resources, listed)
 
     def _legacy_handlers(self) -> Mapping[str, Handler]:
-        from mcp_roundtrip.server.legacy.methods import LegacyMethods  # at the first request of such a client
+        from mcp_roundtrip.server.legacy_methods import LegacyMethods  # at the first request of such a client
 
         features, tasks = self._features(), dict[str, Handler]()
         if self.legacy_tasks is not None:
-            from mcp_roundtrip.server.legacy.sep_2322 import task_handlers  # off by default
+            from mcp_roundtrip.server.legacy_tasks import task_handlers  # off by default
 
             features["tools"] = {TOOLS_CALL: self._call_tool_of_dialect}
             tasks = task_handlers() if self._tool_methods.has_tasks else {}

@@ -15,7 +15,7 @@ from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.server.invocation import Invocation, invocation_id
-from mcp_roundtrip.server.task_runner import TaskRunner
+from mcp_roundtrip.server.stored_passes import TaskRunner
 from mcp_roundtrip.server.tools import ToolMethods
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld
 from mcp_roundtrip.tasks.model import Task

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextvars import Context, copy_context
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_roundtrip.engine.async_context import AsyncContext
 from mcp_roundtrip.engine.async_replay import Branches, async_replay
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.replay import Failed, Outcome
 from mcp_roundtrip.engine.run import Run
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.feature import Feature
 
 
 @cache
@@ -28,14 +25,19 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
-def run_async_pass(feature: Feature, arguments: Mapping[str, Any], run: Run, info: CallInfo) -> Outcome:
-    """Run the feature's coroutine to the end of the pass."""
+def run_async_pass(
+    function: Callable[..., Coroutine[Any, Any, Any]],
+    arguments: Mapping[str, Any],
+    context_parameter: str | None,
+    run: Run,
+    info: CallInfo,
+) -> Outcome:
+    """Run the function of a feature to the end of the pass."""
 
     def body(branches: Branches) -> Coroutine[Any, Any, Any]:
-        parameter = feature.parameters.context_parameter
-        context = {} if parameter is None else {parameter: AsyncContext(run, info, branches)}
-        coroutine: Coroutine[Any, Any, Any] = feature.function(**arguments, **context)
-        return coroutine
+        if context_parameter is None:
+            return function(**arguments)
+        return function(**arguments, **{context_parameter: AsyncContext(run, info, branches)})
 
     try:
         # Without a context, all passes would have the context variables of the first one.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_roundtrip.arguments.string_arguments import StringArguments
-    from mcp_roundtrip.server.feature import Parameters
+    from mcp_roundtrip.server.model import Parameters
     from mcp_roundtrip.server.views import View
 
 _CONTEXTS: Final = (ContextBase,)

@@ -19,7 +19,7 @@ from mcp_roundtrip.schema.subschemas import nodes
 from mcp_roundtrip.server.tools import Tool
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.feature import Feature
+    from mcp_roundtrip.server.model import Feature
 
 
 _SCHEMAS: Final = ("inputSchema", "outputSchema")

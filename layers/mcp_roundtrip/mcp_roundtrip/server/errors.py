@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,6 +98,15 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     observer.record_failure(f"{kind}_raised", error, **identity)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
+
+
+def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
+    """Return the JSON-RPC error of a feature that ran and whose results cannot report an error.
+
+    Its HTTP status is 200, as a tool's is, because notifications precede it.
+    """
+    code = INTERNAL_ERROR if error.is_internal else INVALID_PARAMS
+    return ProtocolError(code, str(error), None if error.is_internal else data, http_status=200)
 
 
 # -- calls that need another round and cannot have one ------------------------------------------------------

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.principal import Principal, caller_binding
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.capabilities import (
     INPUT_CAPABILITIES,
     TASKS,
+    CapabilityPath,
     missing_capabilities,
 )
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
@@ -34,8 +35,78 @@ from mcp_roundtrip.server.plan import (
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.channels import Channel, Channels
-    from mcp_roundtrip.server.feature import Feature
     from mcp_roundtrip.state.claims import Binding
+
+
+class Parameters(Protocol):
+    """The parameters of a feature's function: `arguments.typed_arguments.Arguments` and its siblings."""
+
+    @property
+    def context_parameter(self) -> str | None: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def is_lenient(self) -> bool: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the arguments on the wire."""
+
+    @property
+    def parameter_headers(self) -> Mapping[tuple[str, ...], str]:
+        """The arguments that clients also send as `Mcp-Param-*` headers (SEP-2243)."""
+
+    def json_schema(self) -> Mapping[str, Any]: ...
+
+    def check(self) -> None:
+        """Build what calls and lists need. Raises DefinitionError."""
+
+    def known(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments without those that clients add, or that a lenient tool does not know."""
+
+    def validate(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the typed arguments. Raises ArgumentsError."""
+
+
+class Feature(Protocol):
+    """A tool, a prompt or a resource: `tools.Tool`, `prompts.Prompt`, `resources.Resource`.
+
+    `kind`: "tool", "prompt" or "resource".
+    `requires`: the client capabilities without which a call is refused.
+    `scopes`: the scopes that a caller must have been granted.
+    `channels`: the fallbacks for questions that the client cannot show, in the author's order.
+    `form_view_uri`: the URI of the view that shows its questions.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def requires(self) -> tuple[CapabilityPath, ...]: ...
+    @property
+    def task(self) -> Literal["optional", "required"] | None: ...
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+    @property
+    def channels(self) -> tuple[Channel, ...]: ...
+    @property
+    def form_view_uri(self) -> str | None: ...
+
+    def definition(self) -> dict[str, Any]:
+        """Build the object that lists contain."""
+
+    def result(self, server_info: Mapping[str, Any], value: Any, *, is_retry: bool) -> dict[str, Any]:
+        """Build the result for a returned value. Raises UsageError for a value that is none."""
+
+    def error_body(self, server_info: Mapping[str, Any], error: ToolError) -> dict[str, Any] | ProtocolError:
+        """Build the result that reports an error, or the JSON-RPC error where no result can."""
+
 
 WireInputRequests = Mapping[str, Mapping[str, Any]]
 """The `inputRequests` of a result: InputRequest objects by key."""
@@ -45,7 +116,7 @@ class RequestContext(Struct, frozen=True):
     """One admitted request and everything that its handler may use.
 
     `headers`: the HTTP headers by lower-case name; None for a direct invocation, which has none.
-    `scopes`: the scopes that the caller was granted.
+    `scopes`: what the caller was granted.
     """
 
     request: ValidRequest
@@ -60,6 +131,10 @@ class RequestContext(Struct, frozen=True):
         """Whether the deployment has a task table, and links to its question page work."""
         config = self.ports.config
         return config.has_task_table and config.audience().startswith(("https://", "http://"))
+
+    def question_page_url(self, link: str | None) -> str:
+        """Return the URL of the question page with the token of a link."""
+        return f"{self.ports.config.audience().rstrip('/')}/questions?token={link or ''}"
 
     def table_unavailable(self, error: StoreError) -> ProtocolError:
         """Log a failure of the task table, and return the error for the client."""
@@ -97,14 +172,6 @@ class RequestContext(Struct, frozen=True):
         if isinstance(extensions, dict):
             declared["extensions"] = {key: each for key, each in extensions.items() if key != TASKS_EXTENSION}
         return replace(self, request=replace(self.request, meta=replace(meta, capabilities=declared)))
-
-    @property
-    def session_nonce(self) -> str | None:
-        """The nonce of the client's session, which distinguishes anonymous callers and authenticates none.
-
-        None for clients of 2026-07-28, which have no sessions, and for a missing or foreign session id.
-        """
-        return self.request.meta.session_nonce
 
     def tag(self, **fields: Any) -> None:
         """Add fields to the following log lines of this request, and to its audit record."""
@@ -165,11 +232,8 @@ class CallParams(Struct, frozen=True):
 
     def declined(self) -> int:
         """Return how many of the responses decline or cancel."""
-        if not self.input_responses and not self.model_responses:
-            return 0
-        received = [*self.input_responses.values(), *self.model_responses.values()]
-        responses = [each for each in received if isinstance(each, dict)]
-        return sum(each.get("action") in ("decline", "cancel") for each in responses)
+        received = (*self.input_responses.values(), *self.model_responses.values())
+        return sum(each.get("action") in ("decline", "cancel") for each in received if isinstance(each, dict))
 
 
 class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are computed at most once
@@ -234,10 +298,6 @@ class FeatureCall(Struct, frozen=True, dict=True):  # dict: plan and binding are
         """Return the channels of a task: no result can show an app, or instruct the model, while it runs."""
         usable = {"default", "page"} if self.context.serves_pages else {"default"}
         return self._channels(tuple(each for each in self.feature.channels if each in usable))
-
-    def can_continue(self) -> bool:
-        """Return whether the call can continue if it is out of time."""
-        return self.carrier_if_unfinished is not None
 
     @property
     def carrier_if_unfinished(self) -> Carrier | None:

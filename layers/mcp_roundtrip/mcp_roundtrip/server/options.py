@@ -32,7 +32,7 @@ QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
 """The view that shows the questions of any tool."""
 
 INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which a model passes on the answers of the user (`server.presenters.model`)."""
+"""The argument in which a model passes on the answers of the user (`presenters`)."""
 
 Fallback = Literal["app", "page", "model", "default"]
 """A channel for questions that the client cannot show.
@@ -49,7 +49,7 @@ TaskSupport = Literal["optional", "required"]
 """Whether a call may become a task, or the client has to support tasks."""
 
 CONTINUATION_CODE: Final = "continuation_code"
-"""The argument in which a model passes on the code of the call that it continues (`carriers.parked`)."""
+"""The argument in which a model passes on the code of the call that it continues (`parked_carrier`)."""
 
 LegacyTasks = Literal["sep-2322"]
 """The dialect of tasks that clients of 2025-11-25 may use."""

@@ -15,8 +15,8 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.feature import feature_error
-from mcp_roundtrip.server.listing import FeatureList
+from mcp_roundtrip.server.errors import feature_error
+from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import Fallback, ServerOptions
 

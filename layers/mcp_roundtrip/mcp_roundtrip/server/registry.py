@@ -29,8 +29,8 @@ from mcp_roundtrip.server.tools import Tool
 if TYPE_CHECKING:
     from mcp_roundtrip.server.admission import Reference
     from mcp_roundtrip.server.completions import Completer
-    from mcp_roundtrip.server.feature import Feature
     from mcp_roundtrip.server.hooks import Hook
+    from mcp_roundtrip.server.model import Feature
     from mcp_roundtrip.server.prompts import Prompt
     from mcp_roundtrip.server.resources import Resource
 

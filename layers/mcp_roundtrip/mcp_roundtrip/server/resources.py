@@ -19,8 +19,8 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.protocol.uri_template import UriIndex, UriTemplate
 from mcp_roundtrip.server.admission import UnknownResource, find_by_uri, read_uri
-from mcp_roundtrip.server.feature import feature_error
-from mcp_roundtrip.server.listing import FeatureList
+from mcp_roundtrip.server.errors import feature_error
+from mcp_roundtrip.server.lists import FeatureList
 from mcp_roundtrip.server.model import CallParams, FeatureCall, RequestContext
 from mcp_roundtrip.server.options import Fallback, ServerOptions
 

@@ -69,7 +69,11 @@ def run_services(call: FeatureCall) -> RunServices:
             observer.record_failure("step_failed", error, **identity, step=step)
 
     return RunServices(
-        Deadline(call.context.invocation.deadline_ms, ports.clock_ms, can_continue=call.can_continue),
+        Deadline(
+            call.context.invocation.deadline_ms,
+            ports.clock_ms,
+            can_continue=lambda: call.carrier_if_unfinished is not None,
+        ),
         ports.clock,
         ports.random_bytes,
         lambda *link: ports.links().sign(user_binding(principal), *link),
@@ -116,12 +120,13 @@ def _run_function(call: FeatureCall, run: Run) -> Outcome:
     except ArgumentsError as error:
         return Failed(error)
     observer.redact(run.redactable_values)
+    parameter = feature.parameters.context_parameter
     if feature.parameters.is_async:
         from mcp_roundtrip.server.async_pass import run_async_pass  # asyncio takes 40 ms
 
-        outcome = run_async_pass(feature, arguments, run, _call_info(call))
+        outcome = run_async_pass(feature.function, arguments, parameter, run, _call_info(call))
     else:
-        if (parameter := feature.parameters.context_parameter) is not None:
+        if parameter is not None:
             from mcp_roundtrip.engine.context import Context  # the author's module has imported it
 
             arguments = {**arguments, parameter: Context(run, _call_info(call))}
@@ -209,7 +214,7 @@ class Round(Struct, frozen=True):
     """One pass of a call.
 
     `opened`: the state that the client has sent; None if it has none of this flow. `visits`: those of a call
-    of a client that knows no rounds (`legacy.calls`).
+    of a client that knows no rounds (`legacy_calls`).
     """
 
     call: FeatureCall

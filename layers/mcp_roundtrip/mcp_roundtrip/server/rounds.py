@@ -6,17 +6,17 @@ where the journal waits, the carrier, and what the result says, the presenter:
 =======  ====================================================  ==========================================
 channel  where the journal waits                               how the answer comes
 =======  ====================================================  ==========================================
-client   in the state (`carriers.state`)                       in the next round of the call
-client   nowhere, before -32042 (`legacy.calls`)               to `done`, when the call is made again
-app      in the task table (`carriers.parked`)                 through `views.AnswerTool`
+client   in the state (`state_carrier`)                       in the next round of the call
+client   nowhere, before -32042 (`legacy_calls`)               to `done`, when the call is made again
+app      in the task table (`parked_carrier`)                 through `views.AnswerTool`
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
 model    nowhere; in the task table after a step               in an argument, when the call is made again
 =======  ====================================================  ==========================================
 
-A parked call asks in the way of the client that makes it again (`carriers.parked.ask`). Its steps are in
-memory until its first pass ends, and `carriers.parked.save` writes them. From then on, each is written before
-the next line of the tool runs: `tasks.worker` runs the later passes (`carriers.parked_pass`), in the request
+A parked call asks in the way of the client that makes it again (`parked_carrier.ask`). Its steps are in
+memory until its first pass ends, and `parked_carrier.save` writes them. From then on, each is written before
+the next line of the tool runs: `tasks.worker` runs the later passes (`stored_passes`), in the request
 that makes the call again.
 """
 
@@ -31,7 +31,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored
-from mcp_roundtrip.server.carriers import state as state_carrier
+from mcp_roundtrip.server import legacy_calls, state_carrier
 from mcp_roundtrip.server.errors import (
     TASK_REQUESTS,
     asked_after_steps,
@@ -41,10 +41,8 @@ from mcp_roundtrip.server.errors import (
     too_many_rounds,
     unaskable_error,
 )
-from mcp_roundtrip.server.legacy import calls
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import carrier_of_questions
-from mcp_roundtrip.server.presenters import client
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
 
 if TYPE_CHECKING:
@@ -55,10 +53,10 @@ if TYPE_CHECKING:
 def run_call(call: FeatureCall) -> Reply:
     """Run one round of a call. Raises ProtocolError for one that is refused before the function runs."""
     if not (call.takes_rounds or call.params.is_in_app):
-        call = calls.adapt(call)
+        call = legacy_calls.adapt(call)
     reply = _run(call)
     if call.params.is_in_app:
-        from mcp_roundtrip.server.presenters.app import with_status  # few calls are made by a view
+        from mcp_roundtrip.server.presenters import with_status  # few calls are made by a view
 
         return with_status(reply)
     return reply
@@ -89,7 +87,7 @@ def _take_model_responses(call: FeatureCall) -> FeatureCall:
     """Separate the answers that a model passed on from the arguments of the tool. Raises ArgumentsError."""
     if "model" not in call.feature.channels or "model" not in call.plan.fallbacks:
         return call
-    from mcp_roundtrip.server.presenters.model import take_responses  # few tools choose it
+    from mcp_roundtrip.server.presenters import take_responses  # few tools choose it
 
     return replace(call, params=take_responses(call.params))
 
@@ -109,9 +107,9 @@ def _load(call: FeatureCall) -> Round | Reply:
     except StateRejected as rejected:
         return _refuse_state(call, rejected)
     if (task_id := state_carrier.parked_task(opened, for_view=call.params.is_in_app)) is not None:
-        from mcp_roundtrip.server.carriers import parked  # most states have a journal
+        from mcp_roundtrip.server import parked_carrier  # most states have a journal
 
-        return parked.continue_named(call, task_id)
+        return parked_carrier.continue_named(call, task_id)
     journal = state_carrier.journal_of(call, opened)
     # No later round could run what the last one puts off.
     has_reserve = opened.round < state_carrier.max_rounds(call, journal) or call.may_start_task
@@ -126,14 +124,14 @@ def _refuse_state(call: FeatureCall, rejected: StateRejected) -> Reply:
     error = invalid_state(call, rejected)
     if not call.params.is_in_app:
         raise error from None
-    from mcp_roundtrip.server.presenters.app import cannot_be_answered
+    from mcp_roundtrip.server.presenters import cannot_be_answered
 
     return replace(cannot_be_answered(call), reason=rejected.reason)
 
 
 def _first_round(call: FeatureCall) -> Round:
     if not call.takes_rounds:
-        return calls.first_round(call)
+        return legacy_calls.first_round(call)
     return _round(call, Journal(call.context.ports.random_bytes(16).hex()))
 
 
@@ -155,21 +153,23 @@ def _load_parked(call: FeatureCall) -> Reply | None:
         return None
     if not call.plan.parks:
         return None
-    from mcp_roundtrip.server.carriers import parked  # most calls cannot be parked
+    from mcp_roundtrip.server import parked_carrier  # most calls cannot be parked
 
-    return parked.continue_repeated(call)
+    return parked_carrier.continue_repeated(call)
 
 
 def _load_flow(this_round: Round) -> Reply | None:
     """Return the reply of the task or the parked call as which the flow continues; None if there is none."""
-    from mcp_roundtrip.server.carriers import parked  # few tools become tasks
-    from mcp_roundtrip.server.carriers import task as task_carrier
+    from mcp_roundtrip.server import (
+        parked_carrier,  # few tools become tasks
+        task_carrier,
+    )
 
     stored = task_carrier.find_stored(this_round)
     if stored is None:
         return None
     if task_carrier.is_parked(stored):
-        return parked.continue_flow(this_round, stored)
+        return parked_carrier.continue_flow(this_round, stored)
     return task_carrier.reply_again(this_round, stored)
 
 
@@ -180,12 +180,12 @@ def _run_round(this_round: Round) -> Reply:
     """Run one pass, and reply. Raises ProtocolError and FlowIsStored."""
     call = this_round.call
     if call.feature.task == "required":
-        from mcp_roundtrip.server.carriers.stored import require_room  # few tools require a task
+        from mcp_roundtrip.server.task_carrier import require_room  # few tools require a task
 
         require_room(call, this_round.run)
     outcome = run_pass(call, this_round.run)
     if this_round.visits is not None:
-        while (again := calls.second_pass(this_round, outcome)) is not None:
+        while (again := legacy_calls.second_pass(this_round, outcome)) is not None:
             this_round, outcome = again, run_pass(call, again.run)
     return _reply_to(this_round, outcome)
 
@@ -216,17 +216,17 @@ def _ask(this_round: Round, outcome: NeedsInput) -> Reply:
         case "restart" if channel == "model":
             return _ask_model(this_round, outcome)
         case "restart":
-            return calls.ask_at_urls(this_round, requests, journal)
+            return legacy_calls.ask_at_urls(this_round, requests, journal)
     return _ask_with_state(this_round, requests, journal, in_app=channel == "app")
 
 
 def _ask_model(this_round: Round, outcome: NeedsInput) -> Reply:
-    from mcp_roundtrip.server.presenters import model  # few tools choose it
+    from mcp_roundtrip.server import presenters  # most calls ask nothing
 
     if outcome.journal.lost_effects:  # the next call runs from its start
         failure = asked_after_steps(this_round.call, outcome.requests, outcome.journal)
         return this_round.error_reply(failure)
-    return model.ask(this_round, outcome.requests)
+    return presenters.ask_model(this_round, outcome.requests)
 
 
 def _ask_with_state(
@@ -239,11 +239,13 @@ def _ask_with_state(
     state = state_carrier.save(this_round, requests, journal)
     if isinstance(state, Reply):
         return state
-    if not in_app:
-        return client.ask(this_round, requests, state)
-    from mcp_roundtrip.server.presenters import app  # few clients show views
+    from mcp_roundtrip.server import presenters  # most calls ask nothing
 
-    return app.ask(this_round, requests, state) if requests else app.work(this_round, state)
+    if not in_app:
+        return presenters.ask_client(this_round, requests, state)
+    if not requests:
+        return presenters.work_in_app(this_round, state)
+    return presenters.ask_in_app(this_round, requests, state)
 
 
 def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
@@ -255,7 +257,7 @@ def _end_rounds(this_round: Round, requests: WireInputRequests, journal: Journal
 
 
 def _become_task(this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS) -> Reply:
-    from mcp_roundtrip.server.carriers import task as task_carrier  # few calls become a task
+    from mcp_roundtrip.server import task_carrier  # few calls become a task
 
     return task_carrier.save(this_round, journal, ttl_ms)
 
@@ -263,9 +265,9 @@ def _become_task(this_round: Round, journal: Journal, ttl_ms: int = TASK_TTL_MS)
 def _park(
     this_round: Round, requests: WireInputRequests, journal: Journal, channel: Channel | None = None
 ) -> Reply:
-    from mcp_roundtrip.server.carriers import parked  # most clients show questions, and continue calls
+    from mcp_roundtrip.server import parked_carrier  # most clients show questions, and continue calls
 
-    return parked.save(this_round, requests, journal, channel)
+    return parked_carrier.save(this_round, requests, journal, channel)
 
 
 def _continue(this_round: Round, journal: Journal) -> Reply:

@@ -8,6 +8,7 @@ the content that the manifest describes, so that no request chooses a path.
 from __future__ import annotations
 
 import hashlib
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -32,10 +33,65 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.uri import spelling_key
 from mcp_roundtrip.server.admission import UnknownResource, authorize, read_uri
-from mcp_roundtrip.server.listing import FeatureList, Listable, find_page
+from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.server.skill_files import file_contents, file_resource, subdirectory
+
+DIRECTORY_MIME_TYPE: Final = "inode/directory"
+"""The MIME type of a directory resource (SEP-2640)."""
+
+# The table of the standard library depends on Python's version, and on the computer's /etc/mime.types.
+_MIME_TYPES: Final = {
+    "css": "text/css",
+    "csv": "text/csv",
+    "gif": "image/gif",
+    "html": "text/html",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "js": "text/javascript",
+    "json": "application/json",
+    "md": "text/markdown",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "py": "text/x-python",
+    "sh": "application/x-sh",
+    "svg": "image/svg+xml",
+    "toml": "application/toml",
+    "txt": "text/plain",
+    "webp": "image/webp",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    "zip": "application/zip",
+}
+
+
+def file_resource(uri: str) -> dict[str, Any]:
+    """Return the Resource object of a file."""
+    kind = _mime_type(uri)
+    return {"uri": uri, "name": _name(uri), **({} if kind is None else {"mimeType": kind})}
+
+
+def file_contents(uri: str, content: bytes) -> dict[str, Any]:
+    """Return a file as an item of `contents`: as text if it is UTF-8, otherwise as a blob.
+
+    The client gets the same bytes from both forms, and compares them with the digest.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        mime_type = _mime_type(uri) or "application/octet-stream"
+        return {"uri": uri, "mimeType": mime_type, "blob": b64encode(content).decode("ascii")}
+    return {"uri": uri, "mimeType": _mime_type(uri) or "text/plain", "text": text}
+
+
+def _mime_type(uri: str) -> str | None:
+    return _MIME_TYPES.get(_name(uri).rpartition(".")[2].lower())
+
+
+def _name(uri: str) -> str:
+    return unquote(uri.rpartition("/")[2])
+
 
 SCHEME: Final = "skill://"
 SKILL_FILE: Final = "/SKILL.md"
@@ -44,14 +100,11 @@ MAX_LIST_BYTES: Final = 2_000_000
 """Bytes of JSON in a page of `skills/list`, well below Lambda's limit of a response."""
 
 
-class Skill(Protocol):
+class Skill(Listable, Protocol):
     """A skill of this server, or the entry of one in a catalog. `name` is the URI of its SKILL.md."""
 
     @property
     def name(self) -> str: ...
-    @property
-    def scopes(self) -> tuple[str, ...]: ...
-    def definition(self) -> Mapping[str, Any]: ...
 
 
 Answer = Callable[[Any, RequestContext, str], Reply | HttpResponse | None]
@@ -137,7 +190,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     """The handlers of skills, and those of resources with the files of skills.
 
     `skills`: by URI. `get`, `read`, `read_directory`: answer for a skill whose caller is authorized.
-    `resources`: the handlers of other resources. `listed`: those of these resources that have no template.
+    `resources`: the handlers of other resources, of which `listed` have no template.
     """
 
     options: ServerOptions
@@ -157,11 +210,8 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         }
 
     def resource_handlers(self) -> dict[str, Handler]:
-        """Return the handlers of resources.
-
-        The list has the SKILL.md of each skill, so that clients without the extension can read it.
-        """
-        items = {**self.listed, **{skill.name: SkillFile(skill) for skill in self.skills.values()}}
+        """Return the handlers of resources: clients without the extension find each SKILL.md in the list."""
+        items = {**self.listed, **{skill.name: _skill_file(skill) for skill in self.skills.values()}}
         no_templates = FeatureList(self.options, "resourceTemplates", {}, is_constant=True)
         return {
             RESOURCES_LIST: FeatureList(self.options, "resources", items, is_constant=True),
@@ -223,22 +273,11 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         return answer
 
 
-class SkillFile(Struct, frozen=True):
-    """The SKILL.md of a skill in a list of resources."""
-
-    skill: Skill
-
-    @property
-    def scopes(self) -> tuple[str, ...]:
-        """The scopes of the skill."""
-        return self.skill.scopes
-
-    def definition(self) -> Mapping[str, Any]:
-        """Return the Resource object."""
-        entry = self.skill.definition()
-        frontmatter = entry["frontmatter"]
-        about = {"name": frontmatter["name"], "description": frontmatter["description"]}
-        return {**file_resource(entry["uri"]), **about}
+def _skill_file(skill: Skill) -> ListItem:
+    """Return the SKILL.md of a skill as an item of the list of resources."""
+    entry = skill.definition()
+    about = {name: entry["frontmatter"][name] for name in ("name", "description")}
+    return ListItem({**file_resource(entry["uri"]), **about}, skill.scopes)
 
 
 class OwnSkills(Struct, frozen=True):
@@ -285,5 +324,5 @@ def _children(directory: str, files: Iterable[str]) -> dict[str, Mapping[str, An
         if file.startswith(f"{directory}/"):
             name, is_directory, _ = file.removeprefix(f"{directory}/").partition("/")
             uri = f"{directory}/{name}"
-            children[uri] = subdirectory(uri) if is_directory else file_resource(uri)
+            children[uri] = file_resource(uri) | ({"mimeType": DIRECTORY_MIME_TYPE} if is_directory else {})
     return children

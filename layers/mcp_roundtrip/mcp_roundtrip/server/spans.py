@@ -107,9 +107,9 @@ def _request_attributes(context: RequestContext) -> dict[str, Attribute]:
         attributes["gen_ai.operation.name"] = "execute_tool"
     if context.headers is not None:  # a direct invocation has no HTTP request
         attributes |= {"network.transport": "tcp", "network.protocol.name": "http"}
-    if context.session_nonce is not None:
+    if request.meta.session_nonce is not None:
         # The id of a session identifies its client to the server, so a span has a digest of it.
-        attributes["mcp.session.id"] = digest("mcp-rs/v1/span-session", context.session_nonce, size=12)
+        attributes["mcp.session.id"] = digest("mcp-rs/v1/span-session", request.meta.session_nonce, size=12)
     return attributes
 
 

@@ -18,18 +18,16 @@ from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task
-from mcp_roundtrip.tasks.question_page_links import question_page_url
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 
 POLL_INTERVAL_MS: Final = 1_000
 """The `pollIntervalMs` of every task."""
 
 
-def task_members(task: Task, audience: Callable[[], str] | None = None) -> dict[str, Any]:
+def task_members(task: Task, context: RequestContext | None = None) -> dict[str, Any]:
     """Return the members of a Task object.
 
-    `audience` returns the URI of the endpoint. With it, `statusMessage` has the link to questions that the
-    client cannot show.
+    With the `context` of a request, `statusMessage` has the link to questions that the client cannot show.
     """
     members: dict[str, Any] = {
         "taskId": task.task_id,
@@ -40,14 +38,15 @@ def task_members(task: Task, audience: Callable[[], str] | None = None) -> dict[
         "pollIntervalMs": POLL_INTERVAL_MS,
     }
     message = task.message
-    if audience is not None and task.waits_for_page:
-        message = _question_message(question_page_url(audience(), task.link or ""))
+    if context is not None and task.waits_for_page:
+        url = context.question_page_url(task.link)
+        message = f"The task has a question for the user, who answers it at {url}"
     return members if message is None else {**members, "statusMessage": message}
 
 
-def detailed_task_members(task: Task, audience: Callable[[], str]) -> dict[str, Any]:
+def detailed_task_members(task: Task, context: RequestContext) -> dict[str, Any]:
     """Return the members of a DetailedTask: with its input requests, its result or its error."""
-    members = task_members(task, audience)
+    members = task_members(task, context)
     match task.visible_status:
         case Status.INPUT_REQUIRED:
             return {**members, "inputRequests": task.client_requests}
@@ -56,10 +55,6 @@ def detailed_task_members(task: Task, audience: Callable[[], str]) -> dict[str, 
         case Status.FAILED:
             return {**members, "error": task.error}
     return members
-
-
-def _question_message(url: str) -> str:
-    return f"The task has a question for the user, who answers it at {url}"
 
 
 def _iso_timestamp(epoch_ms: int) -> str:
@@ -87,7 +82,7 @@ class TaskMethods(Struct, frozen=True):
 
     def _get(self, context: RequestContext) -> Reply:
         task = _run_extension_operation(context, Tasks.get)
-        members = detailed_task_members(task, context.ports.config.audience)
+        members = detailed_task_members(task, context)
         result = results.complete(self.server_info, **members)
         return Reply(result, log_fields={"task": task.task_id})
 

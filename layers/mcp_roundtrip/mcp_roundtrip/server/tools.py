@@ -27,8 +27,8 @@ from mcp_roundtrip.server.options import (
 )
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.feature import Parameters
-    from mcp_roundtrip.server.tool_variants import ToolList
+    from mcp_roundtrip.server.lists import ToolList
+    from mcp_roundtrip.server.model import Parameters
     from mcp_roundtrip.server.views import View
 
 
@@ -135,7 +135,7 @@ class ToolMethods(Struct, frozen=True, dict=True):  # dict: the list is created 
 
     @cached_property
     def _list(self) -> ToolList:
-        from mcp_roundtrip.server.tool_variants import ToolList  # a call lists nothing
+        from mcp_roundtrip.server.lists import ToolList  # a call lists nothing
 
         return ToolList(self.options, self.tools)
 

@@ -24,37 +24,13 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import UI_EXTENSION, UI_MIME_TYPE
 from mcp_roundtrip.server.admission import UnknownResource, authorize, unknown_item
-from mcp_roundtrip.server.feature import Feature
-from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
+from mcp_roundtrip.server.model import CallParams, Feature, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.options import ANSWER_TOOL, QUESTIONS_URI, ServerOptions
 
 SCHEME: Final = "ui://"
 
 MAX_DOCUMENT: Final = 1_000_000
 """Largest view in bytes of UTF-8."""
-
-_OBJECT: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": True}
-
-ANSWER_TOOL_DEFINITION: Final[Mapping[str, Any]] = {
-    "name": ANSWER_TOOL,
-    "title": "Answer questions",
-    "description": "The form in the conversation sends the answers of the user through this tool.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {
-            "tool": {"type": "string", "description": "The tool that asked."},
-            "arguments": {**_OBJECT, "description": "The arguments of the call that asked."},
-            "state": {"type": "string", "description": "The state from the result that asked."},
-            "answers": {
-                **_OBJECT,
-                "description": "ElicitResult objects by key. Without any: where does the call stand?",
-            },
-        },
-        "required": ["tool", "arguments", "state", "answers"],
-    },
-    "_meta": {"ui": {"visibility": ["app"]}},
-}
-"""The Tool object of `AnswerTool`, in lists for clients to whose views a tool may show questions."""
 
 
 class View(Struct, frozen=True):

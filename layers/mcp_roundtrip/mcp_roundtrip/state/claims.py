@@ -21,7 +21,7 @@ logs and metrics: `claims` (a claim is missing, unknown or of the wrong type), `
 `decryption`, `signature`, `payload`; for an invalid certificate, most of these with the prefix
 `certificate_`, and `certificate_key`, `certificate_revoked` and `outlives_certificate`. A fault of this
 package is `unexpected_` with the name of the exception. The engine adds `journal_version` (a state of another
-release) and `journal` (a malformed journal), the server `other_dialect` (see `server.carriers.task`).
+release) and `journal` (a malformed journal), the server `other_dialect` (see `server.task_carrier`).
 """
 
 from __future__ import annotations

@@ -50,11 +50,6 @@ def new_token(random_bytes: Callable[[int], bytes]) -> str:
     return urlsafe_b64encode(random_bytes(32)).rstrip(b"=").decode()
 
 
-def question_page_url(audience: str, token: str) -> str:
-    """Return the URL of the page; `audience` is the URI of the endpoint."""
-    return f"{audience.rstrip('/')}/questions?token={token}"
-
-
 def linked_requests(requests: Mapping[str, OutstandingRequest]) -> dict[str, Mapping[str, Any]]:
     """Return the InputRequest objects of the requests that a link leads to, by wire key."""
     return {key: asked.request for key, asked in requests.items() if asked.channel in LINKED}

@@ -68,7 +68,7 @@ PassResult = Completed | TaskError | OpenPass
 """The result of one pass over the tool of a task."""
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
-"""Runs one pass: `server.task_runner.TaskRunner` of a task, `server.carriers.parked_pass` of a parked call.
+"""Runs one pass: `TaskRunner` or `ParkedPass` of `server.stored_passes`.
 
 Raises one of `RETRYABLE` for a fault that may not occur in another worker.
 """

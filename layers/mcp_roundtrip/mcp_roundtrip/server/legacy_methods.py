@@ -26,11 +26,10 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import UnknownResource
-from mcp_roundtrip.server.listing import FeatureList, Listable
+from mcp_roundtrip.server.lists import FeatureList, Listable, ListedTool, ToolList
 from mcp_roundtrip.server.model import Handler, Reply, RequestContext
 from mcp_roundtrip.server.options import ServerOptions, TaskSupport
 from mcp_roundtrip.server.plan import ClientAbilities
-from mcp_roundtrip.server.tool_variants import ListedTool, ToolList
 from mcp_roundtrip.server.views import view_capabilities
 
 _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})

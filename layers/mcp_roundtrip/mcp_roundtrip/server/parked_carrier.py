@@ -24,14 +24,13 @@ from mcp_roundtrip.internal_errors import (
     StoreError,
 )
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
-from mcp_roundtrip.server.carriers import state as state_carrier
-from mcp_roundtrip.server.carriers.parked_pass import ParkedPass
-from mcp_roundtrip.server.carriers.stored import creation_error, parked_caller, task_call_of
+from mcp_roundtrip.server import presenters, state_carrier
 from mcp_roundtrip.server.model import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.server.plan import presenter_of_repeated
-from mcp_roundtrip.server.presenters import app, client, model, page
-from mcp_roundtrip.server.presenters.page import Repetition
+from mcp_roundtrip.server.presenters import Repetition
 from mcp_roundtrip.server.round import Round, new_run
+from mcp_roundtrip.server.stored_passes import ParkedPass
+from mcp_roundtrip.server.task_carrier import creation_error, parked_caller, task_call_of
 from mcp_roundtrip.tasks.items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
@@ -68,7 +67,7 @@ def continue_repeated(call: FeatureCall) -> Reply | None:
         task = resumption.calls.find(resumption.caller)
         if task is None:
             has_code = resumption.caller.code is not None
-            return page.unknown_code(resumption.idle_round()) if has_code else None
+            return presenters.unknown_code(resumption.idle_round()) if has_code else None
         if call.params.model_responses:
             resumption.store(task, call.params.model_responses, "model")
         return resumption.reply_to(task)
@@ -84,7 +83,7 @@ def continue_flow(this_round: Round, task: Task) -> Reply:
     Raises ProtocolError if the table is not available.
     """
     try:
-        return _Resumption(this_round.call).reply_to(task) or page.ended(this_round)
+        return _Resumption(this_round.call).reply_to(task) or presenters.ended(this_round)
     except StoreError as error:
         raise this_round.call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
@@ -102,12 +101,12 @@ def continue_named(call: FeatureCall, task_id: str) -> Reply:
         task = None if pk is None else resumption.calls.load(pk)
         if task is not None:
             if not resumption.store_form(task, answers):
-                return page.late(resumption.idle_round(task), task)
+                return presenters.late(resumption.idle_round(task), task)
             task = resumption.calls.load(task.pk)
         reply = None if task is None else resumption.reply_to(task, waits_for_answers=False)
-        return reply or page.ended(resumption.idle_round())
+        return reply or presenters.ended(resumption.idle_round())
     except ItemTooLarge as error:
-        return page.too_large(resumption.idle_round(), error.limit)
+        return presenters.too_large(resumption.idle_round(), error.limit)
     except StoreError as error:
         raise call.context.table_unavailable(error) from error
     except (KeyServiceError, SettingsError) as error:
@@ -138,11 +137,11 @@ def save(
         )
         if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
             # A concurrent call was parked first; or this one was, and continued since its state was issued.
-            return resumption.reply_to(task) or page.ended(this_round)
+            return resumption.reply_to(task) or presenters.ended(this_round)
     except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
         return this_round.error_reply(creation_error(call, this_round.run, error))
     observer.record("call_parked", **call.log_identity, asked=sorted(requests), channel=channel)
-    return ask(this_round, task) if requests else page.wait(this_round, task)
+    return ask(this_round, task) if requests else presenters.wait(this_round, task)
 
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
@@ -158,15 +157,15 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
         shows_requests=call.takes_rounds and _shows(call.context.request.meta.capabilities, requests),
     )
     if presenter == "model":
-        return model.ask_parked(this_round, requests, again)
+        return presenters.ask_model(this_round, requests, again)
     if presenter == "page":
-        return page.ask(this_round, requests, again, is_repeated=is_repeated)
+        return presenters.ask_on_page(this_round, requests, again, is_repeated=is_repeated)
     state = state_carrier.save_name(this_round, task.task_id, for_view=presenter == "app")
     if isinstance(state, Reply):
         return state
     if presenter == "client":
-        return client.ask(this_round, requests, state)
-    return app.ask_parked(this_round, requests, state, again)
+        return presenters.ask_client(this_round, requests, state)
+    return presenters.ask_in_app(this_round, requests, state, again)
 
 
 def _shows(declared: Mapping[str, Any], requests: WireInputRequests) -> bool:
@@ -221,7 +220,8 @@ class _Resumption:
         pause_ms = FIRST_PAUSE_MS
         while current is not None:
             if current.is_terminal:
-                return page.result(self.idle_round(current), with_result(self.calls.tasks.store, current))
+                ended = with_result(self.calls.tasks.store, current)
+                return presenters.stored_result(self.idle_round(ended), ended)
             is_ready, has_time = self._is_ready(current), self._left_ms() > 0
             if is_ready and has_time and (reply := self._continue(current)) is not None:
                 return reply
@@ -249,9 +249,7 @@ class _Resumption:
         return ask(this_round, task, is_repeated=True) if asks else self._wait(this_round, task)
 
     def _wait(self, this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
-        if self.call.params.is_in_app:
-            return app.work_parked(this_round, waits_for_url=waits_for_url)
-        return page.wait(this_round, task, waits_for_url=waits_for_url)
+        return presenters.wait(this_round, task, waits_for_url=waits_for_url)
 
     def _continue(self, task: Task) -> Reply | None:
         """Run one pass; return None if another request runs one, or if an answer came during the pass."""
@@ -274,7 +272,7 @@ class _Resumption:
         if left is None or this_pass.round is None:
             return None
         if left.is_terminal:
-            return this_pass.reply or page.result(this_pass.round, left)
+            return this_pass.reply or presenters.stored_result(this_pass.round, left)
         if this_pass.refusal is not None:
             return this_pass.refusal
         if left.requests and left.work_state is WorkState.AWAITING:

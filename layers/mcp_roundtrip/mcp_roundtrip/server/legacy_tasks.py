@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcp_roundtrip.server.admission import find_by_name
-from mcp_roundtrip.server.legacy.methods import call_tool_result, has_tasks
+from mcp_roundtrip.server.legacy_methods import call_tool_result, has_tasks
 from mcp_roundtrip.server.model import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.server.task_methods import run_task_operation, task_members
 from mcp_roundtrip.tasks.model import Status, Task
@@ -163,7 +163,7 @@ def _store_completed(context: RequestContext, result: Mapping[str, Any]) -> Task
 
 def _dialect_members(task: Task, context: RequestContext) -> dict[str, Any]:
     """Return the members of a Task; in this dialect a task whose tool reported an error has failed."""
-    members = _rename_members(task_members(task, context.ports.config.audience))
+    members = _rename_members(task_members(task, context))
     return {**members, "status": Status.FAILED.value} if _is_error(task) else members
 
 

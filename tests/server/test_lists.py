@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.server.listing import find_page
+from mcp_roundtrip.server.lists import find_page
 
 NAMES = [f"tool_{number}" for number in range(10)]
 SIZE = 4

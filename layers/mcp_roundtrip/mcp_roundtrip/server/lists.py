@@ -1,0 +1,281 @@
+"""Lists of tools, prompts and resources, in pages with stateless cursors (server/utilities/pagination).
+
+A cursor holds a position and a digest of the names in the list. A client that forges one gains nothing: only
+cursors that this list issues are accepted, and a caller who may read the list may read every page.
+
+The list of tools depends on how its client can be asked. Clients that show MCP Apps learn which view shows
+the results of a tool, and through which tool views answer. A result that asks through a fallback, or that
+another call has to continue, has no structured content, so a tool with such results has no `outputSchema` for
+this client. If the model may answer, the tool has an argument for the answers; if a call of an anonymous
+caller may wait for another one, an argument for its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
+
+from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.canonical import compact_json, digest
+from mcp_roundtrip.server.model import Reply, RequestContext
+from mcp_roundtrip.server.options import (
+    ANSWER_TOOL,
+    CONTINUATION_CODE,
+    INPUT_RESPONSES,
+    QUESTIONS_URI,
+    Fallback,
+    ServerOptions,
+    TaskSupport,
+)
+from mcp_roundtrip.server.plan import ClientAbilities, Plan, plan_call
+
+
+class Listable(Protocol):
+    """An item of a list."""
+
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+    def definition(self) -> Mapping[str, Any]: ...
+
+
+class ListItem(Struct, frozen=True):
+    """An item that no author has registered."""
+
+    members: Mapping[str, Any]
+    scopes: tuple[str, ...] = ()
+
+    def definition(self) -> Mapping[str, Any]:
+        """Return the object that lists contain."""
+        return self.members
+
+
+class FeatureList(Struct):
+    """The handler of a list method. `items` are by name, in the order of the list.
+
+    `member`: the member of the result that holds the list, such as "tools".
+    `is_constant`: whether the items stay the same until the next deployment, so that the JSON of a page is
+    written once. A list that depends on the caller's scopes is written every time.
+    `is_private`: whether the list depends on what the client declared.
+    """
+
+    options: ServerOptions
+    member: str
+    items: Mapping[str, Listable]
+    is_constant: bool = False
+    is_private: bool = False
+    _pages: dict[tuple[str, str], Reply] = field(default_factory=dict)
+    _reported: set[str] = field(default_factory=set)
+
+    def __call__(self, context: RequestContext) -> Reply:
+        """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
+        if not self.is_constant or context.hides_unauthorized(self.options):
+            return Reply(self.page(context))
+        key = context.request.meta.protocol_version, compact_json(context.params.get("cursor"))
+        if key not in self._pages:
+            self._pages[key] = Reply(results.PreSerialized(self.page(context)))
+        return self._pages[key]
+
+    def page(self, context: RequestContext) -> dict[str, Any]:
+        """Return the result. Raises ProtocolError -32602 for an unknown cursor."""
+        options, names = self.options, list(self.items)
+        hides = context.hides_unauthorized(options)
+        if hides:
+            names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
+        part, cursor = find_page(self.member, names, context.params.get("cursor"), options.page_size)
+        members: dict[str, Any] = {self.member: list(self._definitions(names[part], context))}
+        if cursor is not None:
+            members["nextCursor"] = cursor
+        result = results.cacheable(options.server_info, options.list_ttl_ms, **members)
+        return {**result, "cacheScope": "private"} if hides or self.is_private else result
+
+    def _definitions(self, names: Sequence[str], context: RequestContext) -> Iterator[Mapping[str, Any]]:
+        """Yield every definition that can be built; log each of the others once."""
+        for name in names:
+            try:
+                yield self.items[name].definition()
+            except Exception as error:  # the annotations of a function may raise anything
+                if name not in self._reported:
+                    self._reported.add(name)
+                    kind = "resource" if self.member == "resourceTemplates" else self.member.removesuffix("s")
+                    context.ports.observer.record_failure("definition_failed", error, **{kind: name})
+
+
+def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, str | None]:
+    """Return the part of a list that a request asks for, and the `nextCursor` if more follows.
+
+    `member` distinguishes lists that hold the same names, `cursor` is None for the first page. Raises
+    ProtocolError -32602 for a cursor that this list does not issue, ValueError for a `size` below 1.
+    """
+    if size < 1:
+        raise ValueError("a page has room for at least one item")
+    start = 0 if cursor is None else _position(member, names, cursor, size)
+    end = start + size
+    return slice(start, end), _cursor(member, names, end) if end < len(names) else None
+
+
+def _position(member: str, names: Sequence[str], cursor: Any, size: int) -> int:
+    if not isinstance(cursor, str):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: cursor must be a string")
+    digits = cursor.partition(".")[0]
+    position = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
+    # The whole cursor is compared, because int() accepts several spellings of one number.
+    if position not in range(size, len(names), size) or cursor != _cursor(member, names, position):
+        raise ProtocolError(INVALID_PARAMS, "Invalid params: unknown cursor")
+    return position
+
+
+def _cursor(member: str, names: Sequence[str], position: int) -> str:
+    return f"{position}.{digest('cursor', [member, *names], size=12)}"
+
+
+_OBJECT: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": True}
+
+_ANSWER_TOOL: Final[Mapping[str, Any]] = {
+    "name": ANSWER_TOOL,
+    "title": "Answer questions",
+    "description": "The form in the conversation sends the answers of the user through this tool.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "description": "The tool that asked."},
+            "arguments": {**_OBJECT, "description": "The arguments of the call that asked."},
+            "state": {"type": "string", "description": "The state from the result that asked."},
+            "answers": {
+                **_OBJECT,
+                "description": "ElicitResult objects by key. Without any: where does the call stand?",
+            },
+        },
+        "required": ["tool", "arguments", "state", "answers"],
+    },
+    "_meta": {"ui": {"visibility": ["app"]}},
+}
+"""The Tool object of `views.AnswerTool`, in lists for clients to whose views a tool may show questions."""
+
+_CODE_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "string",
+    "description": (
+        "The code from the result of an unfinished call. With it, and with the same other arguments, it "
+        "continues. Leave it out in a new call."
+    ),
+}
+
+_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "description": (
+        "What the user answered to the questions of an earlier call, by their keys. Leave it out until a "
+        "result asks for it, and never make up an answer: ask the user."
+    ),
+    "additionalProperties": True,
+}
+
+
+class ListedTool(Listable, Protocol):
+    """A tool, registered or read from a catalog."""
+
+    @property
+    def task(self) -> TaskSupport | None: ...
+    @property
+    def asks(self) -> bool: ...
+    @property
+    def channels(self) -> tuple[Fallback, ...]: ...
+    @property
+    def view_uri(self) -> str | None: ...
+
+
+class ToolVariant(Struct, frozen=True):
+    """A tool as clients of one kind see it."""
+
+    tool: ListedTool
+    client: ClientAbilities
+
+    @property
+    def plan(self) -> Plan:
+        """How calls of the tool are asked."""
+        return plan_call(self.client, self.tool.channels, asks=self.tool.asks)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes of the tool."""
+        return self.tool.scopes
+
+    def definition(self) -> Mapping[str, Any]:
+        """Build the Tool object."""
+        members, plan = dict(self.tool.definition()), self.plan
+        if plan.may_end_unfinished:
+            members.pop("outputSchema", None)
+        if "model" in plan.fallbacks:
+            members["inputSchema"] = _with_argument(members["inputSchema"], INPUT_RESPONSES, _SCHEMA)
+        if plan.parks and plan.may_end_unfinished and not self.client.signed_in:
+            members["inputSchema"] = _with_argument(members["inputSchema"], CONTINUATION_CODE, _CODE_SCHEMA)
+        if (uri := self._view_uri(plan)) is not None:
+            # Some hosts read the flat member only, which preceded the other.
+            view = {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
+            members["_meta"] = {**members.get("_meta", {}), **view}
+        return members
+
+    def _view_uri(self, plan: Plan) -> str | None:
+        """Return the URI of the view of the tool's results: the author's own, or that of questions."""
+        if not self.client.apps:
+            return None
+        return self.tool.view_uri or (QUESTIONS_URI if "app" in plan.fallbacks else None)
+
+
+def _with_argument(schema: Mapping[str, Any], name: str, argument: Mapping[str, Any]) -> dict[str, Any]:
+    """Add an optional argument to an `inputSchema`."""
+    return {**schema, "properties": {**schema.get("properties", {}), name: argument}}
+
+
+def _abilities(context: RequestContext) -> ClientAbilities:
+    """Return what the client that requests a list can do during calls."""
+    if context.request.is_legacy:
+        return context.without_input_capabilities().client_abilities(takes_rounds=False)
+    return context.client_abilities(takes_rounds=True)
+
+
+class ToolList(Struct):
+    """The handler of `tools/list`: one list for each kind of client.
+
+    `is_constant`: whether the tools stay the same until the next deployment.
+    """
+
+    options: ServerOptions
+    tools: Mapping[str, ListedTool]
+    is_constant: bool = False
+    _lists: dict[ClientAbilities, FeatureList] = field(default_factory=dict)
+    _reported: set[str] = field(default_factory=set)
+
+    def __call__(self, context: RequestContext) -> Reply:
+        """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
+        client = _abilities(context)
+        if client not in self._lists:
+            self._lists[client] = self.list_for(client, context.serves_pages)
+        return self._lists[client](context)
+
+    def list_for(self, client: ClientAbilities, parks_calls: bool) -> FeatureList:
+        """Return the list for clients of one kind. `parks_calls`: the deployment can park calls."""
+        return FeatureList(
+            self.options,
+            "tools",
+            self.items(client),
+            self.is_constant,
+            self.is_varied(parks_calls),
+            _reported=self._reported,
+        )
+
+    def items(self, client: ClientAbilities) -> dict[str, Listable]:
+        """Return the tools as clients of one kind see them."""
+        variants = {name: ToolVariant(tool, client) for name, tool in self.tools.items()}
+        answer_tool: dict[str, Listable] = {}
+        if any("app" in variant.plan.fallbacks for variant in variants.values()):
+            answer_tool = {ANSWER_TOOL: ListItem(_ANSWER_TOOL)}
+        return {**variants, **answer_tool}
+
+    def is_varied(self, parks_calls: bool) -> bool:
+        """Return whether clients of different kinds see different lists, so that no cache may share one."""
+        return any(
+            tool.view_uri or (tool.asks and (parks_calls or not {"default"}.issuperset(tool.channels)))
+            for tool in self.tools.values()
+        )

@@ -1,0 +1,327 @@
+"""Presenters: how the questions of a call reach somebody who answers, and what a result says meanwhile.
+
+client  the protocol's own input requests (SEP-2322)
+app     a form that the host shows in the conversation (MCP Apps, SEP-1865). The result is complete for the
+        model. Its `_meta`, which hosts pass to the view and not to the model, holds the questions, and a
+        state that is bound to the caller, tool and arguments. The view answers through `views.AnswerTool`.
+page    a link to a form on the endpoint, which the model shows to the user (`question_page`)
+model   a text that has the model ask the user. The answers arrive in an argument of the next call and are
+        repeated in later ones, so no state passes through the model. The server cannot verify that the model
+        has asked anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_roundtrip.engine.questions import own_message
+from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.forms.form import SINGLE_FIELD
+from mcp_roundtrip.internal_errors import ArgumentsError, CallAborted
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.capabilities import shows_forms_in_apps
+from mcp_roundtrip.server.errors import ClientError
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, WireInputRequests
+from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES
+from mcp_roundtrip.server.round import META_PARKED_CALL, Round, asked_through
+
+if TYPE_CHECKING:
+    from mcp_roundtrip.tasks.model import Task  # a call whose state the client has needs no tasks
+
+META_QUESTIONS: Final = "mcp-roundtrip/questions"
+"""The member of a result's `_meta` that the view reads. docs/guides/views.md describes its content."""
+
+VIEW_PAUSE_MS: Final = 2_000
+"""How long a view waits before it asks again where a parked call stands."""
+
+
+class Repetition(Struct, frozen=True):
+    """The call that continues a parked call. A caller without an identity passes its code on.
+
+    `link`: the page on which the user answers the open questions of the parked call, if it has any.
+    """
+
+    tool: str
+    code: str | None
+    link: str
+
+    @classmethod
+    def of(cls, call: FeatureCall, task: Task) -> Repetition:
+        """Return the call with which this caller continues the parked call."""
+        code = task.task_id if call.context.principal is None else None
+        return cls(call.name, code, call.context.question_page_url(task.link))
+
+    @property
+    def text(self) -> str:
+        """The words that follow "call"."""
+        code = "" if self.code is None else f", and with {self.code_text}"
+        return f"{self.tool} again with the same arguments{code}"
+
+    @property
+    def code_text(self) -> str:
+        """The argument with the code."""
+        return f'{CONTINUATION_CODE} "{self.code}"'
+
+    def meta(self, status: Literal["input_required", "working"], **members: Any) -> dict[str, Any]:
+        """Return the `_meta` of a reply that is not the call's result."""
+        added = {} if self.code is None else {"arguments": {CONTINUATION_CODE: self.code}}
+        return {META_PARKED_CALL: {"status": status, **members, **added}}
+
+
+def _messages(requests: WireInputRequests) -> str:
+    return "".join(f"\n- {own_message(request)}" for request in requests.values())
+
+
+# -- client -------------------------------------------------------------------------------------------------
+
+
+def ask_client(this_round: Round, requests: WireInputRequests, state: str) -> Reply:
+    """Build the InputRequiredResult. Without requests, the client sends the state again at once."""
+    call = this_round.call
+    if requests and shows_forms_in_apps(call.context.request.meta.capabilities):
+        requests = _in_view(call.feature.form_view_uri, requests)
+    result = results.input_required(call.server_info, requests, state)
+    outcome = "input_required" if requests else "checkpoint"
+    return this_round.reply(result, outcome, asked=asked_through("client", requests))
+
+
+def _in_view(uri: str | None, requests: WireInputRequests) -> WireInputRequests:
+    """Add to forms the view in which the host may show them (draft SEP-3118)."""
+    if uri is None:
+        return requests
+    hint = {"_meta": {"ui": {"resourceUri": uri}}}
+    return {
+        key: {**request, "params": {**request["params"], **hint}} if _is_form(request) else request
+        for key, request in requests.items()
+    }
+
+
+def _is_form(request: Mapping[str, Any]) -> bool:
+    is_elicitation: bool = request["method"] == "elicitation/create"
+    return is_elicitation and request["params"]["mode"] == "form"
+
+
+# -- app ----------------------------------------------------------------------------------------------------
+
+
+def ask_in_app(
+    this_round: Round, requests: WireInputRequests, state: str, again: Repetition | None = None
+) -> Reply:
+    """Build the result that shows questions in a view.
+
+    `again`: the call that continues a parked one, which the state names. The text has the link of a page with
+    the same questions then, for a user whose host declares views and shows none.
+    """
+    call = this_round.call
+    questions = {
+        "status": "asking",
+        "tool": call.name,
+        "arguments": call.params.arguments,
+        "state": state,
+        "requests": requests,
+        "issuedAt": int(call.context.ports.clock()),
+    }
+    meta: dict[str, Any] = {META_QUESTIONS: questions}
+    if again is None:
+        then = (
+            "The result follows once the user has sent the form. "
+            f"A new call of {call.name} would ask again from the start."
+        )
+    else:
+        questions["instruction"] = f"Call {again.text} to read the result."
+        meta |= again.meta("input_required", url=again.link)
+        then = (
+            f"When the user says that they are done, call {again.text}: that call returns the result.\n"
+            f"If the user sees no form, give them this link, which shows the same questions: {again.link}"
+        )
+    text = (
+        f"This is not finished: {call.name} asks the user, in a form that this conversation shows:"
+        f"{_messages(requests)}\n"
+        f"Do not answer in place of the user. Ask the user to fill in the form. {then}"
+    )
+    return this_round.unfinished_reply(text, "asked_in_app", meta, asked=asked_through("app", requests))
+
+
+def work_in_app(this_round: Round, state: str) -> Reply:
+    """Build the result for a view whose call ran out of time: the view sends the state at once."""
+    working = {"status": "working", "retryAfterMs": 0, "state": state}
+    text = f"{this_round.call.name} is working."
+    return this_round.unfinished_reply(text, "checkpoint", {META_QUESTIONS: working})
+
+
+def cannot_be_answered(call: FeatureCall) -> Reply:
+    """Build the reply to a view whose state is not valid. The log has the reason."""
+    text = (
+        "These questions can no longer be answered: they have expired, or they belong to another call or "
+        "user. Ask the assistant to call the tool again."
+    )
+    body = _with_questions(results.tool_error(call.server_info, text), {"status": "ended"})
+    return Reply(body, log_fields={**call.log_identity, "outcome": "state_refused"})
+
+
+def with_status(reply: Reply) -> Reply:
+    """Add the status for the view to a reply that has none."""
+    body, outcome = reply.body, reply.log_fields.get("outcome")
+    if isinstance(body, ProtocolError) or META_QUESTIONS in body.get("_meta", {}):
+        return reply
+    if outcome == "answers_too_large":
+        return reply  # the view keeps its form
+    status = "ended" if outcome in ("call_ended", "answers_late") else "complete"
+    return replace(reply, body=_with_questions(body, {"status": status}))
+
+
+def _with_questions(result: Mapping[str, Any], questions: Mapping[str, Any]) -> dict[str, Any]:
+    return {**result, "_meta": {**result.get("_meta", {}), META_QUESTIONS: questions}}
+
+
+# -- page, and where a parked call stands -------------------------------------------------------------------
+
+
+def ask_on_page(
+    this_round: Round, requests: WireInputRequests, again: Repetition, *, is_repeated: bool = False
+) -> Reply:
+    """Build the result that has the model show a link. `is_repeated`: an earlier result had it."""
+    text = (
+        f"This is not finished: {again.tool} asks the user, who answers on this page:\n{again.link}\n"
+        f"What it asks:{_messages(requests)}\n"
+        "Show the link to the user. Do not open it yourself, and do not answer in place of the user. "
+        f"When the user says that they are done, call {again.text}: that call continues, and returns the "
+        "result."
+    )
+    outcome = "waiting_for_answer" if is_repeated else "asked_on_page"
+    meta = again.meta("input_required", url=again.link)
+    return this_round.unfinished_reply(text, outcome, meta, asked=asked_through("page", requests))
+
+
+def wait(this_round: Round, task: Task, *, waits_for_url: bool = False) -> Reply:
+    """Build the reply of a parked call that asks nothing now. The model makes it again; a view asks again."""
+    tool, again = this_round.call.name, Repetition.of(this_round.call, task)
+    is_leased = task.lease_owner is not None
+    if this_round.call.params.is_in_app:
+        text = "Waiting until you have finished at the link." if waits_for_url else f"{tool} is working."
+        outcome = "waiting_for_answer" if waits_for_url else "still_running"
+        meta = {META_QUESTIONS: {"status": "working", "retryAfterMs": VIEW_PAUSE_MS}}
+    elif waits_for_url:
+        text = (
+            f"{tool} waits for the user, who has not finished at the page. Call {again.text} when they have."
+        )
+        outcome, meta = "waiting_for_answer", again.meta("input_required")
+    elif is_leased:
+        text = f"{tool} is still running. Call {again.text} to get its result."
+        outcome, meta = "still_running", again.meta("working")
+    else:
+        text = (
+            f"This is not finished: {tool} needs more time. Call {again.text}: it continues where it stopped."
+        )
+        outcome, meta = "parked", again.meta("working")
+    return this_round.unfinished_reply(text, outcome, meta)
+
+
+def stored_result(this_round: Round, task: Task) -> Reply:
+    """Build the reply with the stored result of a call that has ended. It has its large results, too."""
+    if task.error is not None:
+        error = ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
+        return this_round.reply(error, None)
+    return this_round.reply(task.result, "result_repeated")
+
+
+def ended(this_round: Round) -> Reply:
+    """Build the reply to an answer for a call that no longer exists."""
+    text = f"This call of {this_round.call.name} has ended or expired. A new call starts from the beginning."
+    return this_round.error_reply(ClientError(CallAborted(text), "call_ended"))
+
+
+def unknown_code(this_round: Round) -> Reply:
+    """Build the reply to a code that finds no call. It does not say why: the caller may have guessed it."""
+    text = (
+        f"This {CONTINUATION_CODE} continues no call of {this_round.call.name} with these arguments: it is "
+        "wrong, the call has ended, or the other arguments have changed. Nothing was done. "
+        f"Send the arguments of the call again, or leave out {CONTINUATION_CODE} for a new call."
+    )
+    return this_round.error_reply(ClientError(CallAborted(text), "call_ended"))
+
+
+def late(this_round: Round, task: Task) -> Reply:
+    """Build the reply to a form whose questions have other answers already."""
+    text = (
+        "These questions were answered before, perhaps in another window, and the call continues with those "
+        f"answers. What was sent now was not stored. Call {Repetition.of(this_round.call, task).text}: that "
+        "call returns the result."
+    )
+    return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
+
+
+def too_large(this_round: Round, limit: int) -> Reply:
+    """Build the reply to an answer that no item of the table can hold."""
+    text = f"The answer is too large: at most about {limit} bytes of JSON. Give a shorter one."
+    return this_round.error_reply(ClientError(ToolError(text), "answers_too_large"))
+
+
+# -- model --------------------------------------------------------------------------------------------------
+
+
+def ask_model(this_round: Round, requests: WireInputRequests, again: Repetition | None = None) -> Reply:
+    """Build the result that instructs the model to ask the user. `requests` are forms, by key.
+
+    `again`: the call that continues a parked one.
+    """
+    tool, meta = this_round.call.name, None if again is None else again.meta("input_required")
+    questions = "\n\n".join(_question_text(key, **form["params"]) for key, form in requests.items())
+    text = (
+        f"This is not finished: {tool} needs answers from the user. Ask the user, do not answer yourself. "
+        f"Then call {tool} again with the same arguments and, in the argument {INPUT_RESPONSES}, an object "
+        f"with the answers so far and these, by their keys.\n\n{questions}\n\n"
+        'If the user does not want to answer, the answer is {"action": "decline"}.'
+    )
+    if again is not None and again.code is not None:
+        text += f"\n\nThe arguments of that call have {again.code_text}, too."
+    asked = asked_through("model", requests)
+    return this_round.unfinished_reply(text, "asked_through_model", meta, asked=asked)
+
+
+def _question_text(key: str, message: str, requestedSchema: Mapping[str, Any], mode: str) -> str:
+    schema = compact_json(requestedSchema)
+    # A form with a field `action` could not be distinguished from an ElicitResult.
+    is_ambiguous = "action" in requestedSchema["properties"]
+    form = '{"action": "accept", "content": C}, where C is an object' if is_ambiguous else "an object"
+    return f"{message}\nKey: {compact_json(key)}. The answer is {form} that fits this JSON Schema: {schema}"
+
+
+def take_responses(params: CallParams) -> CallParams:
+    """Separate the answers that a model passed on from the tool's arguments. Raises ArgumentsError."""
+    arguments = dict(params.arguments)
+    responses = read_input_responses(arguments.pop(INPUT_RESPONSES, None))
+    return replace(params, arguments=arguments, model_responses=responses)
+
+
+def read_input_responses(raw: Any) -> dict[str, Any]:
+    """Return ElicitResults by key; null counts as no answers. Raises ArgumentsError.
+
+    An answer is the content of the form or an ElicitResult. For a form with one field, its value is enough.
+    """
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise ArgumentsError(f"{INPUT_RESPONSES}: Input should be an object")
+    return {key: _elicit_result(answer) for key, answer in raw.items()}
+
+
+def _elicit_result(answer: Any) -> dict[str, Any]:
+    match answer:
+        case {"action": "accept", "content": dict(content)} if _has_only(answer, "action", "content"):
+            return {"action": "accept", "content": content}
+        case {"action": "decline" | "cancel" as action} if _has_only(answer, "action"):
+            return {"action": action}
+        case dict():
+            return {"action": "accept", "content": answer}
+    return {"action": "accept", "content": {SINGLE_FIELD: answer}}
+
+
+def _has_only(answer: Mapping[str, Any], *names: str) -> bool:
+    """Return whether all other members are null, which counts as absent."""
+    return all(member is None or name in names for name, member in answer.items())

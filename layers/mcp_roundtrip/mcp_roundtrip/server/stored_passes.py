@@ -1,0 +1,251 @@
+"""One pass over the tool of a stored call, for a `tasks.worker.Worker`: of a task, or of a parked call.
+
+A task that waits for answers on the page ends, and its call is parked. Few clients show the `statusMessage`
+of a task, so the user may not see a link there. Clients show the result of a task. It is the reply of a
+parked call: it names the link, and asks the model to call the tool again. That call continues from the task's
+journal, as a new task where the tool calls `ctx.run_as_task`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcp_roundtrip.auth.principal import Principal
+from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.channels import Channels, ClientInputs
+from mcp_roundtrip.engine.notifications import NotificationBuffer
+from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
+from mcp_roundtrip.engine.services import TaskOptions
+from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
+from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, payload_size
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
+from mcp_roundtrip.server import presenters, task_carrier
+from mcp_roundtrip.server.errors import ClientError, describe_open_questions
+from mcp_roundtrip.server.invocation import Invocation
+from mcp_roundtrip.server.model import CallParams, FeatureCall, Reply, RequestContext
+from mcp_roundtrip.server.presenters import Repetition
+from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
+from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
+from mcp_roundtrip.server.tools import Tool, ToolMethods
+from mcp_roundtrip.tasks.changes import Change
+from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
+from mcp_roundtrip.tasks.limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.model import Task, WorkState
+from mcp_roundtrip.tasks.parked import ParkedCalls
+from mcp_roundtrip.tasks.question_page_links import PAGE
+from mcp_roundtrip.tasks.recorder import MAX_ASKED, TaskRecorder, key_asked_too_often
+from mcp_roundtrip.tasks.worker import RETRYABLE, Completed, EndWith, OpenPass, PassResult, TaskError
+
+RESPONSE_OVERHEAD: Final = 16_384
+"""Bytes of a response that are reserved for what surrounds the result of a stored call."""
+
+MAX_STATUS_MESSAGE: Final = 4_096
+"""Characters of a `statusMessage`: every poll reads it."""
+
+
+def _run(
+    call: FeatureCall,
+    history: TaskHistory,
+    find_channels: Callable[[], Channels],
+    options: TaskOptions,
+    notifications: NotificationBuffer | None = None,
+) -> tuple[Round, Outcome]:
+    """Run one pass. Raises one of `RETRYABLE` for a fault that a later pass may not have."""
+    inputs = ClientInputs(
+        history.responses,
+        is_resumed=True,
+        find_channels=find_channels,
+        response_channels=history.response_channels,
+    )
+    run = new_run(call, history.journal, inputs, options, notifications)
+    outcome = run_pass(call, run)
+    if isinstance(run.fault, RETRYABLE):
+        raise run.fault
+    return Round(call, run), outcome
+
+
+def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | None:
+    """Return the reply of a pass that ends its call, with a result that the table can hold."""
+    if isinstance(outcome, NeedsInput) and (key := key_asked_too_often(task, this_round.run)) is not None:
+        text = (
+            f"This call was ended: its question {key!r} was asked {MAX_ASKED} times, and no answer was "
+            f"accepted.{describe_open_questions(this_round.run)} A new call starts from the beginning."
+        )
+        return this_round.error_reply(ClientError(CallAborted(text), "too_many_answers"))
+    if not isinstance(outcome, (Done, Failed)):
+        return None
+    observer, tool = this_round.call.context.ports.observer, this_round.call.feature.name
+    if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
+        observer.record_failure("task_too_large", outcome.error, tool=tool)
+        return this_round.reply(ProtocolError(INTERNAL_ERROR, str(outcome.error)), None)
+    reply = this_round.reply_for(outcome)
+    if isinstance(reply.body, ProtocolError):
+        return reply
+    if payload_size(compact_json(reply.body)) <= MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD:
+        return reply
+    error = ResultTooLarge(MAX_RESPONSE_BYTES)
+    observer.record_failure("result_too_large", error, tool=tool)
+    return this_round.error_reply(ClientError(ToolError(str(error)), "result_too_large"))
+
+
+def _conclusion(reply: Reply) -> Completed | TaskError:
+    """Return the result of the call, or the JSON-RPC error in which it ends."""
+    body = reply.body
+    if not isinstance(body, ProtocolError):
+        return Completed(body)
+    error = {"code": body.code, "message": body.message}
+    return TaskError(error if body.data is None else {**error, "data": dict(body.data)})
+
+
+# -- parked calls -------------------------------------------------------------------------------------------
+
+
+class ParkedPass(Struct):
+    """Runs a pass in the request that continues a parked call, and keeps the reply of the last one.
+
+    `refusal`: the reply of a pass that could not create its task, and has not ended the call.
+    `waits_for_url`: the pass waits for what the user does at a URL that they agreed to open.
+    """
+
+    call: FeatureCall
+    reply: Reply | None = None
+    refusal: Reply | None = None
+    round: Round | None = None
+    waits_for_url: bool = False
+
+    def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
+        """Run the pass. Raises one of `RETRYABLE` for a fault that a later pass may not have."""
+        call = self.call
+        options = TaskOptions(
+            recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
+        )
+        this_round, outcome = _run(call, history, call.parked_channels, options)
+        self.round, self.reply = this_round, _final_reply(this_round, task, outcome)
+        if self.reply is not None:
+            return _conclusion(self.reply)
+        match outcome:
+            case TaskRequested(ttl_ms=ttl_ms):
+                return self._become_task(this_round, task, outcome, ttl_ms)
+            case Checkpointed() if call.may_start_task:
+                return self._become_task(this_round, task, outcome, TASK_TTL_MS)
+            case NeedsInput(journal=journal) if this_round.run.requests.waits_for_urls_only:
+                # The user is not asked again: the next pass finds out whether they have finished.
+                self.waits_for_url = True
+                outcome = Checkpointed(journal)
+        return OpenPass(this_round.run, outcome)
+
+    def _become_task(
+        self, this_round: Round, task: Task, outcome: TaskRequested | Checkpointed, ttl_ms: int
+    ) -> PassResult:
+        """End the parked call as a task. If no task can be created now, the next call tries it again."""
+        try:
+            self.reply = task_carrier.create(this_round, outcome.journal, ttl_ms, task)
+        except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
+            refusal = this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+            if not isinstance(error, ItemTooLarge):
+                self.refusal = refusal
+                return OpenPass(this_round.run, Checkpointed(outcome.journal))
+            self.reply = refusal
+        return _conclusion(self.reply)
+
+
+# -- tasks --------------------------------------------------------------------------------------------------
+
+
+class StatusMessages(NotificationBuffer):
+    """Turns progress into the `statusMessage` of the task; log messages are dropped (SEP-2663)."""
+
+    write: Callable[[str], None] = lambda message: None
+
+    def progress(self, done: float, total: float | None, message: str | None, *, is_new: bool) -> None:
+        super().progress(done, total, message, is_new=False)  # refuses what cannot be sent
+        text = message or (f"{done:g}" if total is None else f"{done:g} of {total:g}")
+        if is_new:
+            self.write(text[:MAX_STATUS_MESSAGE].encode("utf-8", "replace").decode())
+
+
+class TaskRunner(Struct, frozen=True):
+    """Runs passes over the tools of a server, in a worker."""
+
+    tool_methods: ToolMethods
+    ports: Ports
+    invocation: Invocation
+
+    def __call__(self, task: Task, history: TaskHistory, recorder: TaskRecorder) -> PassResult:
+        """Run one pass. Raises one of `RETRYABLE` for a fault that a later worker may not have."""
+        tool = self.tool_methods.tools.get(history.call.name)
+        if tool is None:
+            if (operation := self.invocation.operation) is not None:
+                operation.begin_task(task, history.call)
+            error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
+            return TaskError(error)
+        call = self._restore_call(tool, task, history.call)
+        principal = call.context.principal
+        self.ports.observer.redact(
+            lambda: (history.call.arguments, history.call.client, principal and principal.subject)
+        )
+        options = TaskOptions(
+            recorder=recorder,
+            is_offered=True,
+            created_in=task.created_in,
+            outstanding_keys=frozenset(asked.key for asked in task.requests.values()),
+        )
+        messages = StatusMessages(write=recorder.report_status)
+        this_round, outcome = _run(call, history, call.task_channels, options, messages)
+        if (reply := _final_reply(this_round, task, outcome)) is not None:
+            return _conclusion(reply)
+        if isinstance(outcome, NeedsInput) and outcome.channel == "page" and _can_park(this_round, task):
+            move = partial(_park, this_round, task, history.call, outcome)
+            return OpenPass(this_round.run, outcome, move)
+        return OpenPass(this_round.run, outcome)
+
+    def _restore_call(self, tool: Tool, task: Task, task_call: TaskCall) -> FeatureCall:
+        """Restore the call that became the task."""
+        meta = RequestMeta(PROTOCOL_VERSION, task.capabilities, task_call.client, trace=task_call.trace)
+        context = RequestContext(
+            ValidRequest(task.task_id, task_call.method, {}, meta),
+            None if task_call.principal is None else Principal(*task_call.principal),
+            self.ports,
+            self.invocation,
+        )
+        params = CallParams(task_call.arguments, {}, None)
+        options = replace(self.tool_methods.options, server_info=task_call.server_info)
+        return FeatureCall(tool, tool.name, params, context, options)
+
+
+def _can_park(this_round: Round, task: Task) -> bool:
+    """Return whether an equal call of the task's client would find the call if it were parked."""
+    return task.dialect == "extension" and this_round.call.plan.parks
+
+
+def _park(this_round: Round, task: Task, task_call: TaskCall, outcome: NeedsInput, end_with: EndWith) -> bool:
+    """Park the call, and end the task with the reply that names the link, in one transaction.
+
+    Returns False if the task has changed. Raises StoreError, and ItemTooLarge for an entry.
+    """
+    call = this_round.call
+    calls = ParkedCalls.of(call.context.ports.tasks().tasks)
+
+    def end(parked: Task) -> Change:
+        if parked.requests and parked.work_state is WorkState.AWAITING:
+            requests = {key: asked.request for key, asked in parked.requests.items()}
+            reply = presenters.ask_on_page(this_round, requests, Repetition.of(call, parked))
+        else:
+            reply = presenters.wait(this_round, parked)
+        assert isinstance(reply.body, dict)
+        return end_with(reply.body)
+
+    parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
+    if parked is not None:
+        observer, asked = call.context.ports.observer, sorted(outcome.requests)
+        observer.record("call_parked", **call.log_identity, asked=asked, channel=PAGE, task=task.task_id)
+    return parked is not None

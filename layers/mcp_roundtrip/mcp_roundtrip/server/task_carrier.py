@@ -1,0 +1,210 @@
+"""The carrier "task": the call continues in a task, which a worker runs. Parked calls are stored like tasks.
+
+A flow becomes one task, also if its rounds are sent again: the client sends a round again if its response was
+lost, or sends an earlier one with other answers. A tool that is not a task runs again in such a round. A flow
+that has become a task continues there, and the answers in the repetition do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from mcp_roundtrip.auth.principal import caller_binding
+from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.run import Run
+from mcp_roundtrip.errors import StateRejected, ToolError
+from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.canonical import canonical_json, compact_json
+from mcp_roundtrip.protocol.capabilities import TASKS
+from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
+from mcp_roundtrip.server.admission import require_capabilities
+from mcp_roundtrip.server.errors import ClientError, invalid_state
+from mcp_roundtrip.server.model import FeatureCall, Reply
+from mcp_roundtrip.server.round import Round
+from mcp_roundtrip.server.task_methods import task_members
+from mcp_roundtrip.tasks.items import TaskCall
+from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.parked import DIALECT, ParkedCaller
+
+_ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
+"""What stands for the principal of an anonymous caller in the identity of a call."""
+
+
+def session_caller(call: FeatureCall) -> str | None:
+    """Return a text that distinguishes the session of an anonymous caller; None without one."""
+    nonce = call.context.request.meta.session_nonce
+    return None if nonce is None else canonical_json(["session", nonce]).decode()
+
+
+def parked_caller(call: FeatureCall) -> ParkedCaller:
+    """Return the caller of a call.
+
+    A call of an anonymous caller belongs to everyone who has its code, which is its random id, and knows its
+    tool and arguments. Its session finds it without the code.
+    """
+    principal = caller_binding(call.context.principal)
+    identity = replace(call.binding, principal=principal or _ANONYMOUS).identity()
+    assert identity is not None
+    if principal is not None:
+        return ParkedCaller(principal, principal, identity)
+    binding, code = canonical_json(["call", identity]).decode(), call.params.continuation_code
+    return ParkedCaller(binding, None, identity, session_caller(call), code)
+
+
+def task_call_of(call: FeatureCall) -> TaskCall:
+    """Return the part of a call that its task stores."""
+    meta, principal = call.context.request.meta, call.context.principal
+    return TaskCall(
+        call.context.request.method,
+        call.feature.name,
+        call.params.arguments,
+        None if principal is None else astuple(principal),
+        meta.info,
+        call.server_info,
+        meta.trace,
+    )
+
+
+def require_room(call: FeatureCall, run: Run) -> None:
+    """Raise ProtocolError if no task can be created for the call now, or if the table is not available."""
+    principal, flow_id = caller_binding(call.context.principal), run.history.journal.flow_id
+    try:
+        call.context.ports.tasks().tasks.limit.check(Owner(principal, session_caller(call), flow_id))
+    except TooManyOpenTasks as error:
+        raise _too_many_open_tasks(call, run, error) from None
+    except StoreError as error:
+        raise call.context.table_unavailable(error) from error
+
+
+def creation_error(
+    call: FeatureCall, run: Run, error: ItemTooLarge | TooManyOpenTasks | StoreError
+) -> ClientError:
+    """Return the error of a call that could not be stored after a pass, and log it."""
+    observer = call.context.ports.observer
+    if isinstance(error, ItemTooLarge):
+        observer.record_failure("task_too_large", error, tool=call.feature.name)
+        if len(compact_json(call.params.arguments)) < error.size // 2:
+            return ClientError(call.context.internal_error)
+        text = f"The arguments are too large for a task: at most about {error.limit} bytes of JSON."
+        return ClientError(ToolError(text), "arguments_too_large")
+    if isinstance(error, TooManyOpenTasks):
+        refused = _too_many_open_tasks(call, run, error)
+        if call.takes_rounds:
+            return ClientError(refused)
+        # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
+        return ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)
+    return ClientError(call.context.table_unavailable(error))
+
+
+def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -> Refusal:
+    """Log the limit, and return the error with HTTP status 429. It names the steps that have run in vain."""
+    call.context.ports.observer.record("task_limit_reached", **call.log_identity, limit=error.limit)
+    is_stored = run.tasks.recorder is not None  # a parked call keeps its steps
+    again = "make this call again" if call.params.request_state is None else "send this request again"
+    text = (
+        f"The caller has as many open tasks and waiting calls as the server allows: {error.limit}. "
+        f"Wait until one of them has ended, answer one, or cancel a task with tasks/cancel, and {again}."
+    )
+    if not is_stored and (lost := run.lost_effects()):
+        text += f" These steps have run, and will run again then: {', '.join(lost)}."
+    data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
+    return Refusal("task_limit_reached", TOO_MANY_REQUESTS, text, data, http_status=429)
+
+
+# -- load ---------------------------------------------------------------------------------------------------
+
+
+def find_stored(this_round: Round) -> Task | None:
+    """Return the task or the parked call as which the flow continues; None if there is none.
+
+    Raises ProtocolError if the table is not available.
+    """
+    call, flow = this_round.call, this_round.flow
+    assert flow is not None
+    call.context.tag(flow=flow.id)
+    try:
+        return call.context.ports.tasks().tasks.find(flow)
+    except StoreError as error:
+        raise call.context.table_unavailable(error) from error
+
+
+def is_parked(stored: Task) -> bool:
+    """Return whether a flow continues as a parked call. One that has become a task ends with its result."""
+    has_become_task = isinstance(stored.result, Mapping) and stored.result.get("resultType") == "task"
+    return stored.dialect == DIALECT and not has_become_task
+
+
+def reply_again(this_round: Round, task: Task) -> Reply:
+    """Return the CreateTaskResult which the first request got: the client reads the status later.
+
+    Raises MissingClientCapability if the client does not declare tasks in this round, and ProtocolError for a
+    state of a flow that is a task of the other dialect.
+    """
+    call = this_round.call
+    if call.params.is_in_app:  # a view cannot follow a task
+        text = f"{call.name} continues as a task, with other answers. What was sent now was not stored."
+        return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
+    if task.dialect != call.context.ports.tasks().tasks.dialect:
+        raise invalid_state(call, StateRejected("other_dialect"))
+    require_capabilities(call.context, [TASKS], f"The task of this call of {call.name!r}")
+    return _reply(this_round, task, "task_repeated")
+
+
+# -- save ---------------------------------------------------------------------------------------------------
+
+
+def save(this_round: Round, journal: Journal, ttl_ms: int) -> Reply:
+    """Store a task that continues the call, and build the CreateTaskResult. Raises FlowIsStored."""
+    try:
+        return create(this_round, journal, ttl_ms)
+    except (ItemTooLarge, TooManyOpenTasks, StoreError) as error:
+        return this_round.error_reply(creation_error(this_round.call, this_round.run, error))
+
+
+def create(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None = None) -> Reply:
+    """Do the same. Raises FlowIsStored, ItemTooLarge, TooManyOpenTasks and StoreError.
+
+    `parked` is the parked call that becomes the task. It becomes one task, also after a crash.
+    """
+    return _reply(this_round, _store(this_round, journal, ttl_ms, parked), "task")
+
+
+def _reply(this_round: Round, task: Task, outcome: str) -> Reply:
+    members = task_members(task.as_created)
+    body = results.task(this_round.call.server_info, members)
+    return this_round.reply(body, outcome, task=members["taskId"], task_ttl_ms=members["ttlMs"])
+
+
+def _store(this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None) -> Task:
+    call = this_round.call
+    create = partial(_create, this_round, journal, ttl_ms, parked)
+    if (tracer := call.context.ports.tracer) is None:
+        return create()
+    from mcp_roundtrip.server.spans import traced_creation  # off by default
+
+    return traced_creation(tracer, call, journal, create)
+
+
+def _create(
+    this_round: Round, journal: Journal, ttl_ms: int, parked: Task | None, created_in: str | None = None
+) -> Task:
+    call, port = this_round.call, this_round.call.context.ports.tasks()
+    return port.tasks.create(
+        task_call_of(call),
+        caller_binding(call.context.principal),
+        journal,
+        worker=port.worker(),
+        capabilities=call.context.request.meta.capabilities,
+        ttl_ms=ttl_ms,
+        flow=this_round.flow,
+        continued=parked,
+        created_in=created_in,
+        session=session_caller(call),
+    )
