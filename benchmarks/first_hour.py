@@ -89,19 +89,21 @@ def in_a_checkout(home: Path) -> Iterator[Row]:
 def in_an_own_project(home: Path) -> Iterator[Row]:
     """Measure from an empty folder to a tool that asks, becomes a task and calls an API, with its test.
 
-    The commands and the edits are those of the README, below "Your own", after its first `make run`.
+    The commands and the edits are those of the README and of docs/guides/your-own-project.md.
     """
     clone, application = home / "mcp-roundtrip", home / "shop"
+    guide = (clone / "docs/guides/your-own-project.md").read_text("utf-8")
     readme = (clone / "README.md").read_text("utf-8")
-    new, new_tool, test = commands(readme)
+    [new] = re.findall(r"^ {4}(\S+mcp-roundtrip new \S+)", readme, re.MULTILINE)
+    [new_tool] = re.findall(r"make new-tool NAME=\w+ TASKS=1", guide)
     name = re.findall(r"NAME=(\w+)", new_tool)[0]
     began = time.monotonic()
     run(new, clone)
     run(new_tool, application)
-    *_, source, of_source = code_blocks(readme)
+    source, of_source = code_blocks(guide)
     (application / f"functions/server/{name}.py").write_text(source, "utf-8")
     (application / f"tests/test_{name}.py").write_text(of_source, "utf-8")
-    run(test, application)
+    run("make test", application)
     yield Row(f"{OWN_TOOL[0]}: asks, becomes a task, calls an API; its test", 4, 2, seconds_since(began))
     began = time.monotonic()
     with weather_service() as service, serving(application, f"VARIABLES=WEATHER_API_URL={service}") as url:
@@ -152,17 +154,9 @@ def check(rows: Sequence[Row], lines: Iterable[tuple[str, int, int]]) -> None:
         raise SystemExit(f"above the limit: {', '.join(exceeded) or f'{MAX_STEPS} steps, {MAX_SECONDS} s'}")
 
 
-def commands(readme: str) -> tuple[str, str, str]:
-    """Return the commands of the README: write an application, add a tool with tasks, run the tests."""
-    [new] = re.findall(r"^ {4,}(\S*mcp-roundtrip new \S+)$", readme, re.MULTILINE)
-    [new_tool] = re.findall(r"^ {4,}(make new-tool NAME=\w+ TASKS=1)$", readme, re.MULTILINE)
-    [test] = re.findall(r"^ {4,}(make test)$", readme, re.MULTILINE)
-    return new, new_tool, test
-
-
-def code_blocks(readme: str) -> list[str]:
-    """Return the README's blocks of Python."""
-    blocks = re.findall(r"^( *)```python\n(.*?)^\1```$", readme, re.DOTALL | re.MULTILINE)
+def code_blocks(text: str) -> list[str]:
+    """Return the blocks of Python of a page."""
+    blocks = re.findall(r"^( *)```python\n(.*?)^\1```$", text, re.DOTALL | re.MULTILINE)
     return [dedent(block) for _, block in blocks]
 
 

@@ -1,8 +1,7 @@
-"""The examples of the README work as shown."""
+"""The examples of the README, of the guide to an own project and of writing tools work as shown."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -18,11 +17,13 @@ from mcp_roundtrip_tools.growth.new_tool import plan_tool
 from mcp_roundtrip_tools.growth.writing import write
 from mcp_roundtrip_tools.lint.__main__ import main as lint
 from mcp_roundtrip_tools.new.__main__ import render
-from support.documents import LOCAL_URL, code_blocks, read_document
+from support.documents import code_blocks, read_document
 from support.project import ROOT
-from support.served_application import serve_anonymously
 
-CLIENT, TOOL, TEST, OWN_TOOL, OWN_TEST = code_blocks("README.md", "python")
+OWN_PROJECT = "docs/guides/your-own-project.md"
+TOOL, TEST = code_blocks("README.md", "python")
+OWN_TOOL, OWN_TEST = code_blocks(OWN_PROJECT, "python")
+RESULT = {"address": "orders.db.internal", "vcpus": 4, "price": 60}
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_the_tool_asks_and_returns_as_shown(project: Path) -> None:
     assert asked.question("size") == "How large should orders be?"
     confirm = asked.answer(size={"vcpus": 4})
     assert confirm.question("buy") == "orders costs 60 dollars a month. Create it?"
-    assert confirm.answer(buy=True).structured == json.loads(code_blocks("README.md", "json")[0])
+    assert confirm.answer(buy=True).structured == RESULT
 
 
 def test_rounds_that_are_sent_again_create_one_database() -> None:
@@ -59,7 +60,7 @@ def test_rounds_that_are_sent_again_create_one_database() -> None:
         confirm = asked.answer(size=answer)
     assert requests == []  # before the last answer, nothing has an effect
     results = [confirm.answer(buy=True).structured for _ in range(3)]
-    assert results == [json.loads(code_blocks("README.md", "json")[0])] * 3
+    assert results == [RESULT] * 3
     assert (len(requests), list(databases.values())) == (3, ["orders.db.internal"])
 
 
@@ -73,7 +74,7 @@ def test_the_test_shown_passes(project: Path) -> None:
 
 def test_the_own_tool_shown_passes_its_test(tmp_path: Path) -> None:
     write({tmp_path / path: text for path, text in render("shop", "python3.13", "arm64").items()})
-    [name] = re.findall(r"make new-tool NAME=(\w+) TASKS=1", read_document("README.md"))
+    [name] = re.findall(r"make new-tool NAME=(\w+) TASKS=1", read_document(OWN_PROJECT))
     write(plan_tool(tmp_path, name, tasks=True))
     for path, text in (f"functions/server/{name}.py", OWN_TOOL), (f"tests/test_{name}.py", OWN_TEST):
         assert (tmp_path / path).is_file()
@@ -82,15 +83,6 @@ def test_the_own_tool_shown_passes_its_test(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert lint([str(tmp_path / "functions")]) == 0
-
-
-def test_the_client_shown_answers_a_question(capsys: pytest.CaptureFixture[str]) -> None:
-    assert LOCAL_URL in CLIENT
-    with serve_anonymously() as served:
-        exec(CLIENT.replace(LOCAL_URL, served.url), {"__name__": "__main__"})
-    question, temperature = capsys.readouterr().out.splitlines()
-    assert question.startswith("There are 2 places called Hyderabad. Which one? Hyderabad, ")
-    assert re.fullmatch(r"[\d.]+ °C", temperature)
 
 
 pytest_plugins = ["support.example_services"]

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 let kept; // The visits have a page each, and share the cache of one context: the console has sixty files.
 
 export default async function visit(browser, { url, steps, options }) {
-  const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce" } = options ?? {};
-  kept ??= await newPage(browser);
+  const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce", deviceScaleFactor } = options ?? {};
+  kept ??= await newPage(browser, deviceScaleFactor);
   const page = kept;
   const complaints = [];
   await page.setViewportSize(viewport);
@@ -37,8 +37,8 @@ export default async function visit(browser, { url, steps, options }) {
   }
 }
 
-async function newPage(browser) {
-  const context = await browser.newContext({ locale: "en-US" });
+async function newPage(browser, deviceScaleFactor = 1) {
+  const context = await browser.newContext({ locale: "en-US", deviceScaleFactor });
   context.isKept = true;
   return context.newPage();
 }
