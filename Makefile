@@ -271,7 +271,7 @@ events: $(VENV)/.local  ## regenerate the sample events
 	$(VENV)/bin/python -m mcp_roundtrip_tools.events
 
 .PHONY: catalog
-catalog: $(VENV)/.dev  ## regenerate the front door's catalog, edge/ and manifests of skills, after a signature, docstring or skill changed
+catalog: $(VENV)/.dev  ## regenerate the front door's catalog, platform/edge/ and manifests of skills, after a signature, docstring or skill changed
 	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog
 	@# The conformance suite calls tools by names, and with schemas, that models refuse.
 	$(VENV)/bin/python -W ignore -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
@@ -286,7 +286,7 @@ reference: $(VENV)/.dev  ## regenerate the pages of docs/reference that are made
 
 .PHONY: docs
 docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
-	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict
+	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --config-file development/mkdocs.yml
 	@mkdir -p build/site/javascripts
 	@# Without Node.js it is not there, and the pages load it from another host.
 	-@cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
@@ -329,7 +329,7 @@ url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=pro
 	@$(VENV)/bin/python -m mcp_roundtrip_tools url --env "$$ENV"
 
 .PHONY: deployer-policy
-deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in pipeline/template.yaml
+deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in platform/pipeline/template.yaml
 	mkdir -p .aws-sam
 	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none > .aws-sam/transformed.yaml
 	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/transformed.yaml platform/*.yaml

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from support.project import ROOT
 
 MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
+CONFIG = ROOT / "development/mkdocs.yml"
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
@@ -31,7 +32,7 @@ COUNTED = frozenset({"h2", "h3", "li", "ul", "ol", "pre", "table", "tr", "td", "
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the built site. A warning, such as a dead link, is a failure."""
     folder = tmp_path_factory.mktemp("site")
-    command: list[str | Path] = [MKDOCS, "build", "--strict", "--site-dir", folder]
+    command: list[str | Path] = [MKDOCS, "build", "--strict", "--config-file", CONFIG, "--site-dir", folder]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

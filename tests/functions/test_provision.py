@@ -8,7 +8,7 @@ from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Playe
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "provision/app.py"
-STAND_IN = FUNCTIONS.parent / "stand_ins/databases.py"
+STAND_IN = FUNCTIONS.parent / "development/stand_ins/databases.py"
 
 pytest_plugins = ["support.example_services"]
 

@@ -1,7 +1,7 @@
 """The GitHub workflows, run step by step on this computer against an emulated AWS account.
 
 Not run: the step `make test`, which would run this test, and GitHub itself: actions of others are stubs.
-Roles are those of pipeline/template.yaml. The emulator enforces who may assume the workflow's role, and
+Roles are those of platform/pipeline/. The emulator enforces who may assume the workflow's role, and
 what it may do. It does not enforce the role of CloudFormation: a test compares its policies with what runs.
 """
 
@@ -135,7 +135,7 @@ def token_of_github(subject: str) -> str:
 
 
 def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
-    """Deploy pipeline/template.yaml; return the variables of the environment."""
+    """Deploy platform/pipeline/template.yaml; return the variables of the environment."""
     cloudformation, name = cloud.client("cloudformation"), f"pipeline-{environment}"
     parameters = {
         "GitHubRepository": "example/tools",
@@ -145,7 +145,7 @@ def create_pipeline(cloud: Cloud, environment: str) -> dict[str, str]:
     }
     cloudformation.create_stack(
         StackName=name,
-        TemplateBody=(ROOT / "pipeline/template.yaml").read_text("utf-8"),
+        TemplateBody=(ROOT / "platform/pipeline/template.yaml").read_text("utf-8"),
         Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
         Capabilities=["CAPABILITY_IAM"],
     )
@@ -294,7 +294,7 @@ NOT_RECORDED = {
 def test_the_role_of_the_workflow_allows_exactly_what_the_steps_do(
     github: GitHub, released: list[Job]
 ) -> None:
-    role = load(ROOT / "pipeline/template.yaml")["Resources"]["DeployRole"]["Properties"]
+    role = load(ROOT / "platform/pipeline/template.yaml")["Resources"]["DeployRole"]["Properties"]
     [policy] = role["Policies"]
     listed = [each["Action"] for each in policy["PolicyDocument"]["Statement"]]
     allowed = {action for each in listed for action in ([each] if isinstance(each, str) else each)}

@@ -1,4 +1,4 @@
-"""edge/: CloudFront, a web ACL, the function that challenges and routes requests, and routes to functions."""
+"""platform/edge/: CloudFront, a web ACL, its function, and routes to functions."""
 
 import json
 import re
@@ -28,8 +28,8 @@ from support.transformed_template import (
 )
 from support.transformed_template import of_type as transformed_type
 
-TEMPLATE = ROOT / "edge/template.yaml"
-ROUTES = ROOT / "edge/routes.yaml"
+TEMPLATE = ROOT / "platform/edge/template.yaml"
+ROUTES = ROOT / "platform/edge/routes.yaml"
 PAGE = (ROOT / "docs/guides/edge-routing.md").read_text("utf-8")
 
 LIMITS = (ROOT / "docs/guides/limits.md").read_text("utf-8")

@@ -31,7 +31,7 @@ PLAIN, TASK = logical_id_prefix(TOOL), logical_id_prefix(TASK_TOOL)
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = copy_project(tmp_path_factory.mktemp("project"))
-    for folder in ("benchmarks", "docs", "pipeline"):
+    for folder in ("benchmarks", "docs"):
         shutil.copytree(ROOT / folder, project / folder, dirs_exist_ok=True)
     write(plan_function(project, TOOL))
     write(plan_function(project, TASK_TOOL, tasks=True))

@@ -163,7 +163,7 @@ def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked
 
 
 def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host_of_the_user() -> None:
-    entry = json.loads((ROOT / "server.json").read_text("utf-8"))
+    entry = json.loads((ROOT / "docs/guides/server.json").read_text("utf-8"))
     jsonschema.validate(entry, REGISTRY_ENTRY)
     front_door = load_module(ROOT / "functions/front_door/app.py").front_door
     card = json.loads(ask(client=CLIENT.by(through_door=True, front_door=front_door)).body)

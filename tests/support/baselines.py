@@ -35,9 +35,9 @@ OPTIONS = {
 """Everything that an organization may ask of an application: documented blocks, and options."""
 
 OTHER_TEMPLATES: Mapping[str, Mapping[str, str]] = {
-    "edge/template.yaml": {"ApiHost": "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"},
-    "edge/routes.yaml": {"EndpointStack": "tools", "ApiId": "a1b2c3d4e5", "AuthMode": "iam"},
-    "pipeline/template.yaml": {
+    "platform/edge/template.yaml": {"ApiHost": "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"},
+    "platform/edge/routes.yaml": {"EndpointStack": "tools", "ApiId": "a1b2c3d4e5", "AuthMode": "iam"},
+    "platform/pipeline/template.yaml": {
         "GitHubRepository": "example/tools",
         "GitHubEnvironment": "prod",
         "ApplicationStack": "tools",
@@ -46,12 +46,12 @@ OTHER_TEMPLATES: Mapping[str, Mapping[str, str]] = {
 """The other templates, with the parameters that they require."""
 
 OTHER_OPTIONS = {
-    "edge/template.yaml": {
+    "platform/edge/template.yaml": {
         "DomainName": "tools.example",
         "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a",
         "ChallengeAtEdge": "enabled",
     },
-    "pipeline/template.yaml": {
+    "platform/pipeline/template.yaml": {
         name: landing_zone()["Resources"]["Platform"]["Properties"]["Parameters"][name]
         for name in ("PermissionsBoundaryArn", "RolePath", "DataKeyArn")
     },

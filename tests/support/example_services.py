@@ -31,7 +31,7 @@ class StandIn:
     def __init__(self, name: str) -> None:
         self.failures: list[Response] = []
         self.requests: list[Request] = []
-        self.respond = load_respond(FUNCTIONS.parent / f"stand_ins/{name}.py")
+        self.respond = load_respond(FUNCTIONS.parent / f"development/stand_ins/{name}.py")
 
     def __call__(self, request: Request) -> Response:
         self.requests.append(request)

@@ -9,7 +9,7 @@ TOOL, TASK_TOOL = "scratch_tool", "scratch_task"
 """The names of new tools in tests. They must not be the names of existing tools of a project."""
 
 COPIED = (
-    *("development", "edge", "events", "functions", "layers", "platform", "stand_ins", "tests"),
+    *("development", "events", "functions", "layers", "platform", "tests"),
     *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "pyproject.toml", "samconfig.toml"),
     *("setup.py", "template.yaml"),
 )

@@ -89,7 +89,7 @@ def after_a_deployment(folder: Path) -> Path:
         ("CodeUri: functions/", f"CodeUri: {TEMPLATE.parent}/functions/"),
         ("ContentUri: layers/", f"ContentUri: {TEMPLATE.parent}/layers/"),
         ("Location: platform/", f"Location: {TEMPLATE.parent}/platform/"),
-        (": stand_ins/", f": {TEMPLATE.parent}/stand_ins/"),
+        (": development/stand_ins/", f": {TEMPLATE.parent}/development/stand_ins/"),
     ):
         assert old in source
         source = source.replace(old, new)

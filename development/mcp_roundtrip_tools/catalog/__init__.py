@@ -2,5 +2,5 @@
 
 - `__main__`: the command; `catalog`: the catalog of functions
 - `skill_catalog`, `skill_folders`, `skill_frontmatter`: skills, from their folders to their entries
-- `edge_routes`: the files of edge/, from the catalog
+- `edge_routes`: the files of platform/edge/, from the catalog
 """

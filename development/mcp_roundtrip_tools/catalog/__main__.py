@@ -1,7 +1,7 @@
 """Write the front door's catalog: the tools, prompts, resources and skills that every function registers.
 
-The owners' digests and the manifests of skills are written, too, and what edge/ has of the catalog. With
---check, only report whether all files are current.
+The owners' digests, the manifests of skills and platform/edge/ are written, too. With --check, only report
+whether all files are current.
 """
 
 from __future__ import annotations

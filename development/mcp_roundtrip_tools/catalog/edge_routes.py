@@ -1,4 +1,4 @@
-"""Render what the stacks of edge/ know about functions: routes, and the table of CloudFront's function."""
+"""Render what the stacks of platform/edge/ know about functions: routes and a table."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from mcp_roundtrip.protocol.constants import PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip_tools.growth.entries import logical_id_prefix
 
-EDGE = Path("edge/template.yaml")
-ROUTES = Path("edge/routes.yaml")
+EDGE = Path("platform/edge/template.yaml")
+ROUTES = Path("platform/edge/routes.yaml")
 
 MAX_TABLE = 7_000
 """Characters of the table. The whole CloudFront function has at most 10 KB."""
@@ -30,7 +30,7 @@ _TABLE = re.compile(r"^( *)const OWNERS = \{.*?\n\1\};$", re.DOTALL | re.MULTILI
 
 
 def changed_files(project: Path, catalog: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the text of the project's files in edge/ for this catalog; none if the project has no edge."""
+    """Return the text of the files in platform/edge/ for this catalog; none if the project has none."""
     edge = project / EDGE
     if not edge.is_file():
         return {}
@@ -38,7 +38,7 @@ def changed_files(project: Path, catalog: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def edge_files(template: str, catalog: Mapping[str, Any]) -> dict[Path, str]:
-    """Return `template`, an edge/template.yaml, with the table for this catalog, and edge/routes.yaml.
+    """Return `template` with the table for this catalog, and platform/edge/routes.yaml.
 
     A catalog without owners has no routes.
     """
@@ -56,7 +56,7 @@ def owners(catalog: Mapping[str, Any]) -> list[str]:
 
 
 def with_table(template: str, catalog: Mapping[str, Any]) -> str:
-    """Return edge/template.yaml with the table for this catalog. Without a table it is unchanged."""
+    """Return platform/edge/template.yaml with the table for this catalog. Without a table it is unchanged."""
 
     def replace(found: re.Match[str]) -> str:
         margin = found[1]
@@ -84,7 +84,7 @@ def owner_table(catalog: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def render(folders: Iterable[str]) -> str:
-    """Return the text of edge/routes.yaml: an integration, a route and a permission for each function."""
+    """Return the text of routes.yaml: an integration, a route and a permission for each function."""
     return _HEAD + "\n".join(map(_route, folders))
 
 

@@ -1,4 +1,4 @@
-"""``python -m mcp_roundtrip_tools.deployer_policy TEMPLATE…``: write the policies of pipeline/template.yaml.
+"""``python -m mcp_roundtrip_tools.deployer_policy TEMPLATE…``: write the pipeline's policies.
 
 The arguments are template.yaml after the SAM transform, and its nested templates.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from mcp_roundtrip_tools.deployer_policy.deployer_policy import UnknownType, update
 from mcp_roundtrip_tools.template.yaml_reader import load
 
-PIPELINE = Path("pipeline/template.yaml")
+PIPELINE = Path("platform/pipeline/template.yaml")
 
 
 def main(arguments: list[str]) -> int:

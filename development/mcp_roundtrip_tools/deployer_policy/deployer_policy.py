@@ -87,7 +87,7 @@ def _compact(needed: Needed) -> str:
 
 
 def render(needed: Sequence[Needed]) -> str:
-    """Return the resources for pipeline/template.yaml."""
+    """Return the resources for platform/pipeline/template.yaml."""
     return "".join(
         f"""
   DeployerPolicy{number}:

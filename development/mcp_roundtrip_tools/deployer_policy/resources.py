@@ -1,4 +1,4 @@
-"""The resources of a deployed template.yaml, as texts for Fn::Sub in pipeline/template.yaml.
+"""The resources of a deployed template.yaml, as texts for Fn::Sub in platform/pipeline/template.yaml.
 
 Names begin with the stack's. Where an API has no resource in the Service Authorization Reference, or its ids
 are random, the resource is a wildcard; `WILDCARDS` has the reason.

@@ -11,7 +11,7 @@ from mcp_roundtrip_tools.deployer_policy.resources import FUNCTION, POLICY
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """Actions on resources. Resources and conditions are texts for Fn::Sub in pipeline/template.yaml.
+    """Actions on resources. Resources and conditions are texts for Fn::Sub in the pipeline's template.yaml.
 
     `only_if` is a condition of that template. `conditions` are members of the statement's Condition.
     """

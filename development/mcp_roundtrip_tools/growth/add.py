@@ -34,11 +34,13 @@ FILES = Path(__file__).with_name("parts")
 ENVIRONMENTS = (DEFAULT, "prod")
 """The environments of the workflow."""
 
+PIPELINE = "platform/pipeline/template.yaml"
+
 MAX_STACK_NAME = 24
-"""Characters of a stack's name in pipeline/template.yaml, which gives the reason."""
+"""Characters of a stack's name in PIPELINE, which gives the reason."""
 
 TRANSFORMED = frozenset(f"AWS::Serverless::{name}" for name in ("Application", "Function", "LayerVersion"))
-"""Types of template.yaml for whose resources pipeline/template.yaml has permissions."""
+"""Types of template.yaml for whose resources PIPELINE has permissions."""
 
 _PYTHON_VERSION = re.compile(r'(?<=python-version: ")[0-9.]+(?=")')
 
@@ -92,7 +94,7 @@ def _pipeline_files(project: Path, tree: TemplateTree) -> Files:
 
 
 def _edge_files(project: Path, tree: TemplateTree) -> Files:
-    """Return the files of edge/. With one function no call needs a route, and the table is empty."""
+    """Return the files of platform/edge/. With one function no call needs a route, and the table is empty."""
     [template] = _files_of("edge").values()
     has_front_door = (project / FUNCTIONS / FRONT_DOOR).is_dir()
     catalog = json.loads(catalog_files(project, {})[project / CATALOG]) if has_front_door else {}
@@ -125,7 +127,7 @@ def _environment(project: Path, name: str) -> Environment:
         )
     if len(stack) > MAX_STACK_NAME:
         raise GrowthError(
-            f"the stack name {stack} has {len(stack)} characters, and pipeline/template.yaml accepts "
+            f"the stack name {stack} has {len(stack)} characters, and {PIPELINE} accepts "
             f"{MAX_STACK_NAME}: choose a shorter stack_name in {SHARED}"
         )
     return environment
@@ -153,7 +155,7 @@ def next_steps(project: Path, part: str) -> Iterator[str]:
     if part == "edge":
         yield "docs/guides/edge-routing.md says how to deploy it."
         return
-    yield "docs/guides/pipeline.md says what to set up. Deploy pipeline/template.yaml for each environment:"
+    yield f"docs/guides/pipeline.md says what to set up. Deploy {PIPELINE} for each environment:"
     for name in ENVIRONMENTS:
         stack = _environment(project, name).option("stack_name")
         yield f"  GitHubEnvironment={name} ApplicationStack={stack}"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.console_browser"]
 
 PROJECT: Final = FUNCTIONS.parent
-DATABASES: Final = PROJECT / "stand_ins/databases.py"
+DATABASES: Final = PROJECT / "development/stand_ins/databases.py"
 INDIA: Final = "Hyderabad, Telangana, India"
 ASKED: Final = ("wait", ".questions")
 DONE: Final = ("wait", ".result")

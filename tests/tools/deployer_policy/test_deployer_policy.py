@@ -1,4 +1,4 @@
-"""The policies of the deployer, generated from the transformed template into pipeline/template.yaml."""
+"""The policies of the deployer, generated from the transformed template into the pipeline's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
 from support.transformed_template import lint, load_template, transformed_file
 
-PIPELINE = ROOT / "pipeline/template.yaml"
+PIPELINE = ROOT / "platform/pipeline/template.yaml"
 NESTED_STACK = "AWS::CloudFormation::Stack"
 
 ONLY_IN_THE_REGISTRY = ("tagresource", "untagresource")

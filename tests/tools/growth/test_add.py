@@ -23,9 +23,9 @@ PIPELINE = {
     WORKFLOW,
     ".github/workflows/rollback.yml",
     ".github/actions/deploy/action.yml",
-    "pipeline/template.yaml",
+    "platform/pipeline/template.yaml",
 }
-EDGE, ROUTES = "edge/template.yaml", "edge/routes.yaml"
+EDGE, ROUTES = "platform/edge/template.yaml", "platform/edge/routes.yaml"
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
     assert after.keys() - before.keys() == PIPELINE
     assert {path: after[path] for path in before} == before
     assert versions_of_python(project) == {"3.12"}
-    assert after["pipeline/template.yaml"] == (ROOT / "pipeline/template.yaml").read_bytes()
+    assert after["platform/pipeline/template.yaml"] == (ROOT / "platform/pipeline/template.yaml").read_bytes()
     shown = capsys.readouterr().out
     assert "GitHubEnvironment=default ApplicationStack=orders\n" in shown
     assert "GitHubEnvironment=prod ApplicationStack=orders-prod\n" in shown
@@ -154,7 +154,7 @@ def test_a_file_that_differs_is_kept_unless_the_user_insists(
     write(plan_part(project, "pipeline"))
     written = files(project)
     replace(project / WORKFLOW, "name: Deploy", "name: Mine")
-    (project / "pipeline/template.yaml").unlink()
+    (project / "platform/pipeline/template.yaml").unlink()
     before = files(project)
     assert main(["pipeline", "--project", str(project)]) == 2
     error = capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_function_test_events_template_entries_and_catalog_are_written(
             f"tests/functions/test_{tool}.py",
         )
     }
-    edge = {"edge/routes.yaml", "edge/template.yaml"}
+    edge = {"platform/edge/routes.yaml", "platform/edge/template.yaml"}
     assert changed == {*own, *edge, "functions/front_door/catalog.json", "template.yaml"}
 
 

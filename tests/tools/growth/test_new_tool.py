@@ -144,11 +144,13 @@ def test_a_function_of_this_repository_gets_a_tool(tmp_path: Path) -> None:
     assert changes(project, TOOL, "--function", "weather") == {
         f"events/weather/{TOOL}.json",
         f"events/weather/{TOOL}_bad_arguments.json",
-        "edge/template.yaml",
+        "platform/edge/template.yaml",
         "functions/front_door/catalog.json",
         "functions/weather/app.py",
         "functions/weather/catalog.digest",
         f"functions/weather/{TOOL}.py",
         f"tests/functions/test_{TOOL}.py",
     }
-    assert (project / "edge/routes.yaml").read_bytes() == (ROOT / "edge/routes.yaml").read_bytes()
+    assert (project / "platform/edge/routes.yaml").read_bytes() == (
+        ROOT / "platform/edge/routes.yaml"
+    ).read_bytes()
