@@ -20,7 +20,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.channels import Channels, ClientInputs
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.replay import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
-from mcp_roundtrip.engine.services import TaskOptions
+from mcp_roundtrip.engine.run import TaskOptions
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json
@@ -36,13 +36,13 @@ from mcp_roundtrip.server.presenters import Repetition
 from mcp_roundtrip.server.round import TASK_TTL_MS, Round, new_run, run_pass
 from mcp_roundtrip.server.task_carrier import creation_error, parked_caller
 from mcp_roundtrip.server.tools import Tool, ToolMethods
-from mcp_roundtrip.tasks.changes import Change
 from mcp_roundtrip.tasks.items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
 from mcp_roundtrip.tasks.recorder import MAX_ASKED, TaskRecorder, key_asked_too_often
+from mcp_roundtrip.tasks.store import Change
 from mcp_roundtrip.tasks.worker import RETRYABLE, Completed, EndWith, OpenPass, PassResult, TaskError
 
 RESPONSE_OVERHEAD: Final = 16_384
