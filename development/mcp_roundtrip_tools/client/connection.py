@@ -26,6 +26,9 @@ Result = Mapping[str, Any]
 Authorize = Callable[[httpx2.Request, httpx2.Response | None], Mapping[str, str] | None]
 """Returns the headers that authorize a request; after a refusal, those to send it again with, or None."""
 
+Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
+SendAuthorized = Callable[[httpx2.Request, Send], Awaitable[httpx2.Response]]
+
 _OBJECT: Final[TypeAdapter[Any]] = TypeAdapter(dict[str, Any])
 
 
@@ -128,9 +131,8 @@ class Connection:
         async def on_log(params: types.LoggingMessageNotificationParams) -> None:
             self._on_log(params.level, params.data)
 
-        transport = _Transport(self, verify=self._tls or True)
         async with (
-            httpx2.AsyncClient(transport=transport, timeout=TIMEOUT_S) as http,
+            _HttpClient(self.send, verify=self._tls or True, timeout=TIMEOUT_S) as http,
             Client(
                 streamable_http_client(self.url, http_client=http),
                 mode=PROTOCOL_VERSION,
@@ -144,9 +146,7 @@ class Connection:
         ):
             yield client.session
 
-    async def send(
-        self, request: httpx2.Request, send: Callable[[httpx2.Request], Awaitable[httpx2.Response]]
-    ) -> httpx2.Response:
+    async def send(self, request: httpx2.Request, send: Send) -> httpx2.Response:
         """Send an authorized request. A failure becomes a response: the client would not survive it."""
         self._failure = None
         try:
@@ -165,22 +165,22 @@ class Connection:
         return httpx2.Response(500, request=request)
 
 
-class _Transport(httpx2.AsyncHTTPTransport):
-    """Sends the requests of a connection, and reads each response whole: Lambda sends it at once."""
+class _HttpClient(httpx2.AsyncClient):
+    """Sends the requests of a connection, and reads each response whole: Lambda sends it at once.
 
-    def __init__(self, connection: Connection, **options: Any) -> None:
+    (A transport of our own would not use the proxy that the environment names.)
+    """
+
+    def __init__(
+        self, send: Callable[[httpx2.Request, Send], Awaitable[httpx2.Response]], **options: Any
+    ) -> None:
         super().__init__(**options)
-        self._connection = connection
+        self._send_authorized = send
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self._connection.send(request, self._send)
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        async def send(authorized: httpx2.Request) -> httpx2.Response:
+            response = await super(_HttpClient, self).send(authorized, **options)
+            await response.aread()
+            return response
 
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        response = await super().handle_async_request(request)
-        try:
-            content = b"".join([part async for part in response.aiter_raw()])
-        finally:
-            await response.aclose()
-        return httpx2.Response(
-            response.status_code, headers=response.headers, content=content, request=request
-        )
+        return await self._send_authorized(request, send)
