@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.deployment.authenticator_factory import make_authenticator, scope_prefix
+from mcp_roundtrip.deployment.cold_start import Function, prewarm_environment
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings
 from mcp_roundtrip.deployment.ports import AuditLog, DeploymentConfig, Observer, Ports, TaskPort
-from mcp_roundtrip.deployment.prewarm import Function, prewarm_environment
 from mcp_roundtrip.deployment.settings import VARIABLES, Audit, Settings, load_settings, read_variables
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import SettingsError
